@@ -1,0 +1,102 @@
+"""``mup``: find the command, run it, turn every deliberate error into one message.
+
+Exit codes: 0 done; 1 ran, and the answer is no; 2 could not run.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from mup.errors import MupError
+
+# name: (module with a click command called ``command``, line of help shown by `mup --help`).
+# The help lives here so that listing the commands imports none of them.
+COMMANDS: dict[str, tuple[str, str]] = {
+    "demo": ("mup.cli.demo", "The whole journey on a small example: code, model, prediction, reality."),
+    "run": ("mup.cli.run", "Start a project's registry and services, and stop them cleanly."),
+    "explore": ("mup.cli.explore", "Run a single user against the project and log what happens."),
+    "paths": ("mup.cli.paths", "List the execution paths of every endpoint, and what cannot be analysed."),
+    "model": ("mup.cli.model", "Derive the performance model from source, calibrated by a log."),
+    "graph": ("mup.cli.graph", "Draw a model as SVG."),
+    "stats": ("mup.cli.stats", "Count tasks, entries, activities, nodes, arcs and paths of a model."),
+    "simulate": ("mup.cli.simulate", "Simulate one scenario of a model."),
+    "whatif": ("mup.cli.whatif", "Predict changed clients, pools, replicas or cores."),
+    "load": ("mup.cli.load", "Drive a real load run and measure it."),
+    "validate": ("mup.cli.validate", "Predict, run for real, and compare."),
+}
+
+
+class _LazyGroup(click.Group):
+    """A group whose commands are imported when they are used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(COMMANDS[cmd_name][0])
+        command: click.Command = module.command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            from mup.errors import did_you_mean
+
+            raise click.UsageError(f"no command {args[0]!r}; {did_you_mean(args[0], list(COMMANDS))}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="mup-framework", prog_name="mup")
+def cli() -> None:
+    """Microservices whose performance model comes with the code."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run one command and exit; the entry point of the console script."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        status = cli.main(words, prog_name="mup", standalone_mode=False)
+    except click.exceptions.Abort:
+        status = 130
+    except click.ClickException as error:
+        if "--json" in words:
+            _print_json_error(error.format_message())
+        else:
+            error.show()
+        status = 2
+    except MupError as error:
+        if "--json" in words:
+            _print_json_error(error.message, where=error.where, hint=error.hint)
+        else:
+            click.echo(f"mup: error: {error}", err=True)
+        status = 2
+    except KeyboardInterrupt:
+        status = 130
+    except BrokenPipeError:
+        # The reader of our output (head, less) has gone: nothing left to say.
+        sys.stderr.close()
+        status = 0
+    sys.exit(status if isinstance(status, int) else 0)
+
+
+def _print_json_error(message: str, **details: Any) -> None:
+    error = {"message": message, **{k: v for k, v in details.items() if v}}
+    click.echo(json.dumps({"error": error}, indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,144 @@
+"""Every error mup raises on purpose, in one tree.
+
+    MupError
+        UsageError            a command, option or what-if that cannot be carried out
+        ModelError            a model breaks a rule; carries ``where``
+            UncalibratedError   a number is needed that was never measured
+        AnalysisError         source code the analyzer cannot turn into a model
+        LogError              an event log or run directory that cannot be used
+            StaleLogError       the log was written by another version of the code
+        ProjectError          ``mup.toml`` is wrong, or what it names does not exist
+        DeploymentError       a service, registry or database did not start (port in use, ...)
+        SimulationError       a run whose result cannot be trusted, or that cannot end
+        CommunicationError    what a service sees when a remote operation fails
+            CallError           an endpoint answered with a status outside 2xx; carries ``status``, ``body``
+            CallTimeoutError    no answer in time
+            NoReplicaError      no live replica of the service is reachable
+                UnknownServiceError  the registry has never heard of the service
+            QueryError          the database refused or failed
+                UnknownDatabaseError  the registry knows no database of this name
+
+Anything else that escapes (KeyError, AssertionError, ...) is a bug in mup.
+All of them pickle: they cross process boundaries.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class MupError(Exception):
+    """Base of all deliberate errors: one message, where it applies, and what to do about it.
+
+    Attributes:
+        message: One sentence; names the offending value.
+        where: File, field or element the message is about ("" if it is about the whole input).
+        hint: The remedy ("" if there is none to give).
+    """
+
+    def __init__(self, message: str, *, where: str = "", hint: str = "") -> None:
+        super().__init__(message, where, hint)
+        self.message = message
+        self.where = where
+        self.hint = hint
+
+    def __str__(self) -> str:
+        text = f"{self.where}: {self.message}" if self.where else self.message
+        return f"{text}\n  {self.hint}" if self.hint else text
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_rebuild, (type(self), self.__dict__.copy(), self.args))
+
+
+def _rebuild(kind: type[MupError], state: dict[str, Any], args: tuple[Any, ...]) -> MupError:
+    """Recreate a pickled error without going through its constructor's keyword arguments."""
+    error = kind.__new__(kind)
+    error.args = args
+    error.__dict__.update(state)
+    return error
+
+
+class UsageError(MupError):
+    """A command, option or what-if that cannot be carried out."""
+
+
+class ModelError(MupError):
+    """A model breaks a rule; ``where`` is the path of the element."""
+
+
+class UncalibratedError(ModelError):
+    """A number is needed that was never measured."""
+
+
+class AnalysisError(MupError):
+    """Source code the analyzer cannot turn into a model."""
+
+
+class LogError(MupError):
+    """An event log or run directory that cannot be used."""
+
+
+class StaleLogError(LogError):
+    """The log was written by another version of the code."""
+
+
+class ProjectError(MupError):
+    """``mup.toml`` is wrong, or what it names does not exist."""
+
+
+class DeploymentError(MupError):
+    """A service, registry or database did not start."""
+
+
+class SimulationError(MupError):
+    """A run whose result cannot be trusted, or that cannot end."""
+
+
+class CommunicationError(MupError):
+    """A remote operation of a service failed."""
+
+
+class CallError(CommunicationError):
+    """An endpoint answered with a status outside 2xx.
+
+    Attributes:
+        status: The HTTP status.
+        body: The decoded body (usually ``{"error": ...}``).
+    """
+
+    def __init__(
+        self, message: str, *, status: int, body: Any = None, where: str = "", hint: str = ""
+    ) -> None:
+        super().__init__(message, where=where, hint=hint)
+        self.status = status
+        self.body = body
+
+
+class CallTimeoutError(CommunicationError):
+    """No answer in time."""
+
+
+class NoReplicaError(CommunicationError):
+    """No live replica of the service is reachable."""
+
+
+class UnknownServiceError(NoReplicaError):
+    """The registry has never heard of the service."""
+
+
+class QueryError(CommunicationError):
+    """The database refused the query or failed."""
+
+
+class UnknownDatabaseError(QueryError):
+    """The registry knows no database of this name."""
+
+
+def did_you_mean(name: str, known: list[str] | tuple[str, ...]) -> str:
+    """Return the remedy for a misspelt name: the closest known ones, and the full list."""
+    # Imported here: a running service should not carry difflib for the day somebody mistypes.
+    from difflib import get_close_matches  # noqa: PLC0415
+
+    close = get_close_matches(name, known, n=2, cutoff=0.6) or [k for k in known if k.lower() == name.lower()]
+    guess = f"did you mean {' or '.join(repr(c) for c in close)}? " if close else ""
+    return f"{guess}(known: {', '.join(sorted(known)) or 'none'})"

@@ -1,0 +1,323 @@
+"""The layered queueing network: frozen, validated data.
+
+A model says who serves whom with which resources. Units are seconds; unknown numbers are ``None``
+(they print as ``?``), infinite ones ``math.inf`` (``"inf"`` in JSON).
+
+- A *processor* offers cores to the tasks placed on it.
+- A *task* is a pool of threads in front of which requests queue, first come first served. A
+  *reference task* has clients that cycle for ever instead.
+- An *entry* is one service a task offers; its work is a graph of *activities*.
+- An *activity* uses its task's processor (``demand``), then passes time without using it
+  (``delay``), then makes its *calls* in order.
+- *Precedences* connect activities: sequence, AND (fork and join), OR (choice and merge).
+
+Thread semantics: a thread is held from admission until the flow that started at ``entry.start``
+has run its last activity. In an AND fork that flow continues as the first branch; a branch that is
+never joined does not delay it. A reply leaves after the activity marked ``replies`` (or at the end
+of the flow if none is marked); activities behind it are the second phase.
+
+Sources: Franks et al., "Enhanced modeling and solution of layered queueing networks", and Garbi's
+thesis, sections 2.2 and 5.2.1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from mup.errors import ModelError, did_you_mean
+from mup.lqn.distributions import Distribution
+
+__all__ = [
+    "SCHEMA",
+    "Activity",
+    "ActivityKind",
+    "Call",
+    "Discipline",
+    "Entry",
+    "Front",
+    "Model",
+    "Precedence",
+    "Processor",
+    "Role",
+    "Task",
+    "entry_label",
+]
+
+SCHEMA = "mup-lqn/1"
+
+Discipline = Literal["ps", "fcfs", "infinite"]
+Role = Literal["reference", "service", "network", "database", "other"]
+ActivityKind = Literal["local", "registry", "communication", "think", "after", "choice"]
+Connection = Literal["sequence", "and", "or"]
+
+
+def _check(condition: bool, message: str, where: str) -> None:
+    if not condition:
+        raise ModelError(message, where=where)
+
+
+def _whole(value: object, *, infinite: bool) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    if value == math.inf:
+        return infinite
+    return value >= 1 and value == int(value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Processor:
+    """A machine, or the part of one that a container may use.
+
+    Attributes:
+        name: Unique in the model.
+        cores: How many threads it runs at full speed at once.
+        discipline: ``ps`` (work-conserving processor sharing: with n runnable threads each gets
+            ``min(1, cores / n)`` of a core), ``fcfs``, or ``infinite`` (a core for every thread).
+        speed: Factor on the speed of every core; a demand of d seconds takes d / speed.
+    """
+
+    name: str
+    cores: float = 1
+    discipline: Discipline = "ps"
+    speed: float = 1.0
+
+    def __post_init__(self) -> None:
+        where = f"processors[{self.name!r}]"
+        _check(_whole(self.cores, infinite=True), f"must be a whole number >= 1, got {self.cores!r}",
+               f"{where}.cores")  # fmt: skip
+        _check(self.discipline in ("ps", "fcfs", "infinite"),
+               f"must be 'ps', 'fcfs' or 'infinite', got {self.discipline!r}", f"{where}.discipline")  # fmt: skip
+        _check(isinstance(self.speed, int | float) and 0 < self.speed < math.inf,
+               f"must be a factor > 0, got {self.speed!r}", f"{where}.speed")  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """A synchronous request to an entry: the caller's flow waits for the reply."""
+
+    task: str
+    entry: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Activity:
+    """One step of an entry.
+
+    Attributes:
+        name: Unique in the entry.
+        kind: What it stands for in the source; the views of ``mup stats`` count by it.
+        demand: Processor time; None = never measured.
+        delay: Time that passes without using the processor; None = never measured.
+        calls: Made in order after demand and delay.
+        replies: The reply leaves when this activity has ended.
+        detached: The branch that starts here may outlive the request that started it.
+        line: Source line for display, 0 if there is none.
+    """
+
+    name: str
+    kind: ActivityKind = "local"
+    demand: Distribution | None = None
+    delay: Distribution | None = None
+    calls: tuple[Call, ...] = ()
+    replies: bool = False
+    detached: bool = False
+    line: int = 0
+
+    @property
+    def calibrated(self) -> bool:
+        """True if both times are known."""
+        return self.demand is not None and self.delay is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Precedence:
+    """An arc of the activity graph, possibly with several ends.
+
+    Attributes:
+        pre: Activities that must end first: all of them (``and``), any one (``or``), or the only one.
+        post: Activities that start then: all of them (``and``), one of them (``or``), or the only one.
+        join: How ``pre`` is combined.
+        fork: How ``post`` is chosen. In an ``and`` fork the first branch carries on the flow of the
+            activity before it (and holds its thread); the others are auxiliary.
+        probabilities: For an ``or`` fork, one per ``post``, summing to 1; None = never measured.
+    """
+
+    pre: tuple[str, ...]
+    post: tuple[str, ...]
+    join: Connection = "sequence"
+    fork: Connection = "sequence"
+    probabilities: tuple[float, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One service of a task: an activity graph with one start.
+
+    Attributes:
+        name: Unique in the task: the endpoint path, query name or network exchange.
+        start: First activity.
+        activities: All activities.
+        precedences: The arcs between them.
+        paths: Execution paths this entry was translated from, as the sequences of remote
+            operations they stand for; empty for models that did not come from source code.
+        fingerprint: Of the source the entry was translated from; "" if none.
+    """
+
+    name: str
+    start: str
+    activities: tuple[Activity, ...]
+    precedences: tuple[Precedence, ...] = ()
+    paths: tuple[Mapping[str, Any], ...] = ()
+    fingerprint: str = ""
+
+    def activity(self, name: str) -> Activity:
+        """Return the activity of this name (KeyError if there is none)."""
+        for activity in self.activities:
+            if activity.name == name:
+                return activity
+        raise KeyError(name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Front:
+    """Framework work per request outside the worker: a single event loop per replica.
+
+    Attributes:
+        request: Processor time to read and dispatch a request, spent before it may queue.
+        reply: Processor time to send the reply, spent after the worker has handed it over.
+    """
+
+    request: Distribution | None
+    reply: Distribution | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """A pool of threads, per replica, on a processor.
+
+    Attributes:
+        name: Unique in the model.
+        role: ``reference`` tasks generate load; the other roles only matter for display and counting.
+        threads: Requests one replica serves at once (``pool_size`` in the source); for a reference
+            task the number of clients; ``inf`` for a pure delay.
+        replicas: Identical copies; a request picks one uniformly at random.
+        processor: Where it runs; None = as many cores as it can use.
+        entries: At least one; a reference task has exactly one.
+        front: Per-replica framework work, if it was measured.
+        think: Think time before each cycle of a reference task (think steps inside the scenario are
+            activities of kind ``think``).
+    """
+
+    name: str
+    role: Role = "service"
+    threads: float = 1
+    replicas: int = 1
+    processor: str | None = None
+    entries: tuple[Entry, ...] = ()
+    front: Front | None = None
+    think: Distribution | None = None
+
+    def __post_init__(self) -> None:
+        where = f"tasks[{self.name!r}]"
+        what = "clients" if self.role == "reference" else "threads"
+        _check(_whole(self.threads, infinite=self.role != "reference"),
+               f"{what} must be a whole number >= 1, got {self.threads!r}", f"{where}.threads")  # fmt: skip
+        _check(_whole(self.replicas, infinite=False),
+               f"must be a whole number >= 1, got {self.replicas!r}", f"{where}.replicas")  # fmt: skip
+
+    @property
+    def is_reference(self) -> bool:
+        """True if this task generates the load."""
+        return self.role == "reference"
+
+    def entry(self, name: str) -> Entry:
+        """Return the entry of this name (KeyError if there is none)."""
+        for entry in self.entries:
+            if entry.name == name:
+                return entry
+        raise KeyError(name)
+
+
+def entry_label(task: str, entry: str) -> str:
+    """Return the name results use: ``A/epA/`` for endpoints, ``db.qry`` for everything else."""
+    return f"{task}{entry}" if entry.startswith("/") else f"{task}.{entry}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Model:
+    """A whole layered queueing network.
+
+    Attributes:
+        name: For display.
+        processors: Unique names.
+        tasks: Unique names; at least one reference task if it is to be simulated.
+        provenance: Where the numbers come from (runs, host, versions, coverage); free-form JSON.
+
+    Raises:
+        ModelError: Listing every violated rule, one per line, each with the path of the element.
+    """
+
+    name: str
+    processors: tuple[Processor, ...] = ()
+    tasks: tuple[Task, ...] = ()
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        from mup.lqn.validation import problems  # noqa: PLC0415  (validation needs these classes)
+
+        found = problems(self)
+        if len(found) == 1:
+            raise found[0]
+        if found:
+            listing = "\n".join(f"  {p}" for p in found)
+            raise ModelError(f"{len(found)} problems\n{listing}", where=self.name)
+
+    def task(self, name: str) -> Task:
+        """Return the task of this name.
+
+        Raises:
+            ModelError: There is none; the message suggests the closest name.
+        """
+        for task in self.tasks:
+            if task.name == name:
+                return task
+        known = [t.name for t in self.tasks]
+        raise ModelError(f"the model has no task {name!r}; {did_you_mean(name, known)}", where=self.name)
+
+    def processor(self, name: str) -> Processor:
+        """Return the processor of this name.
+
+        Raises:
+            ModelError: There is none; the message suggests the closest name.
+        """
+        for processor in self.processors:
+            if processor.name == name:
+                return processor
+        known = [p.name for p in self.processors]
+        raise ModelError(f"the model has no processor {name!r}; {did_you_mean(name, known)}", where=self.name)
+
+    @property
+    def reference_tasks(self) -> tuple[Task, ...]:
+        """The tasks that generate load."""
+        return tuple(t for t in self.tasks if t.is_reference)
+
+    def walk(self) -> Iterator[tuple[Task, Entry, Activity]]:
+        """Yield every activity with its entry and task, in file order."""
+        for task in self.tasks:
+            for entry in task.entries:
+                for activity in entry.activities:
+                    yield task, entry, activity
+
+    def with_task(self, task: Task) -> Model:
+        """Return the model with the task of the same name replaced."""
+        return replace(self, tasks=tuple(task if t.name == task.name else t for t in self.tasks))
+
+    def with_processor(self, processor: Processor) -> Model:
+        """Return the model with the processor of the same name replaced."""
+        return replace(
+            self,
+            processors=tuple(processor if p.name == processor.name else p for p in self.processors),
+        )

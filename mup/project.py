@@ -1,0 +1,271 @@
+"""``mup.toml``: which services, clients and databases make up a project, and where they run.
+
+Every field is documented in docs/reference/mup-toml.md.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from mup.errors import ProjectError, did_you_mean
+
+__all__ = ["DatabaseConfig", "Project", "ServiceConfig", "load_project"]
+
+EMBEDDED = "embedded"
+DEFAULT_REGISTRY_PORT = 9099
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceConfig:
+    """One service of a project.
+
+    Attributes:
+        name: The name other services call it by.
+        target: ``module:Class`` of the ``MS`` subclass, importable from the project's source folder.
+        pool_size, replicas, port: Override the class attributes; None = as the class says.
+        env: Environment of its processes, on top of mup's own.
+    """
+
+    name: str
+    target: str
+    pool_size: int | None = None
+    replicas: int | None = None
+    port: int | None = None
+    env: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatabaseConfig:
+    """One database of a project.
+
+    Attributes:
+        name: ``db_name`` of ``Communication.query``.
+        uri: ``embedded`` (mup starts one on loopback) or a ``mongodb://`` URI.
+        database: Name inside the server.
+        load: ``module:function`` that fills it (it gets a ``pymongo`` database), or "".
+    """
+
+    name: str
+    uri: str = EMBEDDED
+    database: str = ""
+    load: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Project:
+    """A parsed and checked ``mup.toml``.
+
+    Attributes:
+        name: For display.
+        root: Folder of the file.
+        source: Folder that is analysed and importable; below ``root``.
+        services: In file order; at least one.
+        databases: In file order.
+        registry_port: 0 = any free port.
+        client: ``module:Class`` of the ``Client`` that drives the project, or "".
+    """
+
+    name: str
+    root: Path
+    source: Path
+    services: tuple[ServiceConfig, ...]
+    databases: tuple[DatabaseConfig, ...] = ()
+    registry_port: int = DEFAULT_REGISTRY_PORT
+    client: str = ""
+
+    @property
+    def state(self) -> Path:
+        """Folder for run directories and other things mup writes."""
+        return self.root / ".mup"
+
+    def service(self, name: str) -> ServiceConfig:
+        """Return the service of this name.
+
+        Raises:
+            ProjectError: There is none; the message suggests the closest name.
+        """
+        for service in self.services:
+            if service.name == name:
+                return service
+        known = [s.name for s in self.services]
+        raise ProjectError(
+            f"no service {name!r}; {did_you_mean(name, known)}", where=str(self.root / "mup.toml")
+        )
+
+    def with_any_ports(self) -> Project:
+        """Return the project with every port chosen by the system, so that it never meets another."""
+        return replace(self, registry_port=0, services=tuple(replace(s, port=0) for s in self.services))
+
+    def with_database_uri(self, name: str, uri: str) -> Project:
+        """Return the project with another server behind one of its databases.
+
+        Raises:
+            ProjectError: The project has no such database.
+        """
+        known = [d.name for d in self.databases]
+        if name not in known:
+            raise ProjectError(
+                f"no database {name!r}; {did_you_mean(name, known)}", where=str(self.root / "mup.toml")
+            )
+        return replace(
+            self, databases=tuple(replace(d, uri=uri) if d.name == name else d for d in self.databases)
+        )
+
+
+class _Fields:
+    """Reads one table of the file, collecting what is wrong with it."""
+
+    def __init__(self, data: Any, where: str, problems: list[str]) -> None:
+        self.where = where
+        self.problems = problems
+        self.data: dict[str, Any] = data if isinstance(data, dict) else {}
+        self.seen: set[str] = set()
+        if not isinstance(data, dict):
+            problems.append(f"[{where}]: must be a table, got {data!r}")
+
+    def text(self, name: str, default: str | None = None) -> str:
+        self.seen.add(name)
+        value = self.data.get(name, default)
+        if not isinstance(value, str) or (default is None and not value):
+            missing = name not in self.data
+            self.problems.append(
+                f"[{self.where}] {name}: " + ("is missing" if missing else f"must be a text, got {value!r}")
+            )
+            return ""
+        return value
+
+    def whole(self, name: str, low: int, high: int = 2**31) -> int | None:
+        self.seen.add(name)
+        value = self.data.get(name)
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            limit = f"between {low} and {high}" if high < 2**31 else f">= {low}"
+            self.problems.append(f"[{self.where}] {name}: must be a whole number {limit}, got {value!r}")
+            return None
+        return value
+
+    def strings(self, name: str) -> dict[str, str]:
+        self.seen.add(name)
+        value = self.data.get(name, {})
+        if not isinstance(value, dict) or not all(isinstance(v, str) for v in value.values()):
+            self.problems.append(f"[{self.where}] {name}: must be a table of texts, got {value!r}")
+            return {}
+        return value
+
+    def target(self, name: str, default: str | None = None) -> str:
+        value = self.text(name, default)
+        if value and (value.count(":") != 1 or not all(value.split(":"))):
+            self.problems.append(f"[{self.where}] {name}: must be 'module:name', got {value!r}")
+        return value
+
+    def done(self) -> None:
+        for name in self.data:
+            if name not in self.seen:
+                self.problems.append(
+                    f"[{self.where}] {name}: unknown field; {did_you_mean(name, sorted(self.seen))}"
+                )
+
+
+def load_project(path: str | Path = ".") -> Project:
+    """Read and check a project.
+
+    Args:
+        path: Folder that holds ``mup.toml``, or the file itself.
+
+    Raises:
+        ProjectError: No such file, not TOML, or wrong fields; all of them are listed at once.
+    """
+    file = Path(path)
+    if file.is_dir():
+        file = file / "mup.toml"
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise ProjectError(
+            f"cannot read the project: {reason}",
+            where=str(file),
+            hint="name a folder that holds a mup.toml (see docs/reference/mup-toml.md)",
+        ) from error
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ProjectError(f"not TOML: {error}", where=str(file)) from error
+    return _project(data, file.resolve())
+
+
+def _project(data: dict[str, Any], file: Path) -> Project:
+    problems: list[str] = []
+    head = _Fields(data.get("project", {}), "project", problems)
+    name = head.text("name", file.parent.name)
+    source = file.parent / head.text("source", ".")
+    client = head.target("client", "")
+    head.done()
+    registry = _Fields(data.get("registry", {}), "registry", problems)
+    port = registry.whole("port", 0, 65535)
+    registry.done()
+    services = []
+    for key, table in _tables(data, "services", problems).items():
+        fields = _Fields(table, f"services.{key}", problems)
+        services.append(
+            ServiceConfig(
+                name=key,
+                target=fields.target("class"),
+                pool_size=fields.whole("pool_size", 1),
+                replicas=fields.whole("replicas", 1),
+                port=fields.whole("port", 0, 65535),
+                env=fields.strings("env"),
+            )
+        )
+        fields.done()
+    databases = []
+    for key, table in _tables(data, "databases", problems).items():
+        fields = _Fields(table, f"databases.{key}", problems)
+        uri = os.environ.get(f"MUP_DATABASE_{key.upper()}") or fields.text("uri", EMBEDDED)
+        fields.seen.add("uri")
+        if uri != EMBEDDED and not uri.startswith(("mongodb://", "mongodb+srv://")):
+            problems.append(
+                f"[databases.{key}] uri: must be 'embedded' or start with mongodb://, got {uri!r}"
+            )
+        databases.append(
+            DatabaseConfig(
+                name=key, uri=uri, database=fields.text("database", key), load=fields.target("load", "")
+            )
+        )
+        fields.done()
+    for key in data:
+        if key not in ("project", "registry", "services", "databases"):
+            known = ["project", "registry", "services", "databases"]
+            problems.append(f"[{key}]: unknown table; {did_you_mean(key, known)}")
+    if not services:
+        problems.append("[services]: needs at least one service, e.g. [services.A] with class = 'services:A'")
+    if not source.is_dir():
+        problems.append(f"[project] source: no such folder: {source}")
+    if problems:
+        message = (
+            problems[0] if len(problems) == 1 else f"{len(problems)} problems\n  " + "\n  ".join(problems)
+        )
+        raise ProjectError(message, where=str(file))
+    return Project(
+        name=name,
+        root=file.parent,
+        source=source.resolve(),
+        services=tuple(services),
+        databases=tuple(databases),
+        registry_port=DEFAULT_REGISTRY_PORT if port is None else port,
+        client=client,
+    )
+
+
+def _tables(data: dict[str, Any], name: str, problems: list[str]) -> dict[str, Any]:
+    value = data.get(name, {})
+    if not isinstance(value, dict):
+        problems.append(f"[{name}]: must be a table, got {value!r}")
+        return {}
+    return value
