@@ -232,7 +232,7 @@ def distribution_from_json(data: Any) -> Distribution | None:
         raise ModelError(f"family {family!r} needs {', '.join(missing)}", where=missing[0])
     extra = set(data) - set(FAMILIES[family]) - {"family", "mean"}
     if extra:
-        raise ModelError(f"family {family!r} has no parameter {sorted(extra)[0]!r}", where=sorted(extra)[0])
+        raise ModelError(f"family {family!r} has no parameter {min(extra)!r}", where=min(extra))
     if family == "constant":
         return Constant(data["mean"])
     if family == "exponential":

@@ -86,12 +86,18 @@ class Processor:
 
     def __post_init__(self) -> None:
         where = f"processors[{self.name!r}]"
-        _check(_whole(self.cores, infinite=True), f"must be a whole number >= 1, got {self.cores!r}",
-               f"{where}.cores")  # fmt: skip
-        _check(self.discipline in ("ps", "fcfs", "infinite"),
-               f"must be 'ps', 'fcfs' or 'infinite', got {self.discipline!r}", f"{where}.discipline")  # fmt: skip
-        _check(isinstance(self.speed, int | float) and 0 < self.speed < math.inf,
-               f"must be a factor > 0, got {self.speed!r}", f"{where}.speed")  # fmt: skip
+        cores, kind, speed = self.cores, self.discipline, self.speed
+        _check(_whole(cores, infinite=True), f"must be a whole number >= 1, got {cores!r}", f"{where}.cores")
+        _check(
+            kind in ("ps", "fcfs", "infinite"),
+            f"must be 'ps', 'fcfs' or 'infinite', got {kind!r}",
+            f"{where}.discipline",
+        )
+        _check(
+            isinstance(speed, int | float) and 0 < speed < math.inf,
+            f"must be a factor > 0, got {speed!r}",
+            f"{where}.speed",
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,10 +229,16 @@ class Task:
     def __post_init__(self) -> None:
         where = f"tasks[{self.name!r}]"
         what = "clients" if self.role == "reference" else "threads"
-        _check(_whole(self.threads, infinite=self.role != "reference"),
-               f"{what} must be a whole number >= 1, got {self.threads!r}", f"{where}.threads")  # fmt: skip
-        _check(_whole(self.replicas, infinite=False),
-               f"must be a whole number >= 1, got {self.replicas!r}", f"{where}.replicas")  # fmt: skip
+        _check(
+            _whole(self.threads, infinite=self.role != "reference"),
+            f"{what} must be a whole number >= 1, got {self.threads!r}",
+            f"{where}.threads",
+        )
+        _check(
+            _whole(self.replicas, infinite=False),
+            f"must be a whole number >= 1, got {self.replicas!r}",
+            f"{where}.replicas",
+        )
 
     @property
     def is_reference(self) -> bool:

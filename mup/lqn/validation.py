@@ -143,7 +143,7 @@ def _graph_problems(entry: Entry, where: str) -> Iterator[ModelError]:
 def _has_cycle(after: dict[str, tuple[str, ...]]) -> bool:
     """Depth-first search with three colours, without recursion (graphs can be long chains)."""
     done: set[str] = set()
-    for root in after:
+    for root in tuple(after):
         if root in done:
             continue
         open_: set[str] = {root}
@@ -169,7 +169,7 @@ def _call_cycles(model: Model) -> Iterator[ModelError]:
     for task, entry, activity in model.walk():
         graph.setdefault((task.name, entry.name), []).extend((c.task, c.entry) for c in activity.calls)
     done: set[tuple[str, str]] = set()
-    for root in graph:
+    for root in tuple(graph):
         if root in done:
             continue
         trail = [root]
