@@ -1,0 +1,29 @@
+"""How do the caller's and the callee's records of one request find each other?
+
+The id of a request follows from the id of the execution that caused it and the number of the remote
+operation there, so joining caller and callee needs no record of its own.
+"""
+
+from __future__ import annotations
+
+import os
+
+__all__ = ["child_id", "new_id"]
+
+_MASK = (1 << 64) - 1
+
+
+def new_id() -> int:
+    """Return a random id of 64 bits, never 0."""
+    return int.from_bytes(os.urandom(8), "little") or 1
+
+
+def child_id(request: int, seq: int) -> int:
+    """Return the id of the request that operation ``seq`` (counted from 1) of ``request`` causes, never 0.
+
+    The mixing function is splitmix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators").
+    """
+    z = (request + seq * 0x9E3779B97F4A7C15) & _MASK
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
+    return (z ^ (z >> 31)) or 1

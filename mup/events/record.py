@@ -1,0 +1,54 @@
+"""What does one record of an event log look like? Numbers and layout, shared by writer and reader."""
+
+from __future__ import annotations
+
+import enum
+import struct
+
+__all__ = [
+    "CENSORED",
+    "DEFINE_NAME",
+    "DEFINE_SITE",
+    "FAILED",
+    "MAGIC",
+    "QUEUED",
+    "RECORD",
+    "Event",
+    "padded",
+]
+
+MAGIC = b"MUPLOG01"
+
+RECORD = struct.Struct("<QQqqHHHBB")
+"""request, trace, time (ns), cpu (ns), seq, site, name, event, flags."""
+
+FAILED = 1
+CENSORED = 2
+QUEUED = 4
+
+# The values of ``site`` in a define record.
+DEFINE_NAME = 1
+DEFINE_SITE = 2
+
+
+class Event(enum.IntEnum):
+    """What happened; the numbers are part of the file format."""
+
+    DEFINE = 0
+    ARRIVE = 1
+    BEGIN = 2
+    COMM_START = 3
+    CONTACT_DEST = 4
+    COMM_FINISH = 5
+    WAIT_START = 6
+    WAIT_END = 7
+    END = 8
+    DONE = 9
+    ERROR = 10
+    THINK_START = 11
+    THINK_END = 12
+
+
+def padded(length: int) -> int:
+    """Return the bytes a text of ``length`` bytes takes in the log: whole records."""
+    return -(-length // RECORD.size) * RECORD.size

@@ -1,0 +1,175 @@
+"""Which expression in the source caused an event?
+
+A site is the n-th call or ``await`` expression of a function, in source order of where the expression *ends*.
+That survives comments, blank lines and reformatting, and keeps two operations on one line apart.
+``site_index`` is the only implementation of the numbering: the runtime uses it through ``SiteTable``, the
+static analyzer directly.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from mup.events.writer import EventWriter
+
+__all__ = ["MODULE", "Kind", "Site", "SiteTable", "site_index"]
+
+Kind = Literal["call", "await"]
+
+MODULE = "<module>"
+"""``Site.function`` of an expression outside every function."""
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """One call or ``await`` expression.
+
+    Attributes:
+        file: Relative to the source folder, with ``/``; absolute when outside of it; "" when not known.
+        function: Qualified name of the innermost enclosing ``def``, as in ``__qualname__``.
+        ordinal: Number among the calls and awaits of all functions of that name in the file, from 1.
+        line: Where the expression starts, from 1; for display only.
+        column: Where it starts, in characters from 1; for display only.
+    """
+
+    file: str
+    function: str
+    ordinal: int
+    line: int = 0
+    column: int = 0
+
+    def to_json(self) -> str:
+        """Return the text of this site in a log."""
+        return json.dumps({name: getattr(self, name) for name in self.__slots__})
+
+
+def site_index(source: str, file: str = "") -> dict[tuple[int, int, Kind], Site]:
+    """Return every site of a source text by (end line, end column in UTF-8 bytes, kind).
+
+    Calls inside a lambda, a comprehension or a class body belong to the enclosing ``def``; decorators and
+    defaults to the function around the one they decorate. An ``await`` and the call it awaits end at the same
+    position, hence the kind; the call counts first.
+
+    Raises:
+        SyntaxError: The text is not Python.
+    """
+    visitor = _Numbering()
+    visitor.visit(ast.parse(source))
+    lines = source.encode().splitlines()
+    index: dict[tuple[int, int, Kind], Site] = {}
+    for function, nodes in visitor.found.items():
+        nodes.sort(key=_position)
+        for ordinal, node in enumerate(nodes, 1):
+            line, column = node.lineno, node.col_offset
+            characters = (
+                len(lines[line - 1][:column].decode(errors="replace")) if line <= len(lines) else column
+            )
+            site = Site(file, function, ordinal, line, characters + 1)
+            end_line, end_column, is_await = _position(node)
+            # `await await f()`: the outer one comes first in the tree and keeps the position.
+            index.setdefault((end_line, end_column, "await" if is_await else "call"), site)
+    return index
+
+
+def _position(node: ast.Call | ast.Await) -> tuple[int, int, bool]:
+    return (node.end_lineno or node.lineno, node.end_col_offset or 0, isinstance(node, ast.Await))
+
+
+class _Numbering(ast.NodeVisitor):
+    """Collect calls and awaits by the function they are in. Read ``found`` after the visit."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, list[ast.Call | ast.Await]] = {}
+        self._function = MODULE
+        self._prefix = ""  # what a `def` or `class` found now puts before its name
+
+    def visit_Call(self, node: ast.Call) -> None:
+        self.found.setdefault(self._function, []).append(node)
+        self.generic_visit(node)
+
+    def visit_Await(self, node: ast.Await) -> None:
+        self.found.setdefault(self._function, []).append(node)
+        self.generic_visit(node)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+        self._visit_function(node)
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None:
+        self._visit_function(node)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        for part in (*node.decorator_list, *node.bases, *node.keywords):
+            self.visit(part)
+        outer = self._prefix
+        self._prefix = f"{outer}{node.name}."
+        for statement in node.body:
+            self.visit(statement)
+        self._prefix = outer
+
+    def _visit_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        for part in (*node.decorator_list, node.args, *([node.returns] if node.returns else [])):
+            self.visit(part)
+        outer = self._function, self._prefix
+        self._function = f"{self._prefix}{node.name}"
+        self._prefix = f"{self._function}.<locals>."
+        for statement in node.body:
+            self.visit(statement)
+        self._function, self._prefix = outer
+
+
+class SiteTable:
+    """Resolves the running frame of a caller to the number of its site in one log; fast after the first time.
+
+    Args:
+        writer: Log that gets the definitions.
+        source_root: Files below it are named relative to it.
+    """
+
+    def __init__(self, writer: EventWriter, source_root: Path) -> None:
+        self._writer = writer
+        self._root = source_root.resolve()
+        # By id(code), not code: hashing a code object hashes its whole content. ``_codes`` keeps ids valid.
+        self._cache: dict[tuple[int, int], int] = {}
+        self._codes: dict[int, CodeType] = {}
+        self._files: dict[str, dict[tuple[int, int, Kind], Site]] = {}
+
+    def of_frame(self, frame: FrameType, kind: Kind) -> int:
+        """Return the site of the call or await that ``frame`` is executing; 0 = the source does not tell."""
+        code = frame.f_code
+        key = (id(code), frame.f_lasti)
+        known = self._cache.get(key)
+        if known is not None:
+            return known
+        site = self._find(code, frame.f_lasti, kind)
+        number = self._writer.site(site) if site else 0
+        self._codes[id(code)] = code
+        self._cache[key] = number
+        return number
+
+    def _find(self, code: CodeType, instruction: int, kind: Kind) -> Site | None:
+        _, end_line, _, end_column = next(
+            islice(code.co_positions(), instruction // 2, None), (None, None, None, None)
+        )
+        if end_line is None or end_column is None:
+            return None  # python -X no_debug_ranges, or generated code
+        return self._index(code.co_filename).get((end_line, end_column, kind))
+
+    def _index(self, filename: str) -> dict[tuple[int, int, Kind], Site]:
+        index = self._files.get(filename)
+        if index is None:
+            path = Path(filename).resolve()
+            name = path.relative_to(self._root) if path.is_relative_to(self._root) else path
+            try:
+                # utf-8-sig: Python's own positions do not count a byte order mark either.
+                index = site_index(path.read_text(encoding="utf-8-sig"), name.as_posix())
+            except (OSError, SyntaxError, ValueError):
+                index = {}  # code without a source file, e.g. from exec: its events carry site 0
+            self._files[filename] = index
+        return index
