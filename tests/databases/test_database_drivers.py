@@ -1,0 +1,171 @@
+"""Both drivers, on a real MongoDB and on the embedded server, carry out every command alike."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import json
+import socket
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import bson
+import pytest
+
+from mup.databases.command import parse_command
+from mup.databases.driver import open_async_driver, open_driver
+from mup.errors import QueryError
+
+pytestmark = pytest.mark.services
+
+Execute = Callable[..., list[dict[str, Any]]]
+
+
+def _blocking(uri: str) -> Iterator[Execute]:
+    driver = open_driver("db", uri)
+    yield lambda text, collection="c": driver.execute(collection, parse_command(text))
+    driver.close()
+
+
+def _asynchronous(uri: str) -> Iterator[Execute]:
+    with asyncio.Runner() as runner:
+
+        async def start() -> Any:
+            return open_async_driver("db", uri, queries=16)
+
+        driver = runner.run(start())
+        yield lambda text, collection="c": runner.run(driver.execute(collection, parse_command(text)))
+        driver.close()
+
+
+DRIVERS = {"blocking": _blocking, "asynchronous": _asynchronous}
+
+
+@pytest.fixture(params=list(DRIVERS))
+def execute(request: pytest.FixtureRequest, database_uri: str) -> Iterator[Execute]:
+    """Carries out one ``qry_txt`` on an empty database."""
+    yield from DRIVERS[request.param](database_uri)
+
+
+def _fill(execute: Execute) -> None:
+    documents = [{"_id": i, "kind": "even" if i % 2 == 0 else "odd", "n": i * 10} for i in range(12)]
+    execute({"$command": "insert", "documents": documents})
+
+
+def test_find_with_a_filter(execute: Execute) -> None:
+    """A filter returns the matching documents; no match is an empty list."""
+    _fill(execute)
+    assert execute({"_id": 3}) == [{"_id": 3, "kind": "odd", "n": 30}]
+    assert execute('{"_id": 99}') == []
+
+
+def test_find_sorts_integer_ids_as_numbers(execute: Execute) -> None:
+    """Sort, skip, limit and projection are honoured, and 10 comes after 9."""
+    _fill(execute)
+    found = execute({"$command": "find", "sort": {"_id": 1}, "skip": 8, "limit": 3, "projection": {"_id": 1}})
+    assert found == [{"_id": 8}, {"_id": 9}, {"_id": 10}]
+    assert [d["_id"] for d in execute({"$command": "find", "sort": [["_id", -1]], "limit": 2})] == [11, 10]
+
+
+def test_more_documents_than_one_batch(execute: Execute) -> None:
+    """A long result is complete, not just its first batch."""
+    execute({"$command": "insert", "documents": [{"_id": i} for i in range(350)]})
+    assert len(execute({})) == 350
+
+
+def test_aggregate(execute: Execute) -> None:
+    """A pipeline returns its documents."""
+    _fill(execute)
+    pipeline = [{"$group": {"_id": "$kind", "sum": {"$sum": "$n"}}}, {"$sort": {"_id": 1}}]
+    assert execute({"$command": "aggregate", "pipeline": pipeline}) == [
+        {"_id": "even", "sum": 300},
+        {"_id": "odd", "sum": 360},
+    ]
+
+
+def test_insert_reports_ids_as_text(execute: Execute) -> None:
+    """Generated ids come back as text, and find their document again through $oid."""
+    (answer,) = execute({"$command": "insert", "documents": [{"word": "a"}]})
+    assert answer["inserted"] == 1
+    (identity,) = answer["ids"]
+    assert isinstance(identity, str)
+    assert execute({"_id": {"$oid": identity}}) == [{"_id": identity, "word": "a"}]
+
+
+def test_insert_leaves_the_callers_documents_alone(execute: Execute) -> None:
+    """The driver's _id is not written into what the service still holds."""
+    document = {"word": "a"}
+    execute({"$command": "insert", "documents": [document]})
+    assert document == {"word": "a"}
+
+
+def test_update_one_and_many(execute: Execute) -> None:
+    """Updates report what they matched and changed."""
+    _fill(execute)
+    change = {"$set": {"n": 0}}
+    assert execute({"$command": "update", "filter": {"kind": "odd"}, "update": change}) == [
+        {"matched": 1, "modified": 1, "upserted": None}
+    ]
+    (answer,) = execute({"$command": "update", "filter": {"kind": "even"}, "update": change, "many": True})
+    assert answer["matched"] == 6
+    (answer,) = execute({"$command": "update", "filter": {"_id": 77}, "update": change, "upsert": True})
+    assert answer["upserted"] == 77
+
+
+def test_delete_count_distinct(execute: Execute) -> None:
+    """Counts are documents of their own."""
+    _fill(execute)
+    assert execute({"$command": "delete", "filter": {"_id": 0}}) == [{"deleted": 1}]
+    assert execute({"$command": "delete", "filter": {"kind": "odd"}, "many": True}) == [{"deleted": 6}]
+    assert execute({"$command": "count"}) == [{"count": 5}]
+    assert execute({"$command": "count", "filter": {"n": {"$gt": 50}}}) == [{"count": 3}]
+    (answer,) = execute({"$command": "distinct", "field": "kind"})
+    assert answer == {"values": ["even"]}
+
+
+def test_results_are_jsonable(execute: Execute) -> None:
+    """Dates, object ids, bytes and 64-bit numbers become JSON values, nested ones too."""
+    when = dt.datetime(2024, 2, 3, 4, 5, 6, tzinfo=dt.UTC)
+    value = {"_id": 1, "at": [when], "sub": {"id": bson.ObjectId()}, "raw": b"ab", "big": 2**40}
+    execute({"$command": "insert", "documents": [value]})
+    (found,) = execute({"_id": 1})
+    assert json.loads(json.dumps(found)) == found
+    assert found["at"] == ["2024-02-03T04:05:06"]
+    assert found["sub"]["id"] == str(value["sub"]["id"])
+    assert found["big"] == 2**40
+
+
+def test_the_servers_refusal_is_a_query_error(execute: Execute) -> None:
+    """A duplicate key is refused with database, command and reason in the message."""
+    execute({"$command": "insert", "documents": [{"_id": 1}]})
+    with pytest.raises(QueryError, match="database 'db': insert failed") as caught:
+        execute({"$command": "insert", "documents": [{"_id": 1}]})
+    assert caught.value.where == "db.c"
+
+
+@pytest.mark.parametrize("text", [{"_id": {"$oid": "zz"}}, {"_id": {1, 2}}, {"n": 2**70}])
+def test_values_the_driver_cannot_send(execute: Execute, text: Any) -> None:
+    """What cannot be encoded is a QueryError too."""
+    with pytest.raises(QueryError, match="find failed"):
+        execute(text)
+
+
+@pytest.mark.parametrize("kind", list(DRIVERS))
+def test_a_dead_server_is_reported_within_three_seconds(kind: str) -> None:
+    """Nothing listens: an error that names the address, soon."""
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{unused.getsockname()[1]}"
+    for execute in DRIVERS[kind](f"mongodb://{address}/d"):
+        start = time.monotonic()
+        with pytest.raises(QueryError, match=f"no server answers at {address}"):
+            execute({})
+        assert time.monotonic() - start < 3.0
+
+
+@pytest.mark.parametrize("open_any", [open_driver, lambda n, u: open_async_driver(n, u, queries=1)])
+def test_a_scheme_nobody_serves(open_any: Callable[[str, str], Any]) -> None:
+    """An unknown scheme or a malformed URI is refused when the driver is opened."""
+    with pytest.raises(QueryError, match="no driver for 'redis'"):
+        open_any("db", "redis://h/0")
