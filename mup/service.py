@@ -1,0 +1,156 @@
+"""What does a developer write to get a service? ``MS`` and ``EP``, and what they mean at start."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeVar
+
+from mup.errors import DeploymentError
+
+__all__ = ["EP", "MS", "EndpointInfo", "check_service", "endpoints_of"]
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+_MARK = "__mup_endpoint__"
+
+RESERVED = ("/healthz", "/mup/")
+"""Paths the front of every replica answers itself."""
+
+
+class MS:
+    """A microservice: subclass it, set its attributes, mark its endpoints with :class:`EP`.
+
+    Every worker creates its own instance, calls ``setup`` before its first request and ``teardown`` after its
+    last one; instances share nothing.
+
+    Attributes:
+        pool_size: Requests one replica serves at once.
+        replicas: Identical copies, each a process of its own.
+        port: Port of replica 0; replica i listens on ``port + i``. 0 = any free port.
+        runtime: ``"process"``: pre-forked worker processes behind one HTTP front.
+        service_name: The name others call it by; set before ``setup``.
+    """
+
+    pool_size: ClassVar[int] = 1
+    replicas: ClassVar[int] = 1
+    port: ClassVar[int] = 0
+    runtime: ClassVar[str] = "process"
+    service_name: str = ""
+
+    def setup(self) -> None:
+        """Prepare this worker: open files, calibrate, warm up. Called once, before the first request."""
+
+    def teardown(self) -> None:
+        """Clean up this worker. Called once, after the last request."""
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointInfo:
+    """One endpoint of a service class.
+
+    Attributes:
+        path: What follows the replica's URL, e.g. ``/epA/``.
+        name: What a call may say instead of the path.
+        method: Name of the method that serves it.
+    """
+
+    path: str
+    name: str
+    method: str
+
+
+class EP:
+    """Mark a method as the endpoint for ``path``.
+
+    Args:
+        path: Starts with ``/``; matched exactly.
+        name: Alternative to the path in ``Communication.call``; the name of the method by default.
+    """
+
+    def __init__(self, path: str, *, name: str = "") -> None:
+        self.path = path
+        self.name = name
+
+    def __call__(self, method: _Method) -> _Method:
+        """Mark the method and return it unchanged."""
+        setattr(method, _MARK, self)
+        return method
+
+
+def endpoints_of(service: type[MS]) -> dict[str, EndpointInfo]:
+    """Return the endpoints of a class by path: inherited ones first, each class in source order.
+
+    A subclass that overrides an endpoint's method has to repeat ``@EP`` to keep it an endpoint.
+
+    Raises:
+        DeploymentError: Two endpoints share a path or a name, or a path cannot be served.
+    """
+    found: dict[str, EndpointInfo] = {}
+    names: dict[str, str] = {}
+    methods = dict.fromkeys(name for kind in reversed(service.__mro__) for name in vars(kind))
+    for method in methods:
+        function = inspect.getattr_static(service, method)
+        mark = getattr(function, _MARK, None)
+        if not isinstance(mark, EP):
+            continue
+        where = f"{service.__module__}.{service.__qualname__}.{method}"
+        _check_path(mark.path, where)
+        endpoint = EndpointInfo(mark.path, mark.name or method, method)
+        if endpoint.path in found:
+            other = found[endpoint.path].method
+            raise DeploymentError(f"path {endpoint.path!r} is already served by {other!r}", where=where)
+        if "/" in endpoint.name or endpoint.name in names:
+            other = names.get(endpoint.name, "a path, for it contains '/'")
+            raise DeploymentError(f"endpoint name {endpoint.name!r} is already {other}", where=where)
+        names[endpoint.name] = f"that of {method!r}"
+        found[endpoint.path] = endpoint
+    return found
+
+
+def check_service(service: type[MS], *, pool_size: Any, replicas: Any, port: Any) -> dict[str, EndpointInfo]:
+    """Check a class and the settings it will run with; return its endpoints by path.
+
+    Raises:
+        DeploymentError: Something cannot run; the message names the attribute and its value.
+    """
+    where = f"{service.__module__}.{service.__qualname__}"
+    for name, value, low, high in (
+        ("pool_size", pool_size, 1, 1024),
+        ("replicas", replicas, 1, 1024),
+        ("port", port, 0, 65535),
+    ):
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            raise DeploymentError(
+                f"{name} must be a whole number between {low} and {high}, got {value!r}", where=where
+            )
+    if service.runtime in {"thread", "async"}:
+        raise DeploymentError(
+            f"runtime {service.runtime!r} is not available yet", where=where, hint="use runtime = 'process'"
+        )
+    if service.runtime != "process":
+        raise DeploymentError(f"runtime must be 'process', got {service.runtime!r}", where=where)
+    endpoints = endpoints_of(service)
+    if not endpoints:
+        raise DeploymentError(
+            "the service has no endpoint", where=where, hint="mark a method with @EP('/path/')"
+        )
+    for endpoint in endpoints.values():
+        if inspect.iscoroutinefunction(getattr(service, endpoint.method)):
+            raise DeploymentError(
+                "an 'async def' endpoint needs the async runtime, which is not available yet",
+                where=f"{where}.{endpoint.method}",
+                hint="write it as 'def': calls run in parallel until their get()",
+            )
+    return endpoints
+
+
+def _check_path(path: Any, where: str) -> None:
+    if not isinstance(path, str) or not path.startswith("/") or "?" in path or "#" in path:
+        raise DeploymentError(
+            f"an endpoint's path must start with '/' and have no '?', got {path!r}", where=where
+        )
+    if path == RESERVED[0] or path.startswith(RESERVED[1]):
+        raise DeploymentError(
+            f"path {path!r} is reserved", where=where, hint=f"mup answers {' and '.join(RESERVED)} itself"
+        )
