@@ -1,0 +1,1 @@
+"""Event logs in, calibrated models out: exploration, run directories, path matching, calibration."""

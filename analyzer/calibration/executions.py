@@ -1,0 +1,198 @@
+"""Group the records of a run into executions: one endpoint (or scenario) run, step by step.
+
+Durations are only ever differences of one clock of one process. Caller and callee are joined by the
+request id that both can compute (``mup.events.ids.child_id``), never by comparing their clocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from analyzer.calibration.rundir import Window
+from mup.events.reader import Log
+from mup.events.record import CENSORED, FAILED, QUEUED, Event
+
+__all__ = ["Execution", "Moment", "Operation", "SiteKey", "Step", "collect"]
+
+
+class Moment(NamedTuple):
+    """One reading of both clocks, in nanoseconds; ``cpu`` < 0 where no CPU clock was read."""
+
+    time: int
+    cpu: int
+
+
+SiteKey = tuple[str, str, int]
+"""File, function, ordinal: what identifies a call site in any version of the log."""
+
+
+@dataclass(slots=True)
+class Operation:
+    """One ``call`` or ``query`` of an execution.
+
+    ``contact`` and ``finish`` of a query carry the CPU clock of the auxiliary thread that ran it; those
+    of a call carry the worker's.
+    """
+
+    seq: int
+    dest: str
+    start: Moment
+    contact: Moment | None = None
+    finish: Moment | None = None
+    censored: bool = False
+    failed: bool = False
+
+    @property
+    def is_query(self) -> bool:
+        """True if the destination is a query (``db.qry``) rather than an endpoint (``B/epB/``)."""
+        return "/" not in self.dest
+
+
+@dataclass(slots=True)
+class Step:
+    """One remote operation in the main flow: where it begins and where the flow goes on."""
+
+    op: str
+    site: SiteKey | None
+    seq: int
+    start: Moment
+    resume: Moment
+
+
+@dataclass(slots=True)
+class Execution:
+    """One run of an endpoint by a worker, or of a scenario by a client."""
+
+    request: int
+    endpoint: str
+    role: str
+    service: str
+    replica: int
+    begin: Moment
+    arrive: int | None = None
+    queued: bool = False
+    seen: int = 0
+    end: Moment | None = None
+    done: Moment | None = None
+    failed: bool = False
+    steps: list[Step] = field(default_factory=list)
+    operations: dict[int, Operation] = field(default_factory=dict)
+
+    @property
+    def complete(self) -> bool:
+        """True if the execution ended normally inside the log."""
+        return self.done is not None and self.end is not None and not self.failed
+
+
+_STEP_OF = {
+    Event.COMM_START: "call",
+    Event.WAIT_START: "get",
+    Event.END: "respond",
+    Event.THINK_START: "think",
+}
+
+
+def collect(logs: Iterable[Log], windows: Sequence[Window] = ()) -> list[Execution]:
+    """Return the executions that begin and end inside one of the windows, in order of their begin.
+
+    Args:
+        logs: The logs of a run.
+        windows: None means everything that was logged.
+    """
+    executions: list[Execution] = []
+    arrivals: dict[int, tuple[int, bool, int]] = {}
+    for log in logs:
+        if log.header.get("role") == "front":
+            for record in log.records[log.records["event"] == Event.ARRIVE]:
+                arrivals[int(record["request"])] = (
+                    int(record["time"]),
+                    bool(record["flags"] & QUEUED),
+                    int(record["seq"]),
+                )
+        else:
+            executions += _of_log(log)
+    for execution in executions:
+        if (arrival := arrivals.get(execution.request)) is not None:
+            execution.arrive, execution.queued, execution.seen = arrival
+    if windows:
+        executions = [e for e in executions if _inside(e, windows)]
+    executions.sort(key=lambda e: e.begin.time)
+    return executions
+
+
+def _inside(execution: Execution, windows: Sequence[Window]) -> bool:
+    last = execution.done or execution.end
+    if last is None:
+        return False
+    return any(w.start <= execution.begin.time and last.time <= w.end for w in windows)
+
+
+def _of_log(log: Log) -> list[Execution]:
+    keys: dict[int, SiteKey] = {i: (s.file, s.function, s.ordinal) for i, s in log.sites.items()}
+    open_: dict[int, Execution] = {}
+    finished: list[Execution] = []
+    waiting: dict[tuple[int, int], Step] = {}
+    thinking: dict[int, Step] = {}
+    role = str(log.header.get("role", "worker"))
+    service = str(log.header.get("service", ""))
+    replica = int(log.header.get("replica", 0))
+    for request, _trace, time, cpu, seq, site, name, event, flags in log.records.tolist():
+        now = Moment(time, cpu)
+        if event == Event.BEGIN:
+            label = log.names.get(name, "")
+            open_[request] = Execution(request, label, role, service, replica, now)
+            continue
+        execution = open_.get(request)
+        if execution is None:
+            # An auxiliary thread may outlive its endpoint; the tail of a cut log may lack the begin.
+            continue
+        if event == Event.COMM_START:
+            operation = Operation(seq, log.names.get(name, ""), now)
+            execution.operations[seq] = operation
+            op = "query" if operation.is_query else "call"
+            execution.steps.append(Step(op, keys.get(site), seq, now, now))
+        elif event in (Event.CONTACT_DEST, Event.COMM_FINISH):
+            known = execution.operations.get(seq)
+            if known is None:
+                continue
+            if event == Event.CONTACT_DEST:
+                known.contact = now
+                if not known.is_query:
+                    # A call is sent by the worker itself; its own flow goes on once that is done.
+                    step = next(s for s in reversed(execution.steps) if s.seq == seq and s.op == "call")
+                    step.resume = now
+            else:
+                known.finish = now
+                known.censored = bool(flags & CENSORED)
+                known.failed = bool(flags & FAILED)
+        elif event == Event.WAIT_START:
+            step = Step("get", keys.get(site), seq, now, now)
+            execution.steps.append(step)
+            waiting[request, seq] = step
+        elif event == Event.WAIT_END:
+            if (step_or_none := waiting.pop((request, seq), None)) is not None:
+                step_or_none.resume = now
+        elif event == Event.THINK_START:
+            step = Step("think", keys.get(site), 0, now, now)
+            execution.steps.append(step)
+            thinking[request] = step
+        elif event == Event.THINK_END:
+            if (step_or_none := thinking.pop(request, None)) is not None:
+                step_or_none.resume = now
+        elif event == Event.END:
+            if execution.end is None:
+                execution.end = now
+                if role != "client":
+                    execution.steps.append(Step("respond", keys.get(site), 0, now, now))
+        elif event == Event.ERROR:
+            execution.failed = True
+        elif event == Event.DONE:
+            execution.done = now
+            if role == "client" and execution.end is None:
+                execution.end = now
+            finished.append(open_.pop(request))
+    # A log without `done` (older formats, the thesis's own) ends an execution with `end`.
+    finished += [e for e in open_.values() if e.end is not None]
+    return finished

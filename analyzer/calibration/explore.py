@@ -1,0 +1,287 @@
+"""The exploratory run: one user, real services, until every endpoint's time is known well enough.
+
+The load comes in rounds. Between rounds nothing runs but the housekeeping, so reading the logs for
+the stop rule never disturbs what is measured. The rule is the thesis's (section 5.2.2): the 95 %
+batch-means interval of every endpoint's execution time, one batch per round, is within 1 % of its
+mean (half-width; the full-width reading is an option), or the time is up.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mup.runtime.launcher import Deployment, ProcessInfo
+from mup.workload.cpu import HostCpu, process_cpu_seconds
+from mup.workload.driver import LoadDriver, LoadResult
+
+from analyzer.calibration.executions import Execution, collect
+from analyzer.calibration.intervals import half_width_of_batches
+from analyzer.calibration.rundir import (
+    DatabaseUse,
+    ProcessUse,
+    RunInfo,
+    Width,
+    Window,
+    describe_host,
+    fingerprints,
+    new_run_directory,
+)
+from analyzer.static.application import Application
+from mup.errors import LogError, UsageError
+from mup.events.reader import read_log
+from mup.project import Project
+
+__all__ = ["ExploreSettings", "Progress", "explore"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExploreSettings:
+    """How long and how precisely to explore.
+
+    Attributes:
+        width: Relative half-width to reach for every endpoint's mean execution time.
+        full_width: Read ``width`` as the whole width of the interval, as the thesis may be read.
+        max_seconds: Cap on the observed time, warm-up excluded.
+        round_seconds: Length of one round = one batch.
+        warmup_seconds: Load before the first round, not observed.
+        idle_seconds: Silence before the load, in which housekeeping is measured.
+        think_scale: Factor on every think time of the client.
+        seed: Of the client's choices.
+    """
+
+    width: float = 0.01
+    full_width: bool = False
+    max_seconds: float = 300.0
+    round_seconds: float = 5.0
+    warmup_seconds: float = 2.0
+    idle_seconds: float = 2.0
+    think_scale: float = 1.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("width", "max_seconds", "round_seconds"):
+            if not getattr(self, name) > 0:
+                raise UsageError(f"{name} must be > 0, got {getattr(self, name)!r}")
+        for name in ("warmup_seconds", "idle_seconds", "think_scale"):
+            if not getattr(self, name) >= 0:
+                raise UsageError(f"{name} must be >= 0, got {getattr(self, name)!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What a progress display may show after each round.
+
+    Attributes:
+        seconds: Observed so far.
+        widths: Per endpoint.
+        worst: Largest relative half-width; None while there are too few batches.
+    """
+
+    seconds: float
+    widths: Mapping[str, Width]
+    worst: float | None
+
+
+def explore(
+    project: Project,
+    application: Application,
+    settings: ExploreSettings,
+    *,
+    directory: Path | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> Path:
+    """Run one user against a project's services and log what happens.
+
+    Args:
+        project: Started with free ports, one deployment for the whole run.
+        application: Its static analysis; its fingerprints are stored with the log.
+        settings: When to stop.
+        directory: Run directory to create; None = a new one below ``.mup/runs``.
+        progress: Called after each round.
+
+    Returns:
+        The run directory.
+
+    Raises:
+        DeploymentError: The services do not start.
+        LogError: The client's scenario fails, or nothing was logged.
+    """
+    if directory is None:
+        directory = new_run_directory(project.state / "runs")
+    else:
+        directory.mkdir(parents=True, exist_ok=True)
+    windows: list[Window] = []
+    results: list[LoadResult] = []
+    stop = "time is up"
+    with (
+        Deployment(project.with_any_ports(), log_dir=directory) as deployment,
+        LoadDriver(project, deployment.registry_url, log_dir=directory) as driver,
+    ):
+        processes = deployment.processes()
+        meter = _Meter(processes, driver.pid, project)
+        host = HostCpu()
+        meter.measure_idle(settings.idle_seconds)
+        if settings.warmup_seconds:
+            _round(driver, settings.warmup_seconds, settings, seed=settings.seed)
+        widths: dict[str, Width] = {}
+        while sum(w.seconds for w in windows) < settings.max_seconds:
+            meter.start()
+            host.start()
+            result = _round(driver, settings.round_seconds, settings, seed=settings.seed + len(windows) + 1)
+            meter.stop()
+            host.stop()
+            results.append(result)
+            windows.append(Window(result.start_ns, max(result.end_ns, time.monotonic_ns())))
+            widths = _widths(directory, windows)
+            worst = _worst(widths)
+            if progress is not None:
+                progress(Progress(sum(w.seconds for w in windows), widths, worst))
+            goal = settings.width / (2 if settings.full_width else 1)
+            if worst is not None and worst <= goal:
+                stop = f"every endpoint within {goal:.2%}"
+                break
+        uses = meter.uses()
+        databases = {
+            name: DatabaseUse(embedded=d.embedded, colocated=d.pid is not None)
+            for name, d in deployment.databases().items()
+        }
+        deployed = {
+            name: {"pool": d.pool_size, "replicas": d.replicas} for name, d in deployment.services().items()
+        }
+    # The last records reach the disk when the processes end, so the logs are complete only now.
+    _check_cycles(results, directory)
+    own = sum(u.cpu for u in uses)
+    info = RunInfo(
+        **describe_host(),
+        project=project.name,
+        mup=_version(),
+        client=project.client.rpartition(":")[2],
+        seed=settings.seed,
+        think_scale=settings.think_scale,
+        stop=stop,
+        foreign_cpu=max(0.0, (host.busy_seconds - own) / host.capacity_seconds),
+        think_lateness=_mean([late for r in results for late in r.think_lateness]),
+        response_time=_mean([c.response for r in results for c in r.cycles]) or None,
+        windows=windows,
+        fingerprints=fingerprints(application),
+        deployment=deployed,
+        databases=databases,
+        processes=uses,
+        widths=_widths(directory, windows),
+    )
+    info.save(directory)
+    return directory
+
+
+def _round(driver: LoadDriver, seconds: float, settings: ExploreSettings, *, seed: int) -> LoadResult:
+    return driver.run(clients=1, duration=seconds, seed=seed, think_scale=settings.think_scale)
+
+
+class _Meter:
+    """Processor time of every process of a deployment, summed over the rounds."""
+
+    def __init__(self, processes: Sequence[ProcessInfo], driver_pid: int, project: Project) -> None:
+        client = project.client.rpartition(":")[2]
+        self.processes = [
+            *processes,
+            ProcessInfo(role="client", service=client, replica=0, worker=0, pid=driver_pid),
+        ]
+        self.total = dict.fromkeys((p.pid for p in self.processes), 0.0)
+        self.idle = dict.fromkeys((p.pid for p in self.processes), 0.0)
+        self.mark: dict[int, float] = {}
+
+    def _read(self) -> dict[int, float]:
+        return {p.pid: process_cpu_seconds(p.pid) for p in self.processes}
+
+    def measure_idle(self, seconds: float) -> None:
+        if seconds <= 0:
+            return
+        before = self._read()
+        time.sleep(seconds)
+        after = self._read()
+        self.idle = {pid: (after[pid] - before[pid]) / seconds for pid in before}
+
+    def start(self) -> None:
+        self.mark = self._read()
+
+    def stop(self) -> None:
+        for pid, cpu in self._read().items():
+            self.total[pid] += cpu - self.mark[pid]
+
+    def uses(self) -> list[ProcessUse]:
+        return [
+            ProcessUse(
+                role=p.role,
+                service=p.service,
+                replica=p.replica,
+                worker=p.worker,
+                pid=p.pid,
+                cpu=self.total[p.pid],
+                idle_rate=self.idle[p.pid],
+            )
+            for p in self.processes
+        ]
+
+
+def _widths(directory: Path, windows: Sequence[Window]) -> dict[str, Width]:
+    """Return the state of the stop rule per endpoint, one batch per window."""
+    logs = [read_log(p) for p in sorted(directory.glob("*.w*.mlog"))]
+    batches: dict[str, list[list[float]]] = defaultdict(lambda: [[] for _ in windows])
+    for execution in collect(logs, windows):
+        if execution.failed or execution.end is None:
+            continue
+        index = _window_of(execution, windows)
+        elapsed = (execution.end.time - execution.begin.time) / 1e9
+        batches[execution.endpoint][index].append(elapsed)
+    widths = {}
+    for label, values in batches.items():
+        everything = [v for batch in values for v in batch]
+        widths[label] = Width(
+            mean=_mean(everything),
+            half_width=half_width_of_batches(values),
+            executions=len(everything),
+            batches=sum(1 for batch in values if batch),
+        )
+    return widths
+
+
+def _window_of(execution: Execution, windows: Sequence[Window]) -> int:
+    return next(i for i, w in enumerate(windows) if w.start <= execution.begin.time <= w.end)
+
+
+def _worst(widths: Mapping[str, Width]) -> float | None:
+    if not widths or any(w.half_width is None for w in widths.values()):
+        return None
+    return max((w.half_width or 0.0) / w.mean for w in widths.values())
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else 0.0
+
+
+def _check_cycles(results: Sequence[LoadResult], directory: Path) -> None:
+    good = sum(len(r.cycles) for r in results)
+    bad = sum(r.errors for r in results)
+    if good == 0:
+        reason = next((r.first_error for r in results if r.first_error), "no cycle ended in time")
+        raise LogError(
+            f"the client completed no cycle: {reason}",
+            where=str(directory),
+            hint="fix the scenario or the services; 'mup run' shows their log lines",
+        )
+    if bad > 0.01 * (good + bad):
+        reason = next((r.first_error for r in results if r.first_error), "")
+        raise LogError(f"{bad} of {good + bad} client cycles failed: {reason}", where=str(directory))
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415
+
+    try:
+        return version("mup-framework")
+    except PackageNotFoundError:
+        return "source"

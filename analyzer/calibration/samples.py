@@ -1,0 +1,164 @@
+"""Turn the executions of one path into samples of demand and delay per activity.
+
+One execution of a path with operations 1..n has n + 1 segments of local work in its main flow. For
+each segment two things are measured: processor time (thread CPU clock) and delay (wall time that
+was not processor time: sleeping, I/O). Where the log has no CPU clock, wall time takes its place.
+
+A segment begins where the operation before it lets the flow go on:
+
+- ``call``: the request has been sent (``contactDest``); sending is the operation's own registry segment;
+- ``query``: at once (``commStart``), for an auxiliary thread takes over;
+- ``get``: the reply is there (``commFinish``, or the begin of the wait if it was there already). The
+  processor time of waking up and reading it counts into the segment behind the ``get``;
+- ``respond`` and ``think``: at once, and at the end of the think time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from analyzer.calibration.executions import Execution, Moment, Operation, Step
+
+__all__ = ["PathSamples", "sample_path"]
+
+_NS = 1e-9
+
+
+@dataclass(slots=True)
+class CommunicationSamples:
+    """What one call or query of a path showed; seconds, one value per usable execution.
+
+    Attributes:
+        registry_demand, registry_delay: From ``commStart`` to ``contactDest``.
+        exchange: Of a call: the time between ``contactDest`` and ``commFinish`` that the callee's
+            execution does not explain. Of a query: all of it.
+        driver_demand: Of a query: processor time of the driver's thread.
+        receive: Of a call: processor time from the begin of the wait to the reply, part of
+            ``exchange`` and of the demand of the segment behind the ``get``.
+        censored: Replies that were picked up late; they do not count in ``exchange``.
+    """
+
+    registry_demand: list[float] = field(default_factory=list)
+    registry_delay: list[float] = field(default_factory=list)
+    exchange: list[float] = field(default_factory=list)
+    driver_demand: list[float] = field(default_factory=list)
+    receive: list[float] = field(default_factory=list)
+    censored: int = 0
+
+
+@dataclass(slots=True)
+class PathSamples:
+    """Samples of one path, by segment (0..n) and by index of the communicating operation."""
+
+    executions: int
+    demand: list[list[float]]
+    delay: list[list[float]]
+    communication: dict[int, CommunicationSamples]
+
+
+def sample_path(
+    executions: Sequence[Execution], operations: int, callee: Callable[[Execution, int], Execution | None]
+) -> PathSamples:
+    """Sample every segment and communication of one path.
+
+    Args:
+        executions: Complete executions that took this path; each has ``operations`` steps.
+        operations: Number of remote operations on the path.
+        callee: Finds the execution that a call (by its number) caused.
+    """
+    samples = PathSamples(
+        len(executions),
+        [[] for _ in range(operations + 1)],
+        [[] for _ in range(operations + 1)],
+        {},
+    )
+    for execution in executions:
+        for index in range(operations + 1):
+            demand, delay = _segment(execution, index)
+            samples.demand[index].append(demand)
+            samples.delay[index].append(delay)
+        for index, step in enumerate(execution.steps):
+            if step.op in ("call", "query"):
+                found = samples.communication.setdefault(index, CommunicationSamples())
+                _communication(execution, execution.operations[step.seq], found, callee)
+    return samples
+
+
+def _segment(execution: Execution, index: int) -> tuple[float, float]:
+    """Return (demand, delay) of the local work before operation ``index`` (or after the last)."""
+    steps = execution.steps
+    before = steps[index - 1] if index else None
+    until = steps[index].start if index < len(steps) else _last(execution)
+    if before is not None and before.op == "get":
+        return _after_get(before, execution.operations.get(before.seq), until)
+    start = before.resume if before is not None else execution.begin
+    wall = (until.time - start.time) * _NS
+    if start.cpu < 0:
+        return max(0.0, wall), 0.0
+    cpu = (until.cpu - start.cpu) * _NS
+    return cpu, max(0.0, wall - cpu)
+
+
+def _last(execution: Execution) -> Moment:
+    return execution.done or execution.end or execution.begin
+
+
+def _after_get(get: Step, operation: Operation | None, until: Moment) -> tuple[float, float]:
+    finish = operation.finish if operation is not None else None
+    if finish is None:
+        wall = (until.time - get.resume.time) * _NS
+        return max(0.0, wall), 0.0
+    wall = (until.time - max(finish.time, get.start.time)) * _NS
+    if get.start.cpu < 0 or until.cpu < 0:
+        return max(0.0, wall), 0.0
+    cpu = (until.cpu - get.start.cpu) * _NS
+    # Reading the reply of a call happened before `commFinish`, outside this segment's wall time. A
+    # query's `commFinish` is on another thread's clock; there the waking up is inside.
+    inside = cpu if operation is None or operation.is_query else (until.cpu - finish.cpu) * _NS
+    return cpu, max(0.0, wall - inside)
+
+
+def _communication(
+    execution: Execution,
+    operation: Operation,
+    samples: CommunicationSamples,
+    callee: Callable[[Execution, int], Execution | None],
+) -> None:
+    start, contact, finish = operation.start, operation.contact, operation.finish
+    if contact is None or finish is None or operation.failed:
+        return
+    registry = (contact.time - start.time) * _NS
+    if operation.is_query or start.cpu < 0:
+        # A query changes threads here, so there is no CPU difference to take; what the worker itself
+        # spends on handing over counts into its next segment.
+        samples.registry_demand.append(0.0)
+        samples.registry_delay.append(max(0.0, registry))
+    else:
+        cpu = (contact.cpu - start.cpu) * _NS
+        samples.registry_demand.append(cpu)
+        samples.registry_delay.append(max(0.0, registry - cpu))
+    elapsed = (finish.time - contact.time) * _NS
+    if operation.is_query:
+        samples.exchange.append(elapsed)
+        samples.driver_demand.append((finish.cpu - contact.cpu) * _NS if contact.cpu >= 0 else 0.0)
+        return
+    if operation.censored:
+        samples.censored += 1
+        return
+    called = callee(execution, operation.seq)
+    if called is None or called.end is None:
+        return
+    inside = called.end.time - (called.begin.time if called.arrive is None else called.arrive)
+    samples.exchange.append(elapsed - inside * _NS)
+    get = next((s for s in execution.steps if s.op == "get" and s.seq == operation.seq), None)
+    if get is not None and get.start.cpu >= 0 and finish.cpu >= 0:
+        samples.receive.append((finish.cpu - get.start.cpu) * _NS)
+
+
+def group(executions: Sequence[Execution]) -> Mapping[tuple[tuple[str, object], ...], list[Execution]]:
+    """Group executions by their sequence of operations, identified by call site."""
+    groups: dict[tuple[tuple[str, object], ...], list[Execution]] = {}
+    for execution in executions:
+        groups.setdefault(tuple((s.op, s.site) for s in execution.steps), []).append(execution)
+    return groups

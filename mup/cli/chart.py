@@ -1,0 +1,109 @@
+"""Draw predicted curves and measured points as SVG.
+
+Predictions are a line with a band (their 95 % interval), measurements are points with bars.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from xml.sax.saxutils import escape
+
+__all__ = ["Curve", "draw_chart"]
+
+WIDTH, HEIGHT = 720, 380
+LEFT, RIGHT, TOP, BOTTOM = 70, 20, 44, 52
+PREDICTED, MEASURED = "#1f6fb2", "#c2410c"
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """Values over x, each with a half-width (None where there is none)."""
+
+    x: Sequence[float]
+    y: Sequence[float]
+    half_width: Sequence[float | None]
+
+
+def nice_ticks(high: float, count: int = 5) -> list[float]:
+    """Return round values from 0 to at least ``high``."""
+    if high <= 0:
+        return [0.0, 1.0]
+    raw = high / count
+    magnitude = 10 ** math.floor(math.log10(raw))
+    step = next(m * magnitude for m in (1, 2, 2.5, 5, 10) if m * magnitude >= raw)
+    return [i * step for i in range(math.ceil(high / step - 1e-9) + 1)]
+
+
+def draw_chart(title: str, x_label: str, y_label: str, predicted: Curve, measured: Curve) -> str:
+    """Return a stand-alone SVG; x is spread logarithmically, y starts at 0."""
+    xs = sorted({*predicted.x, *measured.x})
+    tops = [
+        y + (h or 0.0)
+        for curve in (predicted, measured)
+        for y, h in zip(curve.y, curve.half_width, strict=True)
+    ]
+    ticks = nice_ticks(max(tops, default=1.0))
+    low, high = math.log(xs[0]), math.log(xs[-1])
+    span = high - low or 1.0
+
+    def px(x: float) -> float:
+        return LEFT + (WIDTH - LEFT - RIGHT) * (math.log(x) - low) / span
+
+    def py(y: float) -> float:
+        return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * y / ticks[-1]
+
+    right, bottom, middle = WIDTH - RIGHT, HEIGHT - BOTTOM, (TOP + HEIGHT - BOTTOM) / 2
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
+        f'font-family="system-ui, sans-serif" font-size="13" role="img" aria-label="{escape(title)}">'
+    )
+    parts = [
+        head,
+        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>',
+        f'<text x="{LEFT}" y="20" font-size="15" font-weight="600" fill="#1f2937">{escape(title)}</text>',
+    ]
+    for tick in ticks:
+        y = py(tick)
+        parts += [
+            f'<line x1="{LEFT}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}" stroke="#e5e7eb"/>',
+            f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end" fill="#4b5563">{tick:g}</text>',
+        ]
+    parts += [
+        f'<text x="{px(x):.1f}" y="{bottom + 20}" text-anchor="middle" fill="#4b5563">{x:g}</text>'
+        for x in xs
+    ]
+    parts += [
+        f'<text x="{(LEFT + right) / 2:.1f}" y="{HEIGHT - 10}" text-anchor="middle" fill="#1f2937">',
+        f"{escape(x_label)}</text>",
+        f'<text transform="translate(18 {middle:.1f}) rotate(-90)" text-anchor="middle" fill="#1f2937">',
+        f"{escape(y_label)}</text>",
+    ]
+    upper = [
+        f"{px(x):.1f},{py(y + (h or 0)):.1f}"
+        for x, y, h in zip(predicted.x, predicted.y, predicted.half_width, strict=True)
+    ]
+    lower = [
+        f"{px(x):.1f},{py(max(0.0, y - (h or 0))):.1f}"
+        for x, y, h in zip(predicted.x, predicted.y, predicted.half_width, strict=True)
+    ]
+    line = " ".join(f"{px(x):.1f},{py(y):.1f}" for x, y in zip(predicted.x, predicted.y, strict=True))
+    parts.append(
+        f'<polygon points="{" ".join(upper + lower[::-1])}" fill="{PREDICTED}" opacity="0.18"/>'
+        f'<polyline points="{line}" fill="none" stroke="{PREDICTED}" stroke-width="2"/>'
+    )
+    for x, y, h in zip(measured.x, measured.y, measured.half_width, strict=True):
+        cx, cy = px(x), py(y)
+        if h:
+            above, below = py(y + h), py(max(0.0, y - h))
+            bar = f"M{cx:.1f} {above:.1f}V{below:.1f}M{cx - 5:.1f} {above:.1f}h10M{cx - 5:.1f} {below:.1f}h10"
+            parts.append(f'<path d="{bar}" stroke="{MEASURED}" stroke-width="1.5" fill="none"/>')
+        parts.append(f'<circle cx="{cx:.1f}" cy="{cy:.1f}" r="4" fill="{MEASURED}"/>')
+    parts.append(
+        f'<line x1="{WIDTH - 300}" x2="{WIDTH - 276}" y1="16" y2="16" stroke="{PREDICTED}" stroke-width="2"/>'
+        f'<text x="{WIDTH - 270}" y="20" fill="#1f2937">predicted, 95 %</text>'
+        f'<circle cx="{WIDTH - 146}" cy="16" r="4" fill="{MEASURED}"/>'
+        f'<text x="{WIDTH - 136}" y="20" fill="#1f2937">measured, 95 %</text></svg>'
+    )
+    return "\n".join(parts)

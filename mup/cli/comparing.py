@@ -1,0 +1,188 @@
+"""Run a comparison with progress, print its table, and write its report: for ``validate`` and ``demo``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mup.cli.display import console, milliseconds, percent
+from mup.cli.report import Report, comparison_chart, write_report
+
+if TYPE_CHECKING:
+    from rich.table import Table
+    from simulator.api import Result
+
+    from analyzer.validation import Change, Comparison, MeasureSettings
+    from mup.lqn import Model
+    from mup.project import Project
+
+__all__ = ["comparison_document", "comparison_table", "report_comparison", "run_comparison"]
+
+TABLE_NOTE = (
+    "Response times in milliseconds per client cycle, think time excluded, +- 95 % half-width"
+    " (measured: batch means; predicted: simulation only). Error = (predicted - measured) / measured."
+    " Utilization = busy workers / pool, predicted | measured."
+)
+
+
+def run_comparison(
+    project: Project,
+    model: Model,
+    changes: Sequence[Change],
+    settings: MeasureSettings,
+    *,
+    precision: float,
+    seed: int,
+) -> list[Comparison]:
+    """Predict all changes, then measure each, showing progress on stderr."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from analyzer.validation import compare, measure, predict
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console(stderr=True), transient=True) as bars:
+        bar = bars.add_task("predicting", total=len(changes))
+        results: list[Result] = predict(
+            model,
+            changes,
+            precision=precision,
+            seed=seed,
+            progress=lambda done, _total: bars.update(bar, completed=done),
+        )
+        bars.update(bar, completed=len(changes))
+        bar = bars.add_task("measuring", total=len(changes))
+        comparisons = []
+        for change, result in zip(changes, results, strict=True):
+            bars.update(bar, description=f"measuring {change}")
+            comparisons.append(compare(change, model, result, measure(project, change, settings)))
+            bars.advance(bar)
+    return comparisons
+
+
+def comparison_document(comparisons: Sequence[Comparison]) -> dict[str, Any]:
+    """Return the document of ``validate --json`` and ``demo --json``."""
+    from analyzer.validation import max_abs_error
+
+    return {"scenarios": [c.to_json() for c in comparisons], "max_abs_error": max_abs_error(comparisons)}
+
+
+def _columns(comparisons: Sequence[Comparison]) -> list[str]:
+    services = list(comparisons[0].predicted.utilization)
+    return [
+        "scenario",
+        "predicted ms",
+        "measured ms",
+        "error",
+        "predicted 1/s",
+        "measured 1/s",
+        "error",
+        *(f"utilization {name}" for name in services),
+    ]
+
+
+def _row(comparison: Comparison) -> list[str]:
+    predicted, measured = comparison.predicted, comparison.measured
+    cells = [
+        str(comparison.change),
+        milliseconds(predicted.response_time.to_json()),
+        milliseconds(measured.response_time.to_json()),
+        percent(comparison.response_time_error),
+        f"{predicted.throughput.mean:.1f}",
+        f"{measured.throughput.mean:.1f}",
+        percent(comparison.throughput_error),
+    ]
+    for name in predicted.utilization:
+        sides = (predicted.utilization[name], measured.utilization[name])
+        cells.append(" | ".join("-" if f is None else f"{f.mean:.2f}" for f in sides))
+    return cells
+
+
+def comparison_table(comparisons: Sequence[Comparison]) -> Table:
+    """Return the error table for a terminal."""
+    from rich.table import Table
+
+    table = Table(caption=TABLE_NOTE, caption_justify="left")
+    for index, column in enumerate(_columns(comparisons)):
+        table.add_column(column, justify="right" if index else "left")
+    for comparison in comparisons:
+        table.add_row(*_row(comparison))
+    return table
+
+
+def report_comparison(
+    path: Path,
+    *,
+    title: str,
+    subtitle: str,
+    model: Model,
+    comparisons: Sequence[Comparison],
+    whatif: Sequence[tuple[str, Result]] = (),
+) -> None:
+    """Write the HTML report of a comparison, with the model's picture and where its numbers come from."""
+    from analyzer.validation import max_abs_error
+    from mup.lqn.drawing import draw
+
+    worst = max_abs_error(comparisons)
+    provenance = model.provenance
+    coverage = provenance.get("coverage", {})
+    paths = sum(c["paths"] for c in coverage.values())
+    observed = sum(c["observed"] for c in coverage.values())
+    processor = {p.name: f"{p.cores:g} cores, {p.discipline}" for p in model.processors}
+    write_report(
+        Report(
+            title=title,
+            subtitle=subtitle,
+            summary=(
+                f"Calibrated from one user, checked at {len(comparisons)} loads: the predicted mean response"
+                f" time is off by at most {worst['response_time']:.1%}, the throughput by at most"
+                f" {worst['throughput']:.1%}."
+            ),
+            chart=comparison_chart([c.to_json() for c in comparisons]),
+            columns=_columns(comparisons),
+            rows=[_row(c) for c in comparisons],
+            table_note=TABLE_NOTE,
+            coverage=f"The exploratory run covered {observed} of {paths} execution paths in the source.",
+            uncovered=provenance.get("uncovered", ()),
+            warnings=provenance.get("warnings", ()),
+            model_svg=draw(model),
+            whatif_text=(
+                "Nothing below was run: these are predictions of other deployments from the same model."
+                if whatif
+                else ""
+            ),
+            whatif_columns=("change", "response time ms", "throughput 1/s", "busiest"),
+            whatif_rows=[_whatif_row(name, result) for name, result in whatif],
+            facts=[
+                ("machine", str(provenance.get("machine", "?"))),
+                ("processors", "; ".join(f"{name}: {text}" for name, text in processor.items())),
+                (
+                    "calibrated from",
+                    f"{provenance.get('run')}, {provenance.get('observed_seconds')} s observed",
+                ),
+                ("exploration stopped because", str(provenance.get("stop", "?"))),
+                ("mup", str(provenance.get("mup", "?"))),
+                ("Python", str(provenance.get("python", "?"))),
+            ],
+        ),
+        path,
+    )
+
+
+def _whatif_row(name: str, result: Result) -> list[str]:
+    busiest = max(
+        [
+            *((f.utilization.mean, f"{t} {f.utilization.mean:.0%}") for t, f in result.tasks.items()
+              if f.utilization is not None),
+            *((f.utilization.mean, f"{p} {f.utilization.mean:.0%}") for p, f in result.processors.items()
+              if f.utilization is not None),
+        ],
+        default=(0.0, "-"),
+    )  # fmt: skip
+    cycle = result.cycle
+    return [
+        name,
+        milliseconds({"mean": cycle.response_time.mean, "ci95": cycle.response_time.ci95}),
+        f"{cycle.throughput.mean:.1f}",
+        busiest[1],
+    ]

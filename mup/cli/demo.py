@@ -1,0 +1,184 @@
+"""``mup demo``: the newcomer's journey, on real services, in a folder to look around in afterwards."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from mup.errors import UsageError
+
+STEPS = 6
+WHATIF_POOLS = (2, 4, 8)
+
+
+@click.command()
+@click.option("--clients", default="1,2,4,8,16,32", show_default=True, help="Loads to predict and to run.")
+@click.option("--duration", default=12.0, show_default=True, help="Measured seconds per load.")
+@click.option("--explore-seconds", default=60.0, show_default=True, help="Cap of the exploratory run.")
+@click.option("--precision", default=0.01, show_default=True, help="Relative 95 % half-width of predictions.")
+@click.option("--seed", default=0, show_default=True, help="Of clients and simulation.")
+@click.option(
+    "-o", "--output", default="mup-demo", show_default=True, type=click.Path(), help="Folder to create."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def command(
+    clients: str,
+    duration: float,
+    explore_seconds: float,
+    precision: float,
+    seed: int,
+    output: str,
+    as_json: bool,
+) -> None:
+    """Show the whole idea on a small translation service.
+
+    Source code becomes a model, one user calibrates it, the model predicts many users, and a real load
+    run shows how far off it is. Everything is written to a folder that is a project of its own: change
+    its code and run the single commands there.
+    """
+    import json
+
+    from analyzer.calibration.calibrate import calibrate
+    from analyzer.calibration.explore import ExploreSettings, explore
+    from analyzer.calibration.rundir import load_run
+    from analyzer.static import analyse_project
+    from analyzer.validation import Change, MeasureSettings, max_abs_error, predict
+    from mup.cli.comparing import comparison_document, comparison_table, report_comparison, run_comparison
+    from mup.cli.display import console, explore_progress, reject_errors
+    from mup.cli.options import whole_numbers
+    from mup.lqn import save_model
+    from mup.lqn.drawing import draw
+    from mup.project import load_project
+
+    # In JSON mode stdout carries the document alone; the story goes to stderr.
+    out = console(stderr=as_json)
+    loads = whole_numbers(clients, "--clients")
+    if not duration > 0 or not explore_seconds > 0:
+        raise UsageError("--duration and --explore-seconds must be > 0")
+    folder = Path(output)
+
+    def step(number: int, text: str) -> None:
+        out.print(f"\n[bold]{number} of {STEPS}[/bold]  {text}")
+
+    step(1, "the project: two services, a registry, a database, a client")
+    prepare(folder)
+    project = load_project(folder)
+    out.print(f"  copied to {folder}; its code is yours to change", soft_wrap=True)
+
+    step(2, "static analysis: what the source says (nothing is imported or run)")
+    application = analyse_project(project)
+    reject_errors(application)
+    for endpoint in application.endpoints():
+        many = len(endpoint.paths)
+        out.print(f"  {endpoint.label}  {many} path{'s' * (many != 1)}  ({endpoint.file}:{endpoint.line})")
+
+    step(3, f"exploration: one user against the real services, at most {explore_seconds:g} s")
+    settings = ExploreSettings(
+        max_seconds=explore_seconds, round_seconds=min(5.0, explore_seconds / 3), seed=seed
+    )
+    with explore_progress(settings) as progress:
+        directory = explore(project, application, settings, progress=progress)
+    run = load_run(directory)
+    for label, width in sorted(run.info.widths.items()):
+        half = "?" if width.half_width is None else f"{width.half_width / width.mean:.1%}"
+        out.print(f"  {label}  {width.mean * 1e3:.2f} ms +- {half}  ({width.executions} executions)")
+
+    step(4, "calibration: the numbers of the model come from the log")
+    calibration = calibrate(run, application, name=project.name)
+    model = calibration.model
+    save_model(model, folder / "model.json")
+    (folder / "model.svg").write_text(draw(model), encoding="utf-8")
+    out.print(f"  covered {calibration.observed} of {calibration.paths} paths")
+    for text in calibration.uncovered:
+        out.print(f"  never seen: {text}", soft_wrap=True, markup=False)
+    for text in calibration.warnings:
+        out.print(f"  note: {text}", soft_wrap=True, markup=False)
+
+    step(5, f"prediction, then reality: {clients} clients, {duration:g} s each")
+    comparisons = run_comparison(
+        project,
+        model,
+        [Change(n) for n in loads],
+        MeasureSettings(duration=duration, seed=seed),
+        precision=precision,
+        seed=seed,
+    )
+    out.print(comparison_table(comparisons))
+    worst = max_abs_error(comparisons)
+
+    step(6, "what if? (predictions only)")
+    changes = [Change(max(loads), (("B", n),)) for n in WHATIF_POOLS]
+    whatif = [
+        (str(change), result)
+        for change, result in zip(
+            changes, predict(model, changes, precision=max(precision, 0.02), seed=seed), strict=True
+        )
+    ]
+    for name, result in whatif:
+        out.print(
+            f"  {name}: {result.cycle.response_time.mean * 1e3:.1f} ms, {result.cycle.throughput.mean:.1f} /s"
+        )
+    report = folder / "report.html"
+    report_comparison(
+        report,
+        title="Translator: predicted and measured",
+        subtitle="Two services, a registry, a database and the load generator on one machine",
+        model=model,
+        comparisons=comparisons,
+        whatif=whatif,
+    )
+    out.print(
+        f"\nlargest error of the mean response time: {worst['response_time']:.1%}"
+        f" (throughput {worst['throughput']:.1%})"
+    )
+    for path in (report, folder / "model.svg", folder / "model.json"):
+        out.print(f"  {path}", soft_wrap=True)
+    out.print(f"next: cd {folder} && mup whatif model.json --clients 8,64 --pool B=2,6", soft_wrap=True)
+    if as_json:
+        document = comparison_document(comparisons)
+        document["coverage"] = {"paths": calibration.paths, "observed": calibration.observed}
+        document["files"] = {"report": str(report), "model": str(folder / "model.json")}
+        click.echo(json.dumps(document, indent=1))
+
+
+MARKER = ".mup-demo"
+
+
+def examples_folder() -> Path:
+    """Return the folder of the examples: inside the package when installed, beside it in a clone.
+
+    Raises:
+        UsageError: The installation has no examples.
+    """
+    package = Path(__file__).resolve().parent.parent
+    for folder in (package / "examples", package.parent / "examples"):
+        if (folder / "translator" / "mup.toml").is_file():
+            return folder
+    raise UsageError("this installation has no examples", hint="install mup again from its wheel or a clone")
+
+
+def prepare(folder: Path) -> None:
+    """Copy the example into a new folder, or into one that an earlier demo made.
+
+    Raises:
+        UsageError: The folder holds something else, or cannot be written.
+    """
+    import shutil
+
+    if folder.exists() and not (folder / MARKER).exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UsageError(
+            "exists and was not made by 'mup demo'",
+            where=str(folder),
+            hint="choose another folder with --output",
+        )
+    try:
+        shutil.copytree(
+            examples_folder() / "translator",
+            folder,
+            dirs_exist_ok=True,
+            ignore=shutil.ignore_patterns("__pycache__", ".mup"),
+        )
+        (folder / MARKER).write_text("made by 'mup demo'; safe to delete\n", encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot write: {error.strerror}", where=str(folder)) from error

@@ -1,0 +1,72 @@
+"""What several commands show the same way: the console, numbers with intervals, progress."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from mup.errors import AnalysisError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from analyzer.calibration.explore import ExploreSettings, Progress
+    from analyzer.static.application import Application
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Return a console; results go to stdout, everything else to stderr."""
+    from rich.console import Console
+
+    return Console(stderr=stderr, highlight=False)
+
+
+def milliseconds(figure: dict[str, Any]) -> str:
+    """Return a figure in seconds as ``12.3 +- 0.1`` milliseconds."""
+    mean, half = figure["mean"] * 1e3, figure.get("ci95")
+    digits = 1 if mean >= 10 else 2
+    return f"{mean:.{digits}f}" if half is None else f"{mean:.{digits}f} +- {half * 1e3:.{digits}f}"
+
+
+def percent(value: float | None) -> str:
+    """Return a signed share as a percentage; ``-`` if unknown."""
+    return "-" if value is None else f"{value:+.1%}"
+
+
+def reject_errors(application: Application) -> None:
+    """Refuse source code with errors, with every diagnostic in the message.
+
+    Raises:
+        AnalysisError: There is at least one error.
+    """
+    errors = [d for d in application.diagnostics if d.severity == "error"]
+    if errors:
+        listing = "\n".join(d.render() for d in errors)
+        raise AnalysisError(
+            f"{len(errors)} error{'s' * (len(errors) > 1)} in the source\n{listing}",
+            hint="'mup paths' lists them all",
+        )
+
+
+@contextmanager
+def explore_progress(settings: ExploreSettings) -> Iterator[Callable[[Progress], None]]:
+    """Show how far an exploratory run is, on stderr."""
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bars
+
+    columns = (
+        TextColumn("exploring"),
+        BarColumn(),
+        TextColumn("{task.completed:.0f} of at most {task.total:.0f} s"),
+        TextColumn("{task.fields[state]}"),
+        TimeElapsedColumn(),
+    )
+    with Bars(*columns, console=console(stderr=True), transient=True) as bars:
+        bar = bars.add_task("explore", total=settings.max_seconds, state="warming up")
+
+        def show(progress: Progress) -> None:
+            state = "..." if progress.worst is None else f"widest interval +-{progress.worst:.2%}"
+            bars.update(bar, completed=progress.seconds, state=state)
+
+        yield show

@@ -1,0 +1,82 @@
+"""``mup model``: source and log in, calibrated model out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from analyzer.calibration.calibrate import Calibration
+
+
+@click.command()
+@click.argument("project", default=".", type=click.Path())
+@click.option("--log", "log", type=click.Path(), help="Run directory (default: the latest of the project).")
+@click.option("--static", "static_only", is_flag=True, help="Uncalibrated: only what the source says.")
+@click.option("--partial", is_flag=True, help="Leave endpoints that changed since the log uncalibrated.")
+@click.option("--client", help="Client class that becomes the reference task (default: the one that ran).")
+@click.option("-o", "--output", type=click.Path(), help="Model file (default: PROJECT/model.json).")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def command(
+    project: str,
+    log: str | None,
+    static_only: bool,
+    partial: bool,
+    client: str | None,
+    output: str | None,
+    as_json: bool,
+) -> None:
+    """Derive the layered queueing network of PROJECT.
+
+    The structure comes from the source, the numbers from the log of 'mup explore'. Prints what the log
+    covers; paths it never saw stay in the model with probability 0.
+    """
+    import json
+    from pathlib import Path
+
+    from analyzer.static.translate import translate
+
+    from analyzer.calibration.calibrate import calibrate
+    from analyzer.calibration.rundir import latest_run, load_run
+    from analyzer.static import analyse_project
+    from mup.cli.display import console, reject_errors
+    from mup.lqn import save_model
+    from mup.lqn.statistics import statistics
+    from mup.project import load_project
+
+    loaded = load_project(project)
+    application = analyse_project(loaded)
+    reject_errors(application)
+    path = Path(output) if output else loaded.root / "model.json"
+    name = client or loaded.client.rpartition(":")[2] or None
+    calibration: Calibration | None = None
+    if static_only:
+        model = translate(application, name=loaded.name, client=name)
+    else:
+        run = load_run(log or latest_run(loaded.state / "runs"))
+        calibration = calibrate(run, application, name=loaded.name, client=client, partial=partial)
+        model = calibration.model
+    save_model(model, path)
+    sizes = statistics(model).to_json()
+    if as_json:
+        document = {"model": str(path), "statistics": sizes}
+        if calibration is not None:
+            document["coverage"] = {
+                c.label: {"paths": c.paths, "observed": c.observed, "executions": c.executions}
+                for c in calibration.coverage
+            }
+            document["uncovered"] = list(calibration.uncovered)
+            document["warnings"] = list(calibration.warnings)
+        click.echo(json.dumps(document, indent=1))
+        return
+    out = console()
+    if calibration is not None:
+        out.print(f"covered {calibration.observed} of {calibration.paths} paths")
+        for text in calibration.uncovered:
+            out.print(f"  never seen: {text}", soft_wrap=True, highlight=False)
+        for text in calibration.warnings:
+            out.print(f"  warning: {text}", soft_wrap=True, highlight=False)
+    table3 = sizes["table3"]
+    out.print(", ".join(f"{count} {what.replace('_', '-')}" for what, count in table3.items()))
+    out.print(f"model: {path}", soft_wrap=True)

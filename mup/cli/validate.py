@@ -1,0 +1,98 @@
+"""``mup validate``: predict, run for real, compare."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command()
+@click.argument("project", default=".", type=click.Path())
+@click.option(
+    "--model", "model_file", type=click.Path(), help="Calibrated model (default: PROJECT/model.json)."
+)
+@click.option("--clients", default="1,2,4,8", show_default=True, help="Loads to compare at.")
+@click.option(
+    "--pool", multiple=True, metavar="SERVICE=N", help="Pool size in model and reality; repeatable."
+)
+@click.option(
+    "--replicas", multiple=True, metavar="SERVICE=N", help="Replicas in model and reality; repeatable."
+)
+@click.option("--duration", default=20.0, show_default=True, help="Measured seconds per load and repeat.")
+@click.option("--warmup", default=3.0, show_default=True, help="Seconds of load before each measurement.")
+@click.option("--repeats", default=1, show_default=True, help="Runs per load, each with fresh services.")
+@click.option(
+    "--tolerance", default=0.25, show_default=True, help="Exit 1 if a response time is further off."
+)
+@click.option("--precision", default=0.01, show_default=True, help="Relative 95 % half-width of predictions.")
+@click.option("--seed", default=0, show_default=True, help="Of clients and simulation.")
+@click.option("--report", type=click.Path(), help="Write an HTML report here.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def command(
+    project: str,
+    model_file: str | None,
+    clients: str,
+    pool: tuple[str, ...],
+    replicas: tuple[str, ...],
+    duration: float,
+    warmup: float,
+    repeats: int,
+    tolerance: float,
+    precision: float,
+    seed: int,
+    report: str | None,
+    as_json: bool,
+) -> None:
+    """Compare PROJECT's model with reality at several loads.
+
+    All predictions are made before the first measurement. Exit code 1 means that a mean response time
+    was further off than --tolerance (a fraction).
+    """
+    import json
+    from pathlib import Path
+
+    from analyzer.calibration.rundir import stale_in_model
+    from analyzer.static import analyse_project
+    from analyzer.validation import Change, MeasureSettings, max_abs_error
+    from mup.cli.comparing import comparison_document, comparison_table, report_comparison, run_comparison
+    from mup.cli.display import console, reject_errors
+    from mup.cli.options import assignments, whole_numbers
+    from mup.errors import ModelError, UsageError
+    from mup.lqn import load_model
+    from mup.project import load_project
+
+    loaded = load_project(project)
+    pools = tuple(assignments(pool, "--pool").items())
+    copies = tuple(assignments(replicas, "--replicas").items())
+    if not duration > 0 or not warmup >= 0 or repeats < 1:
+        raise UsageError("--duration must be > 0, --warmup >= 0 and --repeats >= 1")
+    changes = [Change(n, pools, copies) for n in whole_numbers(clients, "--clients")]
+    model = load_model(model_file or loaded.root / "model.json")
+    application = analyse_project(loaded)
+    reject_errors(application)
+    if stale := stale_in_model(model, application):
+        raise ModelError(
+            "the source has changed since the model was calibrated: "
+            + "; ".join(f"{label} {why}" for label, why in sorted(stale.items())),
+            where=str(model_file or loaded.root / "model.json"),
+            hint="run 'mup explore' and 'mup model' again",
+        )
+    settings = MeasureSettings(duration=duration, warmup=warmup, repeats=repeats, seed=seed)
+    comparisons = run_comparison(loaded, model, changes, settings, precision=precision, seed=seed)
+    worst = max_abs_error(comparisons)["response_time"]
+    if report:
+        report_comparison(
+            Path(report),
+            title=f"{loaded.name}: predicted and measured",
+            subtitle=f"{duration:g} s per load, {repeats} run(s) each",
+            model=model,
+            comparisons=comparisons,
+        )
+    if as_json:
+        click.echo(json.dumps(comparison_document(comparisons), indent=1))
+    else:
+        out = console()
+        out.print(comparison_table(comparisons))
+        verdict = "within" if worst <= tolerance else "beyond"
+        out.print(f"largest error of the mean response time: {worst:.1%}, {verdict} {tolerance:.0%}")
+    if worst > tolerance:
+        raise SystemExit(1)
