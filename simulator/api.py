@@ -1,0 +1,272 @@
+"""How do I get predictions out of a model? The functions notebooks and commands call."""
+
+from __future__ import annotations
+
+import math
+import multiprocessing
+import os
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from typing import Final
+
+from mup.errors import SimulationError, UsageError, did_you_mean
+from mup.lqn.model import Model
+from simulator.laws import check_identities, doubts
+from simulator.output import Window, open_window
+from simulator.program import Program, compile_model
+from simulator.recording import MAX_BINS, Bins, Layout
+from simulator.reference import ReferenceEngine
+from simulator.result import Precision, Result
+
+__all__ = ["DEFAULT_PRECISION", "ENGINES", "MAX_EVENTS", "Progress", "simulate", "simulate_many"]
+
+DEFAULT_PRECISION: Final = 0.01
+MAX_EVENTS: Final = 20_000_000
+ENGINES = {ReferenceEngine.name: ReferenceEngine}
+
+BINS_PER_CYCLE = 5
+FIRST_CHECK = 300
+CHECK_GROWTH = 1.25
+MIN_CYCLES = 200
+MIN_CYCLES_OF_EACH = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where a running simulation stands.
+
+    Attributes:
+        simulated_seconds, events: So far.
+        precision: Relative half-width reached; infinite while there is too little to tell.
+    """
+
+    simulated_seconds: float
+    events: int
+    precision: float
+
+
+def simulate(
+    model: Model,
+    *,
+    precision: float | None = None,
+    horizon: float | None = None,
+    seed: int = 0,
+    engine: str = "reference",
+    max_events: int = MAX_EVENTS,
+    progress: Callable[[Progress], None] | None = None,
+) -> Result:
+    """Predict one scenario.
+
+    The run ends as soon as the 95 % half-widths of cycle response time and throughput are within
+    ``precision`` of their means, from at least 20 batches that show no correlation to speak of.
+
+    Args:
+        model: Calibrated at least where clients can get to.
+        precision: Relative half-width to reach. Default: 0.01, or none if there is a ``horizon``, which
+            then is simulated in full.
+        horizon: Simulated seconds (warm-up included) after which the run ends in any case.
+        seed: Same seed, same numbers; scenarios with equal seeds share their luck.
+        engine: ``reference``.
+        max_events: Timed steps after which the run ends in any case.
+        progress: Called now and then.
+
+    Returns:
+        All figures with their intervals; ``warnings`` says what is doubtful about them.
+
+    Raises:
+        UsageError: An argument is out of range.
+        UncalibratedError: The model lacks numbers.
+        SimulationError: The scenario deadlocks, cannot make progress, or a check of the run failed.
+    """
+    _check_arguments(precision, horizon, seed, engine, max_events)
+    if precision is None and horizon is None:
+        precision = DEFAULT_PRECISION
+    started = time.perf_counter()
+    program = compile_model(model)
+    layout = Layout(program)
+    machine = ENGINES[engine](program, seed)
+    bins = Bins(layout.width, _bin_width(program, horizon))
+    next_check = FIRST_CHECK * bins.width
+    while True:
+        machine.run_until(bins.next_time)
+        bins.add(machine.snapshot())
+        over = machine.events >= max_events or (horizon is not None and bins.end >= horizon * (1 - 1e-9))
+        if not over and bins.end < next_check:
+            continue
+        next_check = bins.end * CHECK_GROWTH
+        window = open_window(program, layout, bins)
+        reached = window.precision()
+        if progress is not None:
+            progress(Progress(bins.end, machine.events, reached))
+        if over or (precision is not None and reached <= precision and _sufficient(window)):
+            break
+    _check_alive(program, layout, bins)
+    check_identities(window)
+    return Result(
+        engine=engine,
+        seed=seed,
+        simulated_seconds=bins.end,
+        warmup_seconds=window.begin,
+        events=machine.events,
+        batches=len(window.sums),
+        precision=Precision(requested=precision, reached=reached),
+        cycle=window.cycle(machine.cycle_samples),
+        tasks=window.tasks(machine.population_samples),
+        entries=window.entries(machine.entry_samples),
+        processors=window.processors(),
+        warnings=tuple(_warnings(window, precision, reached)),
+        wall_seconds=time.perf_counter() - started,
+    )
+
+
+def _check_arguments(
+    precision: float | None, horizon: float | None, seed: int, engine: str, max_events: int
+) -> None:
+    if precision is not None and not 0 < precision < 1:
+        raise UsageError(f"precision must be a fraction between 0 and 1, got {precision!r}")
+    if horizon is not None and not 0 < horizon < math.inf:
+        raise UsageError(f"horizon must be a number of seconds > 0, got {horizon!r}")
+    if isinstance(seed, bool) or not isinstance(seed, int):
+        raise UsageError(f"seed must be a whole number, got {seed!r}")
+    if engine not in ENGINES:
+        raise UsageError(f"no engine {engine!r}; {did_you_mean(engine, list(ENGINES))}")
+    if max_events < 1:
+        raise UsageError(f"max_events must be >= 1, got {max_events!r}")
+
+
+def _bin_width(program: Program, horizon: float | None) -> float:
+    """Return a first bin width: a fraction of the shortest cycle, and such that bins end at the horizon."""
+    width = min(p.nominal.total for p in program.populations) / BINS_PER_CYCLE
+    if horizon is None:
+        return width
+    bins = max(FIRST_CHECK, math.ceil(horizon / width))
+    # Bins are merged in pairs whenever there are MAX_BINS: their number must stay even that often.
+    unit = 1 << max(0, (bins // (MAX_BINS // 2)).bit_length())
+    return horizon / float(math.ceil(bins / unit) * unit)
+
+
+def _sufficient(window: Window) -> bool:
+    """Tell whether the intervals of a window can be believed."""
+    cycles = [
+        float(window.sums[:, window.layout.cycles(p)].sum()) for p in range(len(window.program.populations))
+    ]
+    enough = sum(cycles) >= MIN_CYCLES and min(cycles) >= MIN_CYCLES_OF_EACH
+    return enough and window.independent and window.settled
+
+
+def _check_alive(program: Program, layout: Layout, bins: Bins) -> None:
+    """Refuse a run in which one population stands still while others go on (a partial deadlock)."""
+    half = bins.rows[bins.count // 2 :]
+    # Everybody else served first, one after the other, is still faster than this.
+    patience = 10 * sum(p.clients * p.nominal.total for p in program.populations)
+    for index, population in enumerate(program.populations):
+        if half[:, layout.cycles(index)].sum() == 0 and len(half) * bins.width > patience:
+            name = program.tasks[population.task].name
+            raise SimulationError(
+                f"no client of {name!r} completed a cycle in the last {len(half) * bins.width:g} s of the "
+                "run although others did: its requests wait for threads that they hold themselves",
+                where=f"tasks[{name!r}]",
+                hint="a service that is called back while its caller's thread is held needs more threads",
+            )
+
+
+def _warnings(window: Window, precision: float | None, reached: float) -> list[str]:
+    found = doubts(window)
+    if precision is not None and reached > precision:
+        found.append(
+            f"stopped before the requested precision: intervals reach {100 * reached:.3g} % of the mean "
+            f"instead of {100 * precision:.3g} %"
+        )
+    if not window.settled:
+        found.append("the warm-up took half of the run or more: simulate longer")
+    if not window.independent:
+        found.append("batches are still correlated, so intervals may be too narrow: simulate longer")
+    return found
+
+
+def simulate_many(
+    models: Sequence[Model],
+    *,
+    precision: float | None = None,
+    horizon: float | None = None,
+    seed: int = 0,
+    engine: str = "reference",
+    max_events: int = MAX_EVENTS,
+    workers: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[Result]:
+    """Predict several scenarios with the same seed, in parallel processes.
+
+    Results do not depend on the number of processes. Scripts need the usual
+    ``if __name__ == "__main__":`` guard, since processes are started afresh.
+
+    Args:
+        models: The scenarios.
+        precision: As for ``simulate``, like the next four.
+        horizon: Of every scenario.
+        seed: Of every scenario.
+        engine: Of every scenario.
+        max_events: Of every scenario.
+        workers: Processes; default: as many as cores. 1 = none but this one.
+        progress: Called with (finished, all) after every scenario.
+
+    Returns:
+        One result per model, in the same order.
+
+    Raises:
+        UsageError, UncalibratedError, SimulationError: As ``simulate``; the first scenario that fails
+            ends the others.
+    """
+    _check_arguments(precision, horizon, seed, engine, max_events)
+    for model in models:
+        compile_model(model)  # what cannot run is refused before anything has run
+    workers = min(len(models), workers or os.cpu_count() or 1)
+    jobs = [_Job(model, precision, horizon, seed, engine, max_events) for model in models]
+    results: dict[int, Result] = {}
+    if workers <= 1:
+        for index, job in enumerate(jobs):
+            results[index] = _run(job)
+            if progress is not None:
+                progress(index + 1, len(jobs))
+        return list(results.values())
+    # Fresh processes, not forks: the caller may have threads (a progress display, a notebook).
+    with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
+        futures = {pool.submit(_run, job): index for index, job in enumerate(jobs)}
+        try:
+            for future in as_completed(futures):
+                results[futures[future]] = future.result()
+                if progress is not None:
+                    progress(len(results), len(jobs))
+        except BrokenProcessPool as error:
+            raise SimulationError(
+                "a simulation process died (killed, or out of memory)", hint="try fewer workers"
+            ) from error
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+    return [results[index] for index in range(len(jobs))]
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """The arguments of one ``simulate``, as they travel to another process."""
+
+    model: Model
+    precision: float | None
+    horizon: float | None
+    seed: int
+    engine: str
+    max_events: int
+
+
+def _run(job: _Job) -> Result:
+    return simulate(
+        job.model,
+        precision=job.precision,
+        horizon=job.horizon,
+        seed=job.seed,
+        engine=job.engine,
+        max_events=job.max_events,
+    )

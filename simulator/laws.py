@@ -1,0 +1,107 @@
+"""Can this result be true? Operational laws every run must obey.
+
+Identities of the measured window hold for every single run, whatever is random in it: a breach means
+that the engine lost or invented something, and the run is an error. Laws with nominal means (what the
+model says a client thinks and demands) hold up to noise: a breach beyond four standard errors is a
+warning that names the figure. See Denning and Buzen, "The operational analysis of queueing network
+models", 1978.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from mup.errors import SimulationError
+from simulator.output import Window, half_width
+from simulator.recording import AREA, CONTENT, ENTERED, LEFT, RESIDENCE, FloatArray
+
+__all__ = ["check_identities", "doubts"]
+
+TOLERANCE = 1e-9
+STANDARD_ERRORS = 4
+STANDARD_ERROR_OF_HALF_WIDTH = 2.0
+"""A 95 % half-width is at least about two standard errors."""
+
+
+def check_identities(window: Window) -> None:
+    """Check what must hold exactly.
+
+    Raises:
+        SimulationError: An account of the engine does not add up; the message names it.
+    """
+    totals = window.sums.sum(axis=0)
+    span = window.end - window.begin
+    for name, at in _levels(window):
+        if totals[at + ENTERED] - totals[at + LEFT] != totals[at + CONTENT]:
+            raise _broken(f"{name}: arrivals - departures", totals[at + ENTERED] - totals[at + LEFT],
+                          "the change of content", totals[at + CONTENT])  # fmt: skip
+        area, residence = totals[at + AREA], totals[at + RESIDENCE]
+        if abs(area - residence) > TOLERANCE * max(area, span):
+            raise _broken(f"{name}: integral of the content", area, "the clipped residence times", residence)
+    for index, server in enumerate(window.program.servers):
+        column = window.layout.server(index)
+        busy, given = totals[column], totals[column + 1]
+        if abs(busy - given) > TOLERANCE * max(busy, span):
+            raise _broken(f"processors[{server.name!r}]: busy time", busy, "the service given", given)
+
+
+def _broken(what: str, left: float, other: str, right: float) -> SimulationError:
+    return SimulationError(
+        f"{what} is {left!r}, {other} {right!r}: the engine lost count",
+        hint="this is a bug in mup; please report it with the model",
+    )
+
+
+def _levels(window: Window) -> Iterator[tuple[str, int]]:
+    program, layout = window.program, window.layout
+    for index, task in enumerate(program.tasks):
+        yield f"tasks[{task.name!r}] waiting", layout.waiting(index)
+        yield f"tasks[{task.name!r}] busy", layout.busy(index)
+    for index, entry in enumerate(program.entries):
+        yield f"{entry.label} inside", layout.inside(index)
+    for index, population in enumerate(program.populations):
+        yield f"tasks[{program.tasks[population.task].name!r}] thinking", layout.thinking(index)
+
+
+def doubts(window: Window) -> list[str]:
+    """Return a warning for every law with nominal means that the window breaches."""
+    found = []
+    program, layout, sums = window.program, window.layout, window.sums
+    length = float(window.batch_seconds[0])
+    for index, population in enumerate(program.populations):
+        at = layout.cycles(index)
+        cycles, responses, durations = sums[:, at], sums[:, at + 1], sums[:, at + 2]
+        think = population.nominal.think
+        excess = population.clients * length - responses - cycles * think
+        # Cycles that straddle the ends of the window count whole or not at all.
+        edge = population.clients * (float(durations.sum()) / max(float(cycles.sum()), 1.0))
+        if _breached(excess, edge):
+            clients = float((responses + cycles * think).sum()) / (length * len(sums))
+            found.append(
+                f"Little's law: {program.tasks[population.task].name!r} has {population.clients} clients, "
+                f"but throughput x (response time + nominal think time) is {clients:.6g}"
+            )
+    for index, server in enumerate(program.servers):
+        nominal = np.zeros(len(sums))
+        edge = 0.0
+        for number, population in enumerate(program.populations):
+            demand = population.nominal.demand[index] / server.speed
+            nominal += sums[:, layout.cycles(number)] * demand
+            edge += population.clients * demand
+        busy = sums[:, layout.server(index)]
+        if _breached(busy - nominal, edge):
+            span = length * len(sums) * server.cores
+            found.append(
+                f"utilization law: processor {server.name!r} is {busy.sum() / span:.6g} utilized, "
+                f"but throughput x nominal demand is {nominal.sum() / span:.6g}"
+            )
+    return found
+
+
+def _breached(excess: FloatArray, edge: float) -> bool:
+    """Tell whether batches that should have mean 0 have another one."""
+    mean = float(excess.mean())
+    noise = half_width(excess - mean) / STANDARD_ERROR_OF_HALF_WIDTH
+    return abs(mean) > STANDARD_ERRORS * noise + edge / len(excess)

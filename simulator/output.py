@@ -1,0 +1,258 @@
+"""What do the counts of a run say, and how sure is it? Warm-up, batch means, intervals, percentiles.
+
+Warm-up deletion: MSER-5 (White, "An effective truncation heuristic for bias reduction in simulation
+output", 1997). Intervals: batch means with Student's t. Every figure is a ratio of two sums (time per
+request, requests per second, thread-seconds per second), so its batches are judged by the residuals of
+the ratio estimator; a positive correlation that remains between neighbouring batches widens the interval
+as it would in a first-order autoregressive process.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import stdtrit
+
+from mup.errors import SimulationError
+from simulator.program import Program
+from simulator.recording import AREA, COMPLETED_TIME, LEFT, Bins, FloatArray, Layout, Samples
+from simulator.result import CycleResult, EntryResult, Figure, ProcessorResult, ResponseTime, TaskResult
+
+IntArray = npt.NDArray[np.int64]
+
+__all__ = ["Window", "lag1", "mser5", "open_window", "ratio"]
+
+BATCHES = (40, 32, 25, 20)
+"""Numbers of batches to try: the first whose batches look independent, or else the last."""
+
+MAX_WIDENING_CORRELATION = 0.9
+
+
+def mser5(series: FloatArray) -> int:
+    """Return how many elements at the beginning are warm-up, at most half of them.
+
+    Averages groups of five and chooses the truncation that minimises the variance of the rest divided
+    by its size, the estimated squared error of the remaining mean. NaN elements (nothing completed)
+    do not count.
+    """
+    groups = len(series) // 5
+    blocks = series[: groups * 5].reshape(groups, 5)
+    seen = ~np.isnan(blocks)
+    counts = seen.sum(axis=1)
+    kept = np.flatnonzero(counts)
+    if len(kept) < 4:
+        return 0
+    means = np.where(seen, blocks, 0.0).sum(axis=1)[kept] / counts[kept]
+    # Around the overall mean, so that the difference of squares below does not cancel.
+    means = means - means.mean()
+    left = np.arange(len(means), 0, -1)
+    tail = means[::-1].cumsum()[::-1]
+    squares = (means**2)[::-1].cumsum()[::-1]
+    error = np.maximum(squares - tail**2 / left, 0.0) / left.astype(float) ** 2
+    candidates = kept <= groups // 2
+    # Rounding noise of a run without any variation must not look like a trend.
+    error[error <= 1e-24 * max(float(np.max(squares)), 1e-300)] = 0.0
+    return int(kept[int(np.argmin(error[candidates]))]) * 5
+
+
+def lag1(residuals: FloatArray) -> float:
+    """Return the correlation between neighbours of a series of mean 0; 0 if it is constant."""
+    power = float(residuals @ residuals)
+    return float(residuals[:-1] @ residuals[1:]) / power if power > 0 else 0.0
+
+
+def residuals(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
+    """Return what each batch has above the overall ratio; they sum to 0."""
+    total = float(denominator.sum())
+    result: FloatArray = numerator - (float(numerator.sum()) / total if total else 0.0) * denominator
+    return result
+
+
+def ratio(numerator: FloatArray, denominator: FloatArray) -> Figure:
+    """Estimate the ratio of two sums from their batches; the denominators must not sum to 0."""
+    total = float(denominator.sum())
+    mean = float(numerator.sum()) / total
+    rest = residuals(numerator, denominator)
+    return Figure(mean, half_width(rest) * len(rest) / total)
+
+
+def half_width(rest: FloatArray) -> float:
+    """Return the 95 % half-width of the mean of batches that have these residuals."""
+    count = len(rest)
+    variance = float(rest @ rest) / (count - 1)
+    correlation = min(max(lag1(rest), 0.0), MAX_WIDENING_CORRELATION)
+    widening = (1 + correlation) / (1 - correlation)
+    return float(stdtrit(count - 1, 0.975)) * math.sqrt(variance * widening / count)
+
+
+@dataclass(frozen=True)
+class Window:
+    """The measured part of a run: after the warm-up, cut into batches of equal length.
+
+    Attributes:
+        begin, end: Simulated seconds.
+        sums: Differences of the snapshot columns per batch, shape (batches, columns).
+        independent: The batches of cycle response time and throughput show no correlation to speak of.
+        settled: The warm-up ended well before half of the run.
+    """
+
+    program: Program
+    layout: Layout
+    begin: float
+    end: float
+    sums: FloatArray
+    independent: bool
+    settled: bool
+
+    @property
+    def batch_seconds(self) -> FloatArray:
+        """The length of every batch."""
+        return np.full(len(self.sums), (self.end - self.begin) / len(self.sums))
+
+    def cycle_sums(self, offset: int) -> FloatArray:
+        """Per batch: cycles (0), their response times (1) or cycle times (2), of all clients."""
+        columns = [self.layout.cycles(p) + offset for p in range(len(self.program.populations))]
+        result: FloatArray = self.sums[:, columns].sum(axis=1)
+        return result
+
+    def rate(self, column: int, divisor: float = 1.0) -> Figure:
+        """Return a column's growth per second, divided by a constant."""
+        return ratio(self.sums[:, column], self.batch_seconds * divisor)
+
+    def precision(self) -> float:
+        """Return the larger relative half-width of cycle response time and throughput."""
+        cycles = self.cycle_sums(0)
+        if not cycles.any():
+            return math.inf
+        throughput, response = ratio(cycles, self.batch_seconds), ratio(self.cycle_sums(1), cycles)
+        return max(throughput.relative, response.relative)
+
+    def cycle(self, samples: Samples) -> CycleResult:
+        """Return the figures of all clients together.
+
+        Raises:
+            SimulationError: No client completed a cycle.
+        """
+        cycles = self.cycle_sums(0)
+        response = self.response(self.cycle_sums(1), cycles, samples)
+        if response is None:
+            raise SimulationError(
+                f"no client completed a cycle between {self.begin:g} and {self.end:g} simulated seconds",
+                where=self.program.name,
+                hint="simulate longer",
+            )
+        return CycleResult(
+            throughput=ratio(cycles, self.batch_seconds),
+            response_time=response,
+            cycle_time=ratio(self.cycle_sums(2), cycles),
+        )
+
+    def tasks(self, samples: list[Samples]) -> dict[str, TaskResult]:
+        """Return the figures of every task."""
+        result: dict[str, TaskResult] = {}
+        populations = {p.task: i for i, p in enumerate(self.program.populations)}
+        for index, task in enumerate(self.program.tasks):
+            if index in populations:
+                result[task.name] = self.population(populations[index], samples)
+                continue
+            busy = self.layout.busy(index)
+            places = task.threads * task.replicas
+            result[task.name] = TaskResult(
+                throughput=self.rate(busy + LEFT),
+                utilization=None if places == math.inf else self.rate(busy + AREA, places),
+                busy=self.rate(busy + AREA),
+                queue=self.rate(self.layout.waiting(index) + AREA),
+            )
+        return result
+
+    def population(self, index: int, samples: list[Samples]) -> TaskResult:
+        """Return the figures of one reference task."""
+        at = self.layout.cycles(index)
+        clients = self.program.populations[index].clients
+        thinking = self.sums[:, self.layout.thinking(index) + AREA]
+        cycles, responses, durations = (self.sums[:, at + i] for i in range(3))
+        response = self.response(responses, cycles, samples[index])
+        return TaskResult(
+            throughput=self.rate(at),
+            utilization=None,
+            busy=ratio(clients * self.batch_seconds - thinking, self.batch_seconds),
+            queue=None,
+            response_time=response,
+            cycle_time=None if response is None else ratio(durations, cycles),
+        )
+
+    def entries(self, samples: list[Samples]) -> dict[str, EntryResult]:
+        """Return the figures of every entry that can be called."""
+        result = {}
+        clients = {p.task for p in self.program.populations}
+        for index, entry in enumerate(self.program.entries):
+            if entry.task in clients:
+                continue
+            inside = self.layout.inside(index)
+            answered = self.sums[:, inside + LEFT]
+            response = self.response(self.sums[:, inside + COMPLETED_TIME], answered, samples[index])
+            result[entry.label] = EntryResult(throughput=self.rate(inside + LEFT), response_time=response)
+        return result
+
+    def processors(self) -> dict[str, ProcessorResult]:
+        """Return the figures of every processor."""
+        result = {name: ProcessorResult(utilization=None) for name in self.program.infinite_servers}
+        for index, server in enumerate(self.program.servers):
+            column = self.layout.server(index)
+            result[server.name] = ProcessorResult(utilization=self.rate(column, server.cores))
+        return result
+
+    def response(self, times: FloatArray, counts: FloatArray, samples: Samples) -> ResponseTime | None:
+        """Return a mean time with percentiles; None if nothing completed."""
+        ends, values = samples.arrays()
+        inside = (ends >= self.begin) & (ends < self.end)
+        ends, values = ends[inside], values[inside]
+        if not counts.any() or not len(values):
+            return None
+        mean = ratio(times, counts)
+        batch = ((ends - self.begin) * (len(self.sums) / (self.end - self.begin))).astype(np.int64)
+        batch = np.minimum(batch, len(self.sums) - 1)
+        levels = (0.5, 0.9, 0.95, 0.99)
+        p50, p90, p95, p99 = (self.percentile(values, batch, level) for level in levels)
+        return ResponseTime(mean.mean, mean.ci95, p50, p90, p95, p99)
+
+    def percentile(self, values: FloatArray, batch: IntArray, level: float) -> Figure:
+        """Return a percentile; its interval comes from how the share of values below it varies.
+
+        The share has a mean and an interval like any ratio; the percentiles at the two ends of that
+        interval bound this one. So batches need not be large enough to have a percentile of their own.
+        """
+        point = float(np.quantile(values, level))
+        count = np.bincount(batch, minlength=len(self.sums)).astype(np.float64)
+        below = np.bincount(batch, weights=values <= point, minlength=len(self.sums)).astype(np.float64)
+        share = ratio(below, count)
+        low, high = np.quantile(values, [max(0.0, level - share.ci95), min(1.0, level + share.ci95)])
+        return Figure(point, max(float(high) - point, point - float(low)))
+
+
+def open_window(program: Program, layout: Layout, bins: Bins) -> Window:
+    """Delete the warm-up and cut the rest into batches."""
+    rows = bins.rows
+    columns = [layout.cycles(p) for p in range(len(program.populations))]
+    cycles = rows[:, columns].sum(axis=1)
+    times = rows[:, [c + 1 for c in columns]].sum(axis=1)
+    series = np.divide(times, cycles, out=np.full(len(cycles), np.nan), where=cycles > 0)
+    warmup = mser5(series)
+    settled = warmup < 0.45 * len(rows)
+    for count in BATCHES:
+        size = (len(rows) - warmup) // count
+        first = len(rows) - size * count
+        sums = rows[first:].reshape(count, size, layout.width).sum(axis=1)
+        window = Window(program, layout, first * bins.width, bins.end, sums, True, settled)
+        counts = window.cycle_sums(0)
+        limit = 1.96 / math.sqrt(count)
+        noise = [
+            lag1(residuals(counts, window.batch_seconds)),
+            lag1(residuals(window.cycle_sums(1), counts)),
+        ]
+        if max(noise) <= limit:
+            return window
+    return Window(program, layout, window.begin, window.end, window.sums, False, settled)
