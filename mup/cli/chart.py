@@ -13,7 +13,7 @@ from xml.sax.saxutils import escape
 __all__ = ["Curve", "draw_chart"]
 
 WIDTH, HEIGHT = 720, 380
-LEFT, RIGHT, TOP, BOTTOM = 70, 20, 44, 52
+LEFT, RIGHT, TOP, BOTTOM = 70, 30, 44, 52
 PREDICTED, MEASURED = "#1f6fb2", "#c2410c"
 
 
