@@ -21,7 +21,7 @@ from simulator.recording import MAX_BINS, Bins, Layout
 from simulator.reference import ReferenceEngine
 from simulator.result import Precision, Result
 
-__all__ = ["DEFAULT_PRECISION", "ENGINES", "MAX_EVENTS", "Progress", "simulate", "simulate_many"]
+__all__ = ["DEFAULT_PRECISION", "ENGINES", "MAX_EVENTS", "Progress", "Result", "simulate", "simulate_many"]
 
 DEFAULT_PRECISION: Final = 0.01
 MAX_EVENTS: Final = 20_000_000
@@ -211,7 +211,7 @@ def simulate_many(
         engine: Of every scenario.
         max_events: Of every scenario.
         workers: Processes; default: as many as cores. 1 = none but this one.
-        progress: Called with (finished, all) after every scenario.
+        progress: Called with (finished, all) after every scenario; equal models are one.
 
     Returns:
         One result per model, in the same order.
@@ -223,14 +223,24 @@ def simulate_many(
     _check_arguments(precision, horizon, seed, engine, max_events)
     for model in models:
         compile_model(model)  # what cannot run is refused before anything has run
-    workers = min(len(models), workers or os.cpu_count() or 1)
-    jobs = [_Job(model, precision, horizon, seed, engine, max_events) for model in models]
+    # A grid often contains its own baseline: equal models have equal results.
+    distinct: list[Model] = []
+    for model in models:
+        if model not in distinct:
+            distinct.append(model)
+    jobs = [_Job(model, precision, horizon, seed, engine, max_events) for model in distinct]
+    results = _run_all(jobs, min(len(jobs), workers or os.cpu_count() or 1), progress)
+    return [results[distinct.index(model)] for model in models]
+
+
+def _run_all(jobs: Sequence[_Job], workers: int, progress: Callable[[int, int], None] | None) -> list[Result]:
+    """Run jobs here (one worker) or in processes; results in the order of the jobs."""
     results: dict[int, Result] = {}
     if workers <= 1:
         for index, job in enumerate(jobs):
             results[index] = _run(job)
             if progress is not None:
-                progress(index + 1, len(jobs))
+                progress(len(results), len(jobs))
         return list(results.values())
     # Fresh processes, not forks: the caller may have threads (a progress display, a notebook).
     with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:

@@ -1,0 +1,119 @@
+"""Which scenarios does a grid of changes ask for, and what limits each of them?"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mup.errors import UsageError
+from mup.lqn.edits import with_clients, with_cores, with_pool, with_replicas, with_speed, with_think
+from mup.lqn.model import Model
+from simulator.result import Figure, Result
+
+__all__ = ["Axis", "Change", "Scenario", "bottleneck", "grid", "utilizations"]
+
+KINDS = ("clients", "pool", "replicas", "cores", "speed", "think")
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One edit: ``clients`` and ``think`` of the workload, the others of a named task or processor.
+
+    Attributes:
+        kind: One of clients, pool, replicas, cores, speed, think.
+        name: Task or processor; "" for the (only) clients and for think.
+        value: The new value.
+    """
+
+    kind: str
+    name: str
+    value: float
+
+    def apply(self, model: Model) -> Model:
+        """Return the changed model.
+
+        Raises:
+            UsageError: The value is out of range or the name unknown.
+        """
+        if self.kind == "clients":
+            return with_clients(model, self.value, self.name or None)  # type: ignore[arg-type]  # checked there
+        if self.kind == "think":
+            return with_think(model, self.value)
+        edit: Any = {
+            "pool": with_pool,
+            "replicas": with_replicas,
+            "cores": with_cores,
+            "speed": with_speed,
+        }[self.kind]
+        changed: Model = edit(model, self.name, self.value)
+        return changed
+
+    def __str__(self) -> str:
+        text = f"{self.value:g}"
+        if self.kind == "think":
+            return f"think {text} s"
+        if self.kind == "clients" and not self.name:
+            return f"{text} client{'s' * (self.value != 1)}"
+        return f"{self.kind} {self.name}={text}"
+
+
+Axis = tuple[Change, ...]
+"""The values one thing takes in a grid."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """A model under some changes; the baseline has none."""
+
+    changes: tuple[Change, ...]
+    model: Model
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the ``change`` object: ``{"clients": 4, "pool": {"B": 2}}``."""
+        data: dict[str, Any] = {}
+        for change in self.changes:
+            value = "inf" if change.value == float("inf") else change.value
+            if change.name:
+                group = data.setdefault(change.kind, {})
+                group[change.name] = value
+            else:
+                data[change.kind] = value
+        return data
+
+    def __str__(self) -> str:
+        return ", ".join(map(str, self.changes)) or "baseline"
+
+
+def grid(model: Model, axes: Sequence[Axis]) -> list[Scenario]:
+    """Return the cross product of all axes, the last one varying fastest.
+
+    Raises:
+        UsageError: A value is out of range, a name unknown, or two axes change the same thing.
+    """
+    seen = set()
+    for axis in axes:
+        key = (axis[0].kind, axis[0].name)
+        if key in seen:
+            raise UsageError(f"{' '.join(key).strip()} is given twice", hint="list its values in one option")
+        seen.add(key)
+    scenarios = []
+    for changes in itertools.product(*axes):
+        changed = model
+        for change in changes:
+            changed = change.apply(changed)
+        scenarios.append(Scenario(changes, changed))
+    return scenarios
+
+
+def utilizations(result: Result) -> dict[str, Figure]:
+    """Return the utilization of everything that can be full: ``task B``, ``processor host``."""
+    found = {f"task {name}": t.utilization for name, t in result.tasks.items()}
+    found |= {f"processor {name}": p.utilization for name, p in result.processors.items()}
+    return {name: figure for name, figure in found.items() if figure is not None}
+
+
+def bottleneck(result: Result) -> tuple[str, Figure] | None:
+    """Return the most utilized task or processor; None if all are infinite."""
+    return max(utilizations(result).items(), key=lambda item: item[1].mean, default=None)
