@@ -1,0 +1,1 @@
+"""From code and observations to models: static analysis, calibration, estimation, learning."""

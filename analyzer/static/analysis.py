@@ -1,0 +1,263 @@
+"""What does an application do? Source folder in, ``Application`` out; nothing is imported or run."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path as FilePath
+
+from analyzer.static.application import Application, ClientClass, Endpoint, Operation, Path, Service
+from analyzer.static.catalogue import Catalogue
+from analyzer.static.diagnostics import Diagnostics
+from analyzer.static.discovery import (
+    EndpointMethod,
+    client_classes,
+    endpoint_methods,
+    named_class,
+    report_strays,
+    service_classes,
+    settings,
+)
+from analyzer.static.execution import Execution
+from analyzer.static.fingerprints import fingerprint
+from analyzer.static.names import ClassInfo, FunctionInfo, Names, class_line
+from analyzer.static.source import Module, SourceTree
+from mup.errors import AnalysisError
+from mup.project import Project
+
+__all__ = ["analyse", "analyse_project"]
+
+
+def analyse(
+    root: str | FilePath,
+    *,
+    services: Mapping[str, str] | None = None,
+    clients: Collection[str] | None = None,
+    databases: Collection[str] | None = None,
+    overrides: Mapping[str, Mapping[str, int | None]] | None = None,
+) -> Application:
+    """Analyse a source folder, or one file and what it imports from its folder.
+
+    Args:
+        root: The folder that is on ``sys.path`` when the services run, or a file in it.
+        services: ``module:Class`` by service name; None = every ``MS`` subclass, named by its class.
+        clients: ``module:Class`` of the clients; None = every ``Client`` subclass.
+        databases: Names of the databases; None = not known, every name is fine.
+        overrides: Per service, settings that replace the class attributes (``pool_size``, ``replicas``, ``port``).
+
+    Returns:
+        What was found. Source that cannot be analysed is in ``diagnostics``, not an exception.
+
+    Raises:
+        AnalysisError: There is no such folder or file.
+    """
+    root = FilePath(root)
+    if not root.exists():
+        raise AnalysisError("no such file or folder", where=str(root), hint="name a folder of Python source")
+    folder = (root if root.is_dir() else root.parent).resolve()
+    diagnostics = Diagnostics()
+    tree = SourceTree(folder, diagnostics)
+    names = Names(tree)
+    modules: list[Module] = []
+    if services is None or clients is None:
+        files: Iterable[FilePath] = tree.files() if root.is_dir() else [root.resolve()]
+        modules = [m for m in map(tree.module_at, files) if m is not None]
+    if services is None:
+        found = service_classes(names, modules, diagnostics)
+        if not found and not diagnostics.all():
+            diagnostics.add(
+                "MUP003", "no class derives from MS", hint="a service is `from mup import MS; class NAME(MS)`"
+            )
+    else:
+        found = _named(names, services, diagnostics)
+    users = (
+        client_classes(names, modules)
+        if clients is None
+        else {c.node.name.value: c for c in _named_clients(names, clients, diagnostics)}
+    )
+    analysis = _Analysis(names, diagnostics, found, databases)
+    result = tuple(
+        analysis.service(name, info, (overrides or {}).get(name, {})) for name, info in found.items()
+    )
+    scenarios = tuple(c for info in users.values() if (c := analysis.client(info)) is not None)
+    _report_circles(result, diagnostics)
+    return Application(root=folder, services=result, clients=scenarios, diagnostics=diagnostics.all())
+
+
+def analyse_project(project: Project) -> Application:
+    """Analyse the services and the client a project names, with its settings and databases."""
+    return analyse(
+        project.source,
+        services={s.name: s.target for s in project.services},
+        clients=[project.client] if project.client else [],
+        databases=[d.name for d in project.databases],
+        overrides={
+            s.name: {"pool_size": s.pool_size, "replicas": s.replicas, "port": s.port}
+            for s in project.services
+        },
+    )
+
+
+def _named(names: Names, services: Mapping[str, str], diagnostics: Diagnostics) -> dict[str, ClassInfo]:
+    found = {}
+    for name, target in services.items():
+        info = named_class(names, target, "MS", diagnostics)
+        if info is not None:
+            found[name] = info
+    modules = dict.fromkeys(info.module for info in found.values())
+    bases = {b for info in found.values() for b in names.mro(info) if isinstance(b, ClassInfo)}
+    others = {c for m in modules for c in names.classes(m) if names.derives_from(c, "MS")}
+    more = {b for c in others for b in names.mro(c) if isinstance(b, ClassInfo)}
+    report_strays(names, modules, bases | others | more, diagnostics)
+    return found
+
+
+def _named_clients(names: Names, clients: Collection[str], diagnostics: Diagnostics) -> list[ClassInfo]:
+    found = [named_class(names, target, "Client", diagnostics) for target in clients]
+    return [info for info in found if info is not None]
+
+
+class _Analysis:
+    """Analyses services and clients once it is known who there is to call."""
+
+    def __init__(
+        self,
+        names: Names,
+        diagnostics: Diagnostics,
+        services: Mapping[str, ClassInfo],
+        databases: Collection[str] | None,
+    ) -> None:
+        self._names = names
+        self._diagnostics = diagnostics
+        addresses: dict[str, dict[str, str]] = {}
+        self._execution = Execution(names, Catalogue(addresses, databases), diagnostics)
+        self._methods: dict[str, list[EndpointMethod]] = {}
+        for name, info in services.items():
+            self._methods[name] = endpoint_methods(info, self._execution)
+            addresses[name] = {}
+            for method in self._methods[name]:
+                addresses[name][method.name] = method.path
+            addresses[name].update({m.path: m.path for m in self._methods[name]})
+
+    def service(self, name: str, info: ClassInfo, overrides: Mapping[str, int | None]) -> Service:
+        deployment = settings(info, overrides, self._execution)
+        endpoints = tuple(self._endpoint(name, info, method) for method in self._methods[name])
+        if not endpoints:
+            self._diagnostics.add(
+                "MUP008",
+                f"service {name!r} has no endpoint",
+                file=info.module.file,
+                line=class_line(info),
+                column=info.module.column(info.node.name),
+                hint='mark a method with @EP("/path/")',
+            )
+        return Service(
+            name=name,
+            class_name=info.qualname,
+            file=info.module.file,
+            line=class_line(info),
+            pool_size=deployment.pool_size,
+            replicas=deployment.replicas,
+            port=deployment.port,
+            runtime=deployment.runtime,
+            endpoints=endpoints,
+        )
+
+    def _endpoint(self, service: str, info: ClassInfo, method: EndpointMethod) -> Endpoint:
+        function = method.function
+        paths = self._execution.paths(function, info, "endpoint")
+        self._check_responses(function, paths)
+        return Endpoint(
+            service=service,
+            path=method.path,
+            name=method.explicit_name,
+            function=function.qualname,
+            file=function.module.file,
+            line=function.line,
+            paths=paths,
+            fingerprint=fingerprint(function, info, self._names),
+        )
+
+    def _check_responses(self, function: FunctionInfo, paths: Iterable[Path]) -> None:
+        for path in paths:
+            responses = [o for o in path.operations if o.op == "respond"]
+            if not responses and path.ends == "return":
+                last = path.operations[-1] if path.operations else None
+                after = f" after {_described(last)}" if last else ""
+                self._diagnostics.add(
+                    "MUP020",
+                    f"{function.qualname!r} can end without a response{after}",
+                    file=function.module.file,
+                    line=function.line,
+                    column=function.module.column(function.node.name) if hasattr(function.node, "name") else 1,
+                    hint="call comm.respond(...) on every way through the method",
+                )
+            for second in responses[1:]:
+                site = second.site
+                self._diagnostics.add(
+                    "MUP021",
+                    f"{function.qualname!r} can respond here after it has responded in line {responses[0].site.line}",
+                    file=site.file,
+                    line=site.line,
+                    column=site.column,
+                    hint="return after the first comm.respond(...)",
+                )
+
+    def client(self, info: ClassInfo) -> ClientClass | None:
+        found = self._names.attribute(info, "scenario")
+        if found is None or not isinstance(found[1], FunctionInfo):
+            self._diagnostics.add(
+                "MUP007",
+                f"client {info.node.name.value!r} has no scenario",
+                file=info.module.file,
+                line=class_line(info),
+                column=info.module.column(info.node.name),
+                hint="define `async def scenario(self, comm)`",
+            )
+            return None
+        function = found[1]
+        return ClientClass(
+            name=info.node.name.value,
+            file=info.module.file,
+            line=class_line(info),
+            function=function.qualname,
+            scenario_line=function.line,
+            paths=self._execution.paths(function, info, "client"),
+            fingerprint=fingerprint(function, info, self._names),
+        )
+
+
+def _described(operation: Operation) -> str:
+    target = f" {operation.target}" if operation.target else ""
+    return f"the {operation.op}{target} in line {operation.site.line}"
+
+
+def _report_circles(services: Iterable[Service], diagnostics: Diagnostics) -> None:
+    """Report every circle of calls once, at the endpoint where it is entered first."""
+    endpoints = {e.label: e for s in services for e in s.endpoints}
+    calls = {
+        label: list(
+            dict.fromkeys(o.target for p in e.paths for o in p.operations if o.op == "call" and o.target in endpoints)
+        )
+        for label, e in endpoints.items()
+    }
+    finished: set[str] = set()
+
+    def visit(label: str, trail: list[str]) -> None:
+        if label in trail:
+            ring = [*trail[trail.index(label) :], label]
+            endpoint = endpoints[label]
+            diagnostics.add(
+                "MUP033",
+                f"endpoints call each other in a circle: {' -> '.join(ring)}",
+                file=endpoint.file,
+                line=endpoint.line,
+                column=1,
+                hint="a request that waits for itself can hold all workers of a service for ever",
+            )
+        elif label not in finished:
+            for target in calls[label]:
+                visit(target, [*trail, label])
+            finished.add(label)
+
+    for label in endpoints:
+        visit(label, [])

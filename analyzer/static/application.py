@@ -1,0 +1,192 @@
+"""What does static analysis find in a source tree?
+
+Pure data: services with their endpoints, clients with their scenarios, the execution paths of both, and
+everything that could not be analysed.
+
+A *path* is a sequence of remote operations. Two executions that differ in local work only are the same path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path as FilePath
+from typing import Literal
+
+from analyzer.static.diagnostics import Diagnostic
+from mup.errors import AnalysisError, did_you_mean
+from mup.events.sites import Site
+from mup.lqn.distributions import Distribution
+
+__all__ = ["Application", "ClientClass", "Endpoint", "Operation", "OperationKind", "Path", "Service"]
+
+OperationKind = Literal["call", "query", "get", "respond", "think"]
+End = Literal["return", "raise"]
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One remote operation (or think step) of a path.
+
+    Attributes:
+        op: What it does.
+        site: The expression in the source that does it.
+        target: ``B/epB/`` for a call (``B`` and the endpoint's path), ``db.qry`` for a query, else "".
+        of: For ``get``: index in the path's operations of the call or query it waits for.
+        think: For ``think``: the time in seconds, None if the source does not tell.
+    """
+
+    op: OperationKind
+    site: Site
+    target: str = ""
+    of: int | None = None
+    think: Distribution | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """One way through an endpoint or scenario.
+
+    Attributes:
+        operations: In execution order, helpers inlined and loops unrolled.
+        ends: ``return``, or ``raise`` if an exception leaves the method.
+        end_line: Line of the ``raise``; 0 for ``return``.
+        local_lines: For each segment between operations (one more than operations) the line of its first
+            local statement, 0 if it has none of its own.
+    """
+
+    operations: tuple[Operation, ...]
+    ends: End
+    end_line: int
+    local_lines: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """One ``@EP`` method of one service.
+
+    Attributes:
+        service: Name of the service.
+        path: As in the decorator, e.g. ``/epA/``.
+        name: The name calls may use instead of the path, "" if it has none.
+        function: Qualified name of the method that runs; of a base class if it is inherited.
+        file: File of that method, relative to the source folder.
+        line: Line of its ``def``.
+        paths: In source order of the branches that tell them apart.
+        fingerprint: Hash of its normalised code and of all project code it refers to.
+    """
+
+    service: str
+    path: str
+    name: str
+    function: str
+    file: str
+    line: int
+    paths: tuple[Path, ...]
+    fingerprint: str
+
+    @property
+    def label(self) -> str:
+        """Return ``SERVICE/path``, the name logs and results use."""
+        return f"{self.service}{self.path}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """One ``MS`` subclass as deployed.
+
+    Attributes:
+        name: What other services call it.
+        class_name: Qualified name of the class.
+        file: File of the class, relative to the source folder.
+        line: Line of the class.
+        pool_size: Requests one replica serves at once.
+        replicas: Identical copies.
+        port: Base port, 0 = any.
+        runtime: ``process``, ``thread`` or ``async``.
+        endpoints: In source order, inherited ones included.
+    """
+
+    name: str
+    class_name: str
+    file: str
+    line: int
+    pool_size: int
+    replicas: int
+    port: int
+    runtime: str
+    endpoints: tuple[Endpoint, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientClass:
+    """One ``Client`` subclass and what one cycle of its scenario does.
+
+    Attributes:
+        name: Name of the class.
+        file: File of the class, relative to the source folder.
+        line: Line of the class.
+        function: Qualified name of the scenario method.
+        scenario_line: Line of its ``def``.
+        paths: As for endpoints; they contain ``think`` operations and no ``respond``.
+        fingerprint: As for endpoints.
+    """
+
+    name: str
+    file: str
+    line: int
+    function: str
+    scenario_line: int
+    paths: tuple[Path, ...]
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Application:
+    """Everything static analysis knows about a source tree.
+
+    Attributes:
+        root: The source folder; all files are relative to it.
+        services: In discovery order.
+        clients: In discovery order.
+        diagnostics: In order of file and line.
+    """
+
+    root: FilePath
+    services: tuple[Service, ...]
+    clients: tuple[ClientClass, ...]
+    diagnostics: tuple[Diagnostic, ...]
+
+    @property
+    def errors(self) -> tuple[Diagnostic, ...]:
+        """Return the diagnostics that make a model impossible."""
+        return tuple(d for d in self.diagnostics if d.severity == "error")
+
+    def endpoints(self) -> Iterator[Endpoint]:
+        """Yield the endpoints of all services."""
+        for service in self.services:
+            yield from service.endpoints
+
+    def endpoint(self, label: str) -> Endpoint:
+        """Return the endpoint called ``label``, e.g. ``A/epA/``.
+
+        Raises:
+            AnalysisError: There is none; the message suggests the closest name.
+        """
+        for endpoint in self.endpoints():
+            if endpoint.label == label:
+                return endpoint
+        known = [e.label for e in self.endpoints()]
+        raise AnalysisError(f"no endpoint {label!r}; {did_you_mean(label, known)}", where=str(self.root))
+
+    def client(self, name: str) -> ClientClass:
+        """Return the client class called ``name``.
+
+        Raises:
+            AnalysisError: There is none; the message suggests the closest name.
+        """
+        for client in self.clients:
+            if client.name == name:
+                return client
+        known = [c.name for c in self.clients]
+        raise AnalysisError(f"no client class {name!r}; {did_you_mean(name, known)}", where=str(self.root))

@@ -1,0 +1,262 @@
+"""What is the control flow of a function, without Python's many spellings of it?
+
+Turns a body into a small tree of nodes: steps, branches, loops, protected blocks and exits. ``elif`` ladders,
+``match``, ``with`` and conditional statements all become these; what a step *does* is decided by
+``analyzer.static.execution``, which walks the tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import libcst as cst
+import libcst.matchers as m
+
+__all__ = [
+    "Arm",
+    "Block",
+    "Branch",
+    "Define",
+    "Exit",
+    "Handler",
+    "Loop",
+    "Node",
+    "Protected",
+    "Step",
+    "Unsupported",
+    "lower",
+]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Step:
+    """Evaluate an expression and bind the result to the targets.
+
+    Attributes:
+        value: None for statements without effect on control flow or values the analyzer follows.
+        augmented: Name of the operator of an augmented assignment, else "".
+        node: The statement, for its position.
+    """
+
+    node: cst.CSTNode
+    value: cst.BaseExpression | None
+    targets: tuple[cst.BaseExpression, ...] = ()
+    augmented: str = ""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Arm:
+    """One way on from a branch.
+
+    Attributes:
+        test: What must hold; None = may always be taken.
+        names: Names a pattern captures.
+    """
+
+    test: cst.BaseExpression | None
+    body: Block
+    names: frozenset[str] = frozenset()
+    certain: bool = False
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Branch:
+    """Try the arms in order; if none is certain, none may be taken.
+
+    Attributes:
+        subject: Evaluated first (``match``), or None.
+    """
+
+    node: cst.CSTNode
+    arms: tuple[Arm, ...]
+    subject: cst.BaseExpression | None = None
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Loop:
+    """``for`` (with a target) or ``while`` (with a test)."""
+
+    node: cst.For | cst.While
+    target: cst.BaseExpression | None
+    iterable: cst.BaseExpression | None
+    test: cst.BaseExpression | None
+    body: Block
+    orelse: Block
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Handler:
+    """An ``except`` clause; ``types`` None catches everything."""
+
+    types: cst.BaseExpression | None
+    name: str
+    body: Block
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Protected:
+    """``try``: a body, what catches its exceptions, and what runs in any case."""
+
+    node: cst.CSTNode
+    body: Block
+    handlers: tuple[Handler, ...]
+    orelse: Block
+    final: Block
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Exit:
+    """Leave the function, or an iteration of the innermost loop."""
+
+    node: cst.CSTNode
+    kind: Literal["return", "raise", "break", "continue"]
+    value: cst.BaseExpression | None = None
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Define:
+    """A nested function, class or import: binds names, does nothing yet."""
+
+    node: cst.FunctionDef | cst.ClassDef | cst.Import | cst.ImportFrom
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Unsupported:
+    """A statement that is not followed; harmless unless it communicates."""
+
+    node: cst.CSTNode
+    what: str
+
+
+Node: TypeAlias = "Step | Branch | Loop | Protected | Exit | Define | Unsupported"
+Block: TypeAlias = tuple[Node, ...]
+
+
+def lower(body: cst.BaseSuite) -> Block:
+    """Return the control flow of a block."""
+    nodes: list[Node] = []
+    for statement in body.body:
+        if isinstance(statement, cst.SimpleStatementLine):
+            for small in statement.body:
+                nodes.extend(_small(small))
+        elif isinstance(statement, cst.BaseSmallStatement):
+            nodes.extend(_small(statement))
+        else:
+            nodes.extend(_compound(statement))
+    return tuple(nodes)
+
+
+def _small(node: cst.BaseSmallStatement) -> Sequence[Node]:
+    if isinstance(node, cst.Expr):
+        # A docstring or `...` is not work.
+        if isinstance(node.value, cst.SimpleString | cst.ConcatenatedString | cst.Ellipsis):
+            return ()
+        return (Step(node, node.value),)
+    if isinstance(node, cst.Assign):
+        return (Step(node, node.value, tuple(t.target for t in node.targets)),)
+    if isinstance(node, cst.AnnAssign):
+        return (Step(node, node.value, (node.target,)),) if node.value is not None else ()
+    if isinstance(node, cst.AugAssign):
+        operator = type(node.operator).__name__.removesuffix("Assign")
+        return (Step(node, node.value, (node.target,), operator),)
+    if isinstance(node, cst.Return):
+        return (Exit(node, "return", node.value),)
+    if isinstance(node, cst.Raise):
+        return (Exit(node, "raise", node.exc),)
+    if isinstance(node, cst.Break):
+        return (Exit(node, "break"),)
+    if isinstance(node, cst.Continue):
+        return (Exit(node, "continue"),)
+    if isinstance(node, cst.Assert):
+        return (Step(node, node.test),)
+    if isinstance(node, cst.Import | cst.ImportFrom):
+        return (Define(node),)
+    if isinstance(node, cst.Del):
+        return (Step(node, None),)
+    if isinstance(node, cst.Nonlocal):
+        return (Unsupported(node, "nonlocal"),)
+    return ()  # pass, global, type aliases
+
+
+def _compound(node: cst.BaseStatement) -> Sequence[Node]:
+    if isinstance(node, cst.If):
+        return (_if(node),)
+    if isinstance(node, cst.For):
+        return (Loop(node, node.target, node.iter, None, lower(node.body), _orelse(node.orelse)),)
+    if isinstance(node, cst.While):
+        return (Loop(node, None, None, node.test, lower(node.body), _orelse(node.orelse)),)
+    if isinstance(node, cst.Try | cst.TryStar):
+        handlers = tuple(
+            Handler(
+                h.type,
+                h.name.name.value if h.name is not None and isinstance(h.name.name, cst.Name) else "",
+                lower(h.body),
+            )
+            for h in node.handlers
+        )
+        final = () if node.finalbody is None else lower(node.finalbody.body)
+        return (Protected(node, lower(node.body), handlers, _orelse(node.orelse), final),)
+    if isinstance(node, cst.With):
+        return _with(node, node.items)
+    if isinstance(node, cst.Match):
+        return (Branch(node, tuple(_case(case) for case in node.cases), node.subject),)
+    if isinstance(node, cst.FunctionDef | cst.ClassDef):
+        return (Define(node),)
+    return (Unsupported(node, type(node).__name__.lower()),)
+
+
+def _if(node: cst.If) -> Branch:
+    arms = [Arm(node.test, lower(node.body))]
+    if isinstance(node.orelse, cst.If):
+        arms.append(Arm(None, (_if(node.orelse),), certain=True))
+    elif node.orelse is not None:
+        arms.append(Arm(None, lower(node.orelse.body), certain=True))
+    return Branch(node, tuple(arms))
+
+
+def _orelse(node: cst.Else | None) -> Block:
+    return () if node is None else lower(node.body)
+
+
+class _Captures(cst.CSTVisitor):
+    """Collect the names a pattern binds. Read ``found`` after the visit."""
+
+    def __init__(self) -> None:
+        self.found: set[str] = set()
+
+    def visit_MatchAs(self, node: cst.MatchAs) -> None:
+        if node.name is not None:
+            self.found.add(node.name.value)
+
+    def visit_MatchStar(self, node: cst.MatchStar) -> None:
+        if node.name is not None:
+            self.found.add(node.name.value)
+
+    def visit_MatchMapping(self, node: cst.MatchMapping) -> None:
+        if node.rest is not None:
+            self.found.add(node.rest.value)
+
+
+def _case(node: cst.MatchCase) -> Arm:
+    captures = _Captures()
+    node.pattern.visit(captures)
+    # `case _:` and `case name:` always match.
+    certain = node.guard is None and m.matches(node.pattern, m.MatchAs(pattern=None))
+    return Arm(node.guard, lower(node.body), frozenset(captures.found), certain)
+
+
+def _with(node: cst.With, items: Sequence[cst.WithItem]) -> Sequence[Node]:
+    if not items:
+        return lower(node.body)
+    item, rest = items[0], items[1:]
+    inner = tuple(_with(node, rest))
+    call = item.item
+    suppress = m.Call(func=m.Name("suppress") | m.Attribute(attr=m.Name("suppress")))
+    if m.matches(call, suppress):
+        assert isinstance(call, cst.Call)  # noqa: S101  (what the matcher just said)
+        handlers = tuple(Handler(argument.value, "", ()) for argument in call.args)
+        return (Protected(node, inner, handlers, (), ()),)
+    targets = () if item.asname is None else (item.asname.name,)
+    return (Step(item, call, targets), *inner)

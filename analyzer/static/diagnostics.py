@@ -1,0 +1,135 @@
+"""What could not be analysed, where is it, and what should the developer do about it?
+
+Codes are stable: docs/reference/diagnostics.md explains each, scripts may rely on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+__all__ = ["CODES", "Diagnostic", "Diagnostics", "Severity", "render", "summary"]
+
+Severity = Literal["error", "warning", "info"]
+
+CODES: dict[str, tuple[Severity, str]] = {
+    "MUP001": ("error", "a file is not Python"),
+    "MUP002": ("error", "a file cannot be read"),
+    "MUP003": ("error", "no services were found"),
+    "MUP004": ("error", "@EP outside a class that derives from MS"),
+    "MUP005": ("error", "two endpoints of a service share a path or name"),
+    "MUP006": ("error", "a setting or endpoint path is not known from the source"),
+    "MUP007": ("error", "a class the project names was not found"),
+    "MUP008": ("warning", "a service has no endpoint"),
+    "MUP010": ("error", "what an operation addresses is not known from the source"),
+    "MUP011": ("error", "call to a service nobody defines"),
+    "MUP012": ("error", "call to an endpoint the service does not have"),
+    "MUP013": ("error", "query on a database the project does not have"),
+    "MUP020": ("error", "an endpoint can end without a response"),
+    "MUP021": ("error", "an endpoint can respond twice"),
+    "MUP030": ("error", "a construct that communicates and is not analysed yet"),
+    "MUP031": ("error", "a loop without a visible bound communicates"),
+    "MUP032": ("error", "a helper that communicates calls itself"),
+    "MUP033": ("error", "endpoints call each other in a circle"),
+    "MUP034": ("error", "too many paths"),
+    "MUP040": ("error", "get on a future of unknown origin"),
+    "MUP041": ("error", "communication leaves the code that can be analysed"),
+    "MUP042": ("error", "an operation its owner does not have"),
+    "MUP043": ("warning", "a think time is not known from the source"),
+}
+"""Severity and meaning of every code."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Diagnostic:
+    """One finding.
+
+    Attributes:
+        file: Relative to the source folder; "" if it is about the whole tree.
+        line: From 1; 0 if it is about the whole file.
+        column: In characters, from 1.
+        code: A key of ``CODES``.
+        message: One sentence that names the culprit.
+        hint: The remedy, "" if there is none to give.
+    """
+
+    file: str
+    line: int
+    column: int
+    code: str
+    message: str
+    hint: str = ""
+
+    @property
+    def severity(self) -> Severity:
+        """Return how bad it is; an error makes a model impossible."""
+        return CODES[self.code][0]
+
+    def to_json(self) -> dict[str, str | int]:
+        """Return the JSON object of ``mup paths --json``."""
+        return {
+            "file": self.file,
+            "line": self.line,
+            "column": self.column,
+            "code": self.code,
+            "severity": self.severity,
+            "message": self.message,
+            "hint": self.hint,
+        }
+
+
+class Diagnostics:
+    """Collects findings; the same finding (a helper inlined twice) counts once."""
+
+    def __init__(self) -> None:
+        self._found: set[Diagnostic] = set()
+
+    def add(
+        self, code: str, message: str, *, file: str = "", line: int = 0, column: int = 0, hint: str = ""
+    ) -> None:
+        """Record one finding."""
+        self._found.add(Diagnostic(file, line, column, code, message, hint))
+
+    def extend(self, other: Diagnostics) -> None:
+        """Take over the findings of another collection."""
+        self._found |= other._found
+
+    def all(self) -> tuple[Diagnostic, ...]:
+        """Return the findings in order of file and line."""
+        return tuple(sorted(self._found))
+
+
+def render(diagnostic: Diagnostic, root: Path) -> str:
+    """Return the finding as text with the source line and a caret below the culprit."""
+    place = diagnostic.file or str(root)
+    if diagnostic.line:
+        place += f":{diagnostic.line}:{diagnostic.column}"
+    lines = [f"{place}: {diagnostic.severity} {diagnostic.code}: {diagnostic.message}"]
+    source = _source_line(root / diagnostic.file, diagnostic.line) if diagnostic.line else ""
+    if source.strip():
+        # Tabs keep their width only if the line of the caret repeats them.
+        margin = "".join(c if c == "\t" else " " for c in source[: diagnostic.column - 1])
+        lines += [f"    {source.rstrip()}", f"    {margin}^"]
+    if diagnostic.hint:
+        lines.append(f"  {diagnostic.hint}")
+    return "\n".join(lines)
+
+
+def summary(diagnostics: Sequence[Diagnostic]) -> str:
+    """Return ``2 errors, 1 warning``."""
+    parts = []
+    for severity in ("error", "warning", "info"):
+        count = sum(d.severity == severity for d in diagnostics)
+        if count:
+            parts.append(f"{count} {severity}{'s' if count > 1 and severity != 'info' else ''}")
+    return ", ".join(parts) or "no findings"
+
+
+def _source_line(file: Path, number: int) -> str:
+    try:
+        lines = file.read_bytes().decode("utf-8", errors="replace").splitlines()
+    except OSError:
+        return ""
+    return lines[number - 1] if number <= len(lines) else ""

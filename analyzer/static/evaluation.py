@@ -1,0 +1,1133 @@
+"""What does an expression do, and what is it worth, in every state that can reach it?
+
+Walks expressions in evaluation order. Operations on ``Communication`` and futures extend the path; helpers that
+are handed one of them are inlined; whatever would let them out of sight is a diagnostic.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import libcst as cst
+
+from analyzer.static.application import Operation, OperationKind
+from analyzer.static.catalogue import Catalogue
+from analyzer.static.diagnostics import Diagnostics
+from analyzer.static.expressions import combine, literal, operands, unless_tracked
+from analyzer.static.names import Assigned, ClassInfo, FunctionInfo, Names, mup_name
+from analyzer.static.source import Module
+from analyzer.static.state import Flow, State, forget, merge
+from analyzer.static.values import (
+    COMM,
+    LOST,
+    UNKNOWN,
+    ClassValue,
+    Closure,
+    Comm,
+    Const,
+    Coroutine,
+    DictRef,
+    External,
+    FunctionValue,
+    Future,
+    Instance,
+    ListRef,
+    Lost,
+    MapValue,
+    Method,
+    ModuleValue,
+    OneOf,
+    Super,
+    TupleValue,
+    Unknown,
+    Value,
+    alternatives,
+    from_python,
+    join,
+    text_method,
+    tracked,
+    truth,
+)
+from mup.errors import ModelError
+from mup.lqn.distributions import Constant, Distribution, Exponential
+
+__all__ = ["Context", "Evaluation", "Role", "TooManyPathsError"]
+
+Role = Literal["endpoint", "client"]
+Results = list[tuple[State, Value]]
+
+MAX_PATHS = 1000
+MAX_INLINE_DEPTH = 50
+MAX_UNROLLED = 1000
+
+REQUEST_DATA = {"params", "headers", "cookies", "body"}
+
+# Looking at a value is not letting it go.
+HARMLESS = {f"builtins.{n}" for n in ("isinstance", "len", "print", "repr", "str", "id", "type", "bool", "hash")}
+
+# Decorators that leave what a function does alone.
+TRANSPARENT = {
+    "builtins.staticmethod",
+    "builtins.classmethod",
+    "typing.override",
+    "typing.final",
+    "abc.abstractmethod",
+    "mup.EP",
+    "mup.service.EP",
+}
+
+CALL_PARAMETERS = (("dest_ms",), ("path", "path_or_name", "endpoint"))
+QUERY_PARAMETERS = (("db_name",), ("qry_name",))
+THINK_PARAMETERS = (("seconds", "mean", "time"), ("distribution", "family", "kind"))
+
+
+class TooManyPathsError(Exception):
+    """Enumeration has exploded; the endpoint is given up."""
+
+
+@dataclass(frozen=True, eq=False)
+class Context:
+    """The function whose code is being walked; one per frame of a state.
+
+    Attributes:
+        function: None for code at module or class level.
+        owner: Class whose attributes are plain names here (class bodies only).
+        closure: Frame in which the names of the enclosing function live, or None.
+    """
+
+    module: Module
+    function: FunctionInfo | None = None
+    owner: ClassInfo | None = None
+    closure: int | None = None
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Evaluated arguments of a call."""
+
+    nodes: tuple[cst.Arg, ...]
+    values: tuple[Value, ...]
+
+    @property
+    def plain(self) -> bool:
+        """Whether there is no ``*`` or ``**`` among them."""
+        return not any(a.star for a in self.nodes)
+
+    def positional(self) -> list[Value]:
+        """Return the values without keyword."""
+        pairs = zip(self.nodes, self.values, strict=True)
+        return [v for a, v in pairs if a.keyword is None and not a.star]
+
+    def get(self, position: int, names: Sequence[str]) -> tuple[Value | None, cst.CSTNode | None]:
+        """Return an argument by position or any of its names, with its node; (None, None) if it is missing."""
+        if not self.plain:
+            return UNKNOWN, self.nodes[0]
+        free = [(a, v) for a, v in zip(self.nodes, self.values, strict=True) if a.keyword is None]
+        if position < len(free):
+            return free[position][1], free[position][0]
+        for argument, value in zip(self.nodes, self.values, strict=True):
+            if argument.keyword is not None and argument.keyword.value in names:
+                return value, argument
+        return None, None
+
+
+class Evaluation(ABC):
+    """Evaluates expressions; statements are the subclass's business.
+
+    Args:
+        names: Meaning of names in the source tree.
+        catalogue: What calls and queries may address.
+        diagnostics: Where findings go.
+    """
+
+    def __init__(self, names: Names, catalogue: Catalogue, diagnostics: Diagnostics) -> None:
+        self.names = names
+        self.catalogue = catalogue
+        self.diagnostics = diagnostics
+        self.role: Role = "endpoint"
+        self.contexts: list[Context] = []
+        self.raised: list[Flow] = []
+        self._numbers = 0
+        self._constants: dict[Assigned, Value] = {}
+        self._busy: set[Assigned] = set()
+
+    # What statements provide.
+
+    @abstractmethod
+    def run_body(self, function: FunctionInfo, state: State) -> list[Flow]:
+        """Run the body of a function whose frame and context are in place."""
+
+    @abstractmethod
+    def may_fail(self, state: State, kind: Literal["remote", "local"]) -> None:
+        """Note that an exception can occur here."""
+
+    # Small services.
+
+    @property
+    def module(self) -> Module:
+        """Return the module of the code being walked."""
+        return self.contexts[-1].module
+
+    def report(self, code: str, message: str, node: cst.CSTNode, hint: str = "") -> None:
+        """Record a finding about a piece of the code being walked."""
+        module = self.module
+        self.diagnostics.add(
+            code,
+            message,
+            file=module.file,
+            line=module.line(node),
+            column=module.column(node),
+            hint=hint,
+        )
+
+    def code(self, node: cst.CSTNode) -> str:
+        """Return source text on one line, shortened for a message."""
+        text = " ".join(self.module.tree.code_for_node(node).split())
+        return text if len(text) <= 60 else f"{text[:57]}..."
+
+    def _allocate(self) -> int:
+        self._numbers += 1
+        return self._numbers
+
+    # Constants of modules and classes.
+
+    def constant(self, module: Module, binding: Assigned, owner: ClassInfo | None = None) -> Value:
+        """Return what a module or class constant is worth; unknown if it is not one."""
+        if binding.value is None or binding in self._busy:
+            return UNKNOWN
+        if binding not in self._constants:
+            self._busy.add(binding)
+            outer, self.contexts = self.contexts, [Context(module, owner=owner)]
+            raised, self.raised = self.raised, []
+            results = self.evaluate(binding.value, State(({},)))
+            value = join(self._freeze(v, s) for s, v in results) if results else UNKNOWN
+            self.contexts, self.raised = outer, raised
+            self._busy.discard(binding)
+            self._constants[binding] = value
+        return self._constants[binding]
+
+    def _freeze(self, value: Value, state: State) -> Value:
+        """Return a value that needs no heap: module constants outlive every state."""
+        if isinstance(value, ListRef | DictRef):
+            content = state.heap[value.number]
+            if isinstance(content, Value):
+                return UNKNOWN
+            pairs = tuple((self._freeze(k, state), self._freeze(v, state)) for k, v in content)
+            return MapValue(pairs) if isinstance(value, DictRef) else TupleValue(tuple(v for _, v in pairs))
+        if isinstance(value, TupleValue):
+            return TupleValue(tuple(self._freeze(item, state) for item in value.items))
+        return value
+
+    # Names and attributes.
+
+    def lookup(self, name: str, state: State) -> Value:
+        """Return what a name is worth."""
+        if name in state.frames[-1]:
+            return state.frames[-1][name]
+        context = self.contexts[-1]
+        depth = context.closure
+        while depth is not None and depth < len(state.frames):
+            if name in state.frames[depth]:
+                return state.frames[depth][name]
+            depth = self.contexts[depth].closure if depth < len(self.contexts) else None
+        if context.owner is not None and name in context.owner.bindings:
+            binding = context.owner.bindings[name]
+            if isinstance(binding, Assigned):
+                return self.constant(context.module, binding, context.owner)
+            return self.names.binding_value(binding) or UNKNOWN
+        return self._global(context.module, name)
+
+    def _global(self, module: Module, name: str) -> Value:
+        found = self.names.find(module, name)
+        value = self.names.value_of(found)
+        if value is None and isinstance(found, tuple) and isinstance(found[1], Assigned):
+            return self.constant(found[0], found[1])
+        return value or UNKNOWN
+
+    def attribute(self, owner: Value, name: str, node: cst.CSTNode, state: State) -> Value | None:
+        """Return ``owner.name``; None if reading it raises."""
+        if isinstance(owner, Comm):
+            return UNKNOWN if name in REQUEST_DATA else Method(owner, name)
+        if isinstance(owner, Future | Lost | ListRef | DictRef | MapValue | TupleValue):
+            return Method(owner, name)
+        if isinstance(owner, Const):
+            if owner.value is None:
+                return None
+            return Method(owner, name) if isinstance(owner.value, str) else UNKNOWN
+        if isinstance(owner, External):
+            return External(f"{owner.name}.{name}")
+        if isinstance(owner, ModuleValue):
+            value = self.names.member(owner, name)
+            return self._global(owner.module, name) if value is None else value
+        if isinstance(owner, Instance | ClassValue | Super):
+            return self._class_attribute(owner, name)
+        if isinstance(owner, FunctionValue | Closure | Coroutine | Method):
+            self.release([owner], state, node, f"attribute {name!r}")
+        return UNKNOWN
+
+    def _class_attribute(self, owner: Instance | ClassValue | Super, name: str) -> Value:
+        place = self.names.lookup_class(owner)
+        if place is None:
+            return UNKNOWN
+        info, after = place
+        found = self.names.attribute(info, name, after)
+        if found is None:
+            inside_client = name == "think" and self.names.derives_from(info, "Client")
+            return Method(Instance(info), "think") if inside_client else UNKNOWN
+        provider, binding = found
+        if isinstance(binding, Assigned):
+            if self.names.assigned_by_methods(info, name):
+                return UNKNOWN
+            return self.constant(provider.module, binding, provider)
+        if not isinstance(binding, FunctionInfo):
+            return self.names.binding_value(binding) or UNKNOWN
+        decorators = self.decorators(binding)
+        if "builtins.staticmethod" in decorators:
+            return FunctionValue(binding)
+        if "builtins.classmethod" in decorators:
+            return FunctionValue(binding, ClassValue(info))
+        if "builtins.property" in decorators:
+            return UNKNOWN
+        return FunctionValue(binding) if isinstance(owner, ClassValue) else FunctionValue(binding, Instance(info))
+
+    def decorators(self, function: FunctionInfo) -> list[str]:
+        """Return the dotted names of a function's decorators; code for those that have none."""
+        if not isinstance(function.node, cst.FunctionDef):
+            return []
+        found = []
+        for decorator in function.node.decorators:
+            target = decorator.decorator
+            base = target.func if isinstance(target, cst.Call) else target
+            value = self.names.dotted(function.module, base)
+            code = function.module.tree.code_for_node(base)
+            found.append(value.name if isinstance(value, External) else code)
+        return found
+
+    # Expressions.
+
+    def evaluate(self, node: cst.BaseExpression, state: State) -> Results:
+        """Return the states in which an expression ends, each with its value.
+
+        Executions that end in an exception are added to ``raised`` instead.
+        """
+        known = literal(node)
+        if known is not None:
+            return [(state, known)]
+        if isinstance(node, cst.Name):
+            return [(state, self.lookup(node.value, state))]
+        if isinstance(node, cst.Attribute):
+            return self._attribute(node, state)
+        if isinstance(node, cst.Call):
+            return self._call(node, state)
+        if isinstance(node, cst.Await):
+            return self._await(node, state)
+        if isinstance(node, cst.IfExp):
+            return self._conditional(node, state)
+        if isinstance(node, cst.BooleanOperation):
+            return self._boolean(node, state)
+        if isinstance(node, cst.NamedExpr):
+            results = self.evaluate(node.value, state)
+            return [(self.assign(node.target, value, s, node), value) for s, value in results]
+        if isinstance(node, cst.Lambda):
+            name = f"{self._qualname()}<lambda>"
+            return [(state, Closure(FunctionInfo(self.module, node, name), len(state.frames) - 1))]
+        if isinstance(node, cst.BaseComp):
+            return self._comprehension(node, state)
+        if isinstance(node, cst.Yield):
+            self.report("MUP030", "a generator is not analysed yet", node, "return a list instead")
+        return self._pure(node, state)
+
+    def evaluate_all(
+        self, nodes: Sequence[cst.BaseExpression], state: State
+    ) -> list[tuple[State, tuple[Value, ...]]]:
+        """Evaluate expressions one after the other."""
+        results: list[tuple[State, tuple[Value, ...]]] = [(state, ())]
+        for node in nodes:
+            results = [
+                (after, (*values, value))
+                for before, values in results
+                for after, value in self.evaluate(node, before)
+            ]
+        return results
+
+    def _qualname(self) -> str:
+        function = self.contexts[-1].function
+        return f"{function.qualname}.<locals>." if function else ""
+
+    def _pure(self, node: cst.BaseExpression, state: State) -> Results:
+        results: Results = []
+        for after, values in self.evaluate_all(operands(node), state):
+            if isinstance(node, cst.List | cst.Set):
+                if any(isinstance(e, cst.StarredElement) for e in node.elements):
+                    number = self._allocate()
+                    results.append((after.store(number, self._content_of(values, after)), ListRef(number)))
+                else:
+                    results.append(self._new_list(values, after))
+            elif isinstance(node, cst.Tuple):
+                starred = any(isinstance(e, cst.StarredElement) for e in node.elements)
+                held = any(after.holds_tracked(v) for v in values)
+                results.append((after, (LOST if held else UNKNOWN) if starred else TupleValue(values)))
+            elif isinstance(node, cst.Dict):
+                results.append(self._new_dict(node, values, after))
+            elif isinstance(node, cst.Subscript):
+                results.append((after, self._subscript(node, values, after)))
+            else:
+                results.append((after, combine(node, values)))
+        return results
+
+    def _content_of(self, values: Iterable[Value], state: State) -> Value:
+        return LOST if any(state.holds_tracked(v) for v in values) else UNKNOWN
+
+    def _new_list(self, values: Iterable[Value], state: State) -> tuple[State, Value]:
+        number = self._allocate()
+        return state.store(number, tuple((UNKNOWN, value) for value in values)), ListRef(number)
+
+    def _new_dict(self, node: cst.Dict, values: Sequence[Value], state: State) -> tuple[State, Value]:
+        number = self._allocate()
+        if any(isinstance(e, cst.StarredDictElement) for e in node.elements):
+            return state.store(number, self._content_of(values, state)), DictRef(number)
+        pairs = tuple(zip(values[::2], values[1::2], strict=True))
+        return state.store(number, pairs), DictRef(number)
+
+    def _subscript(self, node: cst.Subscript, values: Sequence[Value], state: State) -> Value:
+        single = len(node.slice) == 1 and isinstance(node.slice[0].slice, cst.Index)
+        if not single:
+            return self._content_of(values[:1], state)
+        results = []
+        for owner in alternatives(values[0]):
+            items = self._pairs(owner, state)
+            if items is None or not isinstance(owner, ListRef | DictRef | MapValue):
+                results.append(combine(node, (self._known_or_lost(owner, state), values[1])))
+            elif isinstance(owner, ListRef):
+                results.append(combine(node, (TupleValue(tuple(v for _, v in items)), values[1])))
+            else:
+                results.append(_item(items, values[1]))
+        return join(results)
+
+    def _known_or_lost(self, owner: Value, state: State) -> Value:
+        if isinstance(owner, ListRef | DictRef):
+            return LOST if state.holds_tracked(owner) else UNKNOWN
+        return owner
+
+    def _pairs(self, owner: Value, state: State) -> tuple[tuple[Value, Value], ...] | None:
+        """Return the items of a container as (key, value); None if they are not known."""
+        if isinstance(owner, ListRef | DictRef):
+            content = state.heap[owner.number]
+            return None if isinstance(content, Value) else content
+        if isinstance(owner, MapValue):
+            return owner.items
+        if isinstance(owner, TupleValue):
+            return tuple((UNKNOWN, item) for item in owner.items)
+        return None
+
+    def items(self, value: Value, state: State) -> tuple[Value, ...] | None:
+        """Return what iterating over a value yields; None if that is not known."""
+        pairs = self._pairs(value, state)
+        if pairs is not None:
+            by_key = isinstance(value, DictRef | MapValue)
+            return tuple(key if by_key else item for key, item in pairs)
+        if isinstance(value, Const) and isinstance(value.value, str) and len(value.value) <= MAX_UNROLLED:
+            return tuple(Const.of(c) for c in value.value)
+        return None
+
+    def _attribute(self, node: cst.Attribute, state: State) -> Results:
+        results: Results = []
+        for after, owner in self.evaluate(node.value, state):
+            values = []
+            for one in alternatives(owner):
+                value = self.attribute(one, node.attr.value, node, after)
+                if value is None:
+                    self.raised.append(
+                        Flow(after, "raise", External("builtins.AttributeError"), self.module.line(node))
+                    )
+                else:
+                    values.append(value)
+            if values:
+                results.append((after, join(values)))
+        return results
+
+    def _conditional(self, node: cst.IfExp, state: State) -> Results:
+        results: Results = []
+        for after, holds in self.test(node.test, state):
+            results += self.evaluate(node.body if holds else node.orelse, after)
+        return merge_results(results)
+
+    def _boolean(self, node: cst.BooleanOperation, state: State) -> Results:
+        stops = not isinstance(node.operator, cst.And)
+        results: Results = []
+        for after, value in self.evaluate(node.left, state):
+            known = truth(value)
+            if known is None or known is stops:
+                results.append((after, value))
+            if known is None or known is not stops:
+                results += self.evaluate(node.right, self.narrow(node.left, after, holds=not stops))
+        return merge_results(results)
+
+    def test(self, node: cst.BaseExpression, state: State) -> list[tuple[State, bool]]:
+        """Return the states behind a condition, each with the answer that leads there."""
+        results = []
+        for after, value in self.evaluate(node, state):
+            known = truth(value)
+            results += [
+                (self.narrow(node, after, holds=answer), answer)
+                for answer in (True, False)
+                if known is None or known is answer
+            ]
+        return results
+
+    def narrow(self, node: cst.BaseExpression, state: State, *, holds: bool) -> State:
+        """Return the state with what a condition's answer tells about a variable."""
+        if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Not):
+            return self.narrow(node.expression, state, holds=not holds)
+        if isinstance(node, cst.BooleanOperation) and holds is isinstance(node.operator, cst.And):
+            return self.narrow(node.right, self.narrow(node.left, state, holds=holds), holds=holds)
+        if isinstance(node, cst.Name) and node.value in state.frames[-1]:
+            options = [v for v in alternatives(state.frames[-1][node.value]) if truth(v) in (None, holds)]
+            options = [replace(v, holds=holds) if isinstance(v, Unknown) else v for v in options]
+            if options:
+                return state.bind(node.value, join(options))
+        if isinstance(node, cst.Comparison) and len(node.comparisons) == 1:
+            comparison = node.comparisons[0]
+            name, other = node.left, literal(comparison.comparator)
+            if isinstance(name, cst.Name) and name.value in state.frames[-1] and other == Const(None):
+                is_none = holds is isinstance(comparison.operator, cst.Is | cst.Equal)
+                if isinstance(comparison.operator, cst.Is | cst.IsNot | cst.Equal | cst.NotEqual):
+                    return self._narrow_none(name.value, state, is_none=is_none)
+        return state
+
+    def _narrow_none(self, name: str, state: State, *, is_none: bool) -> State:
+        value = state.frames[-1][name]
+        if is_none:
+            return state.bind(name, Const(None)) if not tracked(value) or isinstance(value, OneOf) else state
+        options = [v for v in alternatives(value) if v != Const(None)]
+        return state.bind(name, join(options)) if options else state
+
+    def _comprehension(self, node: cst.BaseComp, state: State) -> Results:
+        """Unroll a comprehension over known items; one over unknown items must not communicate."""
+        element: Sequence[cst.BaseExpression]
+        if isinstance(node, cst.DictComp):
+            element = (node.key, node.value)
+        else:
+            assert isinstance(node, cst.BaseSimpleComp)  # noqa: S101  (the grammar has no third kind)
+            element = (node.elt,)
+        inner = state.enter({})
+        depth = len(state.frames)
+        # The comprehension's variables live in a frame of their own, and names around it stay visible.
+        context = self.contexts[-1]
+        self.contexts.append(Context(context.module, context.function, context.owner, closure=depth - 1))
+        found: list[tuple[State, tuple[tuple[Value, Value], ...] | Value]] = self._clause(
+            node.for_in, element, [(inner, ())], node
+        )
+        self.contexts.pop()
+        results: Results = []
+        for after, content in found:
+            number = self._allocate()
+            ref = DictRef(number) if isinstance(node, cst.DictComp) else ListRef(number)
+            results.append((after.leave(depth).store(number, content), ref))
+        return results
+
+    def _clause(
+        self,
+        clause: cst.CompFor,
+        element: Sequence[cst.BaseExpression],
+        states: list[tuple[State, tuple[tuple[Value, Value], ...] | Value]],
+        node: cst.BaseComp,
+    ) -> list[tuple[State, tuple[tuple[Value, Value], ...] | Value]]:
+        results: list[tuple[State, tuple[tuple[Value, Value], ...] | Value]] = []
+        for state, content in states:
+            for after, iterable in self.evaluate(clause.iter, state):
+                items = self.items(iterable, after)
+                if items is None or len(items) > MAX_UNROLLED:
+                    results.append(self._unknown_clause(clause, element, after, iterable, node))
+                    continue
+                current: list[tuple[State, tuple[tuple[Value, Value], ...] | Value]] = [(after, content)]
+                for item in items:
+                    current = self._iteration(clause, element, item, current, node)
+                results += current
+        return results
+
+    def _iteration(
+        self,
+        clause: cst.CompFor,
+        element: Sequence[cst.BaseExpression],
+        item: Value,
+        states: list[tuple[State, tuple[tuple[Value, Value], ...] | Value]],
+        node: cst.BaseComp,
+    ) -> list[tuple[State, tuple[tuple[Value, Value], ...] | Value]]:
+        results: list[tuple[State, tuple[tuple[Value, Value], ...] | Value]] = []
+        for before, content in states:
+            passing = [self.assign(clause.target, item, before, node)]
+            for condition in clause.ifs:
+                answers = [a for s in passing for a in self.test(condition.test, s)]
+                results += [(s, content) for s, holds in answers if not holds]
+                passing = [s for s, holds in answers if holds]
+            for state in passing:
+                if clause.inner_for_in is not None:
+                    results += self._clause(clause.inner_for_in, element, [(state, content)], node)
+                    continue
+                for after, values in self.evaluate_all(element, state):
+                    if isinstance(content, Value):
+                        results.append((after, forget([content, ((UNKNOWN, values[-1]),)])))
+                    else:
+                        key = values[0] if len(values) > 1 else UNKNOWN
+                        results.append((after, (*content, (key, values[-1]))))
+        groups: dict[tuple[Operation, ...], list[tuple[State, tuple[tuple[Value, Value], ...] | Value]]] = {}
+        for pair in results:
+            groups.setdefault(pair[0].operations, []).append(pair)
+        return [
+            (merge([s for s, _ in g])[0], g[0][1] if len({c for _, c in g}) == 1 else forget(c for _, c in g))
+            for g in groups.values()
+        ]
+
+    def _unknown_clause(
+        self,
+        clause: cst.CompFor,
+        element: Sequence[cst.BaseExpression],
+        state: State,
+        iterable: Value,
+        node: cst.BaseComp,
+    ) -> tuple[State, Value]:
+        item = self._content_of([iterable], state)
+        after = self._iteration(clause, element, item, [(state, UNKNOWN)], node)
+        if any(s.operations != state.operations for s, _ in after):
+            self.report_loop(node)
+        contents = [c for _, c in after]
+        return state, forget(contents)
+
+    def report_loop(self, node: cst.CSTNode) -> None:
+        """Report a loop that communicates an unknown number of times."""
+        self.report(
+            "MUP031",
+            "a loop without a visible bound communicates",
+            node,
+            "loop over range(constant) or a literal sequence, or move the communication out of the loop",
+        )
+
+    # Assignment.
+
+    def assign(self, target: cst.BaseExpression, value: Value, state: State, node: cst.CSTNode) -> State:
+        """Return the state after binding a value to a target."""
+        if isinstance(target, cst.Name):
+            return state.bind(target.value, value)
+        if isinstance(target, cst.StarredElement):
+            return self.assign(target.value, value, state, node)
+        if isinstance(target, cst.Tuple | cst.List):
+            return self._unpack(target, value, state, node)
+        if isinstance(target, cst.Subscript):
+            return self._assign_item(target, value, state, node)
+        self.release([value], state, node, f"the attribute '{self.code(target)}'")
+        return state
+
+    def _unpack(self, target: cst.Tuple | cst.List, value: Value, state: State, node: cst.CSTNode) -> State:
+        items = self.items(value, state)
+        starred = any(isinstance(e, cst.StarredElement) for e in target.elements)
+        if items is None or starred or len(items) != len(target.elements):
+            items = (self._content_of([value], state),) * len(target.elements)
+        for element, item in zip(target.elements, items, strict=True):
+            state = self.assign(element.value, item, state, node)
+        return state
+
+    def _assign_item(self, target: cst.Subscript, value: Value, state: State, node: cst.CSTNode) -> State:
+        for after, values in self.evaluate_all(operands(target), state)[:1]:
+            state = after
+            owner = values[0]
+            if isinstance(owner, ListRef | DictRef):
+                pairs = self._pairs(owner, state)
+                key = values[1] if len(values) == 2 else UNKNOWN
+                if isinstance(owner, DictRef) and pairs is not None and isinstance(key, Const):
+                    kept = tuple(pair for pair in pairs if pair[0] != key)
+                    return state.store(owner.number, (*kept, (key, value)))
+                rest: tuple[tuple[Value, Value], ...] = ((UNKNOWN, value),)
+                lost = state.holds_tracked(owner) or state.holds_tracked(value)
+                return state.store(owner.number, LOST if lost else forget([rest]))
+            self.release([value], state, node, f"'{self.code(target.value)}'")
+        return state
+
+    # Calls.
+
+    def release(self, values: Iterable[Value], state: State, node: cst.CSTNode, to: str) -> None:
+        """Report values that leave the code the analyzer can see."""
+        for value in values:
+            if isinstance(value, Comm):
+                self.report(
+                    "MUP041",
+                    f"the Communication object is handed to {to}, where its use cannot be seen",
+                    node,
+                    "call it here, or in a function of this source tree",
+                )
+            elif isinstance(value, Closure):
+                if self._captures(value, state):
+                    self.report(
+                        "MUP041",
+                        f"a function that communicates is handed to {to}",
+                        node,
+                        "call it here, or in a function of this source tree",
+                    )
+            elif isinstance(value, Coroutine):
+                self.report(
+                    "MUP030",
+                    f"a coroutine that communicates is handed to {to}: not analysed yet",
+                    node,
+                    "await it here",
+                )
+            elif isinstance(value, FunctionValue) and not tracked(value):
+                continue
+            elif state.holds_tracked(value):
+                self.report(
+                    "MUP041",
+                    f"a future is handed to {to}, where nobody can see who waits for it",
+                    node,
+                    "wait for it here with get()",
+                )
+
+    def _captures(self, closure: Closure, state: State) -> bool:
+        """Return whether a nested function can reach communication or futures of the function around it."""
+        frame = state.frames[closure.depth] if closure.depth < len(state.frames) else {}
+        used = _names_in(closure.info.node)
+        return any(state.holds_tracked(frame[name]) for name in used if name in frame)
+
+    def _communicates(self, values: Iterable[Value], state: State) -> bool:
+        """Return whether a function that gets these values can communicate."""
+        for value in values:
+            if isinstance(value, Closure):
+                if self._captures(value, state):
+                    return True
+            elif isinstance(value, Instance):
+                # Only a client's methods communicate through self (think).
+                if self.role == "client":
+                    return True
+            elif state.holds_tracked(value):
+                return True
+        return False
+
+    def _call(self, node: cst.Call, state: State) -> Results:
+        results: Results = []
+        for called, callee in self.evaluate(node.func, state):
+            for after, values in self.evaluate_all([a.value for a in node.args], called):
+                arguments = Arguments(tuple(node.args), values)
+                self.may_fail(after, "local")
+                for one in alternatives(callee):
+                    results += self.apply(one, arguments, node, after)
+        return merge_results(results) if len(results) > 1 else results
+
+    def apply(self, callee: Value, arguments: Arguments, node: cst.Call, state: State) -> Results:
+        """Return what calling one value does."""
+        if isinstance(callee, Method):
+            return self._method(callee, arguments, node, state)
+        if isinstance(callee, FunctionValue | Closure):
+            return self._function(callee, arguments, node, state)
+        if isinstance(callee, External):
+            return self._external(callee.name, arguments, node, state)
+        if isinstance(callee, Lost):
+            self._unknown_future(node)
+            return [(state, UNKNOWN)]
+        where = f"'{self.code(node.func)}'"
+        self.release(arguments.values, state, node, where)
+        return [(state, UNKNOWN)]
+
+    def _unknown_future(self, node: cst.CSTNode) -> None:
+        self.report(
+            "MUP040",
+            f"it is not known which future '{self.code(node)}' waits for",
+            node,
+            "keep each future in a variable of its own",
+        )
+
+    def _method(self, method: Method, arguments: Arguments, node: cst.Call, state: State) -> Results:
+        owner, name = method.owner, method.name
+        if isinstance(owner, Comm):
+            return self._communication(name, arguments, node, state)
+        if isinstance(owner, Instance):
+            return self._think(arguments, node, state)
+        if isinstance(owner, Future):
+            if name != "get":
+                self.report("MUP042", f"a future has no operation {name!r}", node, "wait for it with get()")
+                return [(state, UNKNOWN)]
+            return self._get(owner, node, state)
+        if isinstance(owner, Lost):
+            self._unknown_future(node)
+            return [(state, UNKNOWN)]
+        if isinstance(owner, Const):
+            return [(state, text_method(name, owner, arguments.positional()))]
+        return self._container_method(owner, name, arguments, node, state)
+
+    def _container_method(
+        self, owner: Value, name: str, arguments: Arguments, node: cst.Call, state: State
+    ) -> Results:
+        pairs = self._pairs(owner, state)
+        given = arguments.positional()
+        if pairs is not None and isinstance(owner, DictRef | MapValue):
+            if name == "get" and given:
+                default = given[1] if len(given) > 1 else Const(None)
+                return [(state, _item(pairs, given[0], default))]
+            if name in ("items", "values", "keys"):
+                views = {
+                    "items": tuple(TupleValue(pair) for pair in pairs),
+                    "values": tuple(value for _, value in pairs),
+                    "keys": tuple(key for key, _ in pairs),
+                }
+                return [(state, TupleValue(views[name]))]
+        if pairs is not None and isinstance(owner, ListRef):
+            if name in ("append", "add") and len(given) == 1:
+                return [(state.store(owner.number, (*pairs, (UNKNOWN, given[0]))), Const(None))]
+            if name == "pop" and pairs and not given:
+                return [(state.store(owner.number, pairs[:-1]), pairs[-1][1])]
+            if name == "pop" and pairs and given == [Const.of(0)]:
+                return [(state.store(owner.number, pairs[1:]), pairs[0][1])]
+            if name in ("extend", "update") and len(given) == 1:
+                more = self.items(given[0], state)
+                if more is not None:
+                    content = (*pairs, *((UNKNOWN, item) for item in more))
+                    return [(state.store(owner.number, content), Const(None))]
+        if isinstance(owner, ListRef | DictRef):
+            # Any other method may rearrange the contents, and hand some of them out.
+            lost = self._content_of([owner, *arguments.values], state)
+            return [(state.store(owner.number, lost), lost)]
+        self.release(arguments.values, state, node, f"{name!r}")
+        return [(state, unless_tracked([owner]))]
+
+    def _external(self, name: str, arguments: Arguments, node: cst.Call, state: State) -> Results:
+        given = arguments.positional()
+        if name.startswith("builtins.") and arguments.plain:
+            value = self._builtin(name.removeprefix("builtins."), given, state)
+            if isinstance(value, tuple):
+                return [self._new_list(value, state)]
+            if value is not None:
+                return [(state, value)]
+        if name not in HARMLESS:
+            self.release(arguments.values, state, node, f"'{self.code(node.func)}'")
+        return [(state, UNKNOWN)]
+
+    def _builtin(self, name: str, given: list[Value], state: State) -> Value | tuple[Value, ...] | None:
+        """Return what a built-in function returns: a value, a tuple for a new list, None if not known."""
+        if name == "super" and not given:
+            function = self.contexts[-1].function
+            me = next(iter(state.frames[-1].values()), None)
+            if function is not None and function.owner is not None and isinstance(me, Instance):
+                return Super(me.info, function.owner)
+            return None
+        if name == "range" and given and all(isinstance(v, Const) and isinstance(v.value, int) for v in given):
+            try:
+                return from_python(range(*(v.value for v in given if isinstance(v, Const))))
+            except (TypeError, ValueError):
+                return UNKNOWN
+        if name in ("str", "int", "float") and len(given) == 1 and isinstance(given[0], Const):
+            convert: Callable[[object], object] = {"str": str, "int": int, "float": float}[name]  # type: ignore[assignment,type-abstract]
+            try:
+                return from_python(convert(given[0].value))
+            except (TypeError, ValueError, OverflowError):
+                return UNKNOWN
+        sequences = [self.items(v, state) for v in given[:1] if name != "zip"] or [
+            self.items(v, state) for v in given
+        ]
+        known = [s for s in sequences if s is not None]
+        if not known or len(known) != len(sequences):
+            return None
+        if name == "len":
+            return Const.of(len(known[0]))
+        if name in ("list", "set", "frozenset", "sorted"):
+            # Sorting futures is an error, and the order of anything else does not matter for paths.
+            return known[0]
+        if name in ("tuple", "iter"):
+            return TupleValue(known[0])
+        if name == "reversed":
+            return TupleValue(known[0][::-1])
+        if name == "enumerate" and len(given) == 1:
+            return TupleValue(tuple(TupleValue((Const.of(i), v)) for i, v in enumerate(known[0])))
+        if name == "zip":
+            return TupleValue(tuple(TupleValue(row) for row in zip(*known, strict=False)))
+        return None
+
+    # Operations.
+
+    def emit(self, state: State, operation: Operation) -> State:
+        """Return the state after an operation; note that it may have failed."""
+        after = state.after(operation)
+        if operation.op in ("call", "query", "get"):
+            self.may_fail(after, "remote")
+        return after
+
+    def _communication(self, name: str, arguments: Arguments, node: cst.Call, state: State) -> Results:
+        if name == "respond" and self.role == "endpoint":
+            return [(self.emit(state, Operation("respond", self.module.site(node))), Const(None))]
+        if name in ("call", "query") and (name == "call" or self.role == "endpoint"):
+            return self._request(name, arguments, node, state)
+        owner = "an endpoint's" if self.role == "endpoint" else "a client's"
+        known = "call, query and respond" if self.role == "endpoint" else "call"
+        self.report(
+            "MUP042", f"{owner} Communication has no operation {name!r}", node, f"it has {known}"
+        )
+        return [(state, UNKNOWN)]
+
+    def _request(
+        self, kind: Literal["call", "query"], arguments: Arguments, node: cst.Call, state: State
+    ) -> Results:
+        parameters = CALL_PARAMETERS if kind == "call" else QUERY_PARAMETERS
+        choices: list[tuple[list[str], cst.CSTNode]] = []
+        for position, names in enumerate(parameters):
+            value, place = arguments.get(position, names)
+            texts = [] if value is None else [v.value for v in alternatives(value) if isinstance(v, Const)]
+            if value is None or len(texts) != len(alternatives(value)) or not all(
+                isinstance(t, str) for t in texts
+            ):
+                self._unknown_destination(kind, names[0], place or node)
+                texts = []
+            choices.append((texts, place or node))
+        results: Results = []
+        (heads, head_node), (tails, tail_node) = choices
+        for head in heads or ["?"]:
+            for tail in tails or ["?"]:
+                target = f"{head}.{tail}" if kind == "query" else f"{head}{tail}"
+                if kind == "query" and head != "?":
+                    self._check_database(head, head_node)
+                if kind == "call" and head != "?":
+                    target = self._endpoint_target(head, tail, head_node, tail_node)
+                operation: OperationKind = kind
+                after = self.emit(state, Operation(operation, self.module.site(node), target))
+                results.append((after, Future(len(after.operations) - 1)))
+        return results
+
+    def _unknown_destination(self, kind: str, parameter: str, node: cst.CSTNode) -> None:
+        self.report(
+            "MUP010",
+            f"{parameter} of this {kind} is not known from the source",
+            node,
+            "use a text, a constant, or an expression of constants",
+        )
+
+    def _endpoint_target(
+        self, service: str, endpoint: str, service_node: cst.CSTNode, endpoint_node: cst.CSTNode
+    ) -> str:
+        if not self.catalogue.has_service(service):
+            hint = self.catalogue.service_hint(service)
+            self.report("MUP011", f"no service is named {service!r}", service_node, hint)
+        elif endpoint != "?":
+            path = self.catalogue.path(service, endpoint)
+            if path is not None:
+                return f"{service}{path}"
+            hint = self.catalogue.endpoint_hint(service, endpoint)
+            self.report("MUP012", f"service {service!r} has no endpoint {endpoint!r}", endpoint_node, hint)
+        return f"{service}{endpoint}" if endpoint.startswith("/") else f"{service}/{endpoint}"
+
+    def _check_database(self, name: str, node: cst.CSTNode) -> None:
+        hint = self.catalogue.database_hint(name)
+        if hint is not None:
+            self.report("MUP013", f"the project has no database {name!r}", node, hint)
+
+    def _get(self, future: Future, node: cst.Call | cst.Await, state: State) -> Results:
+        if future.index in state.joined:
+            return [(state, UNKNOWN)]  # the answer is already there
+        operation = Operation("get", self.module.site(node), of=future.index)
+        return [(self.emit(state, operation), UNKNOWN)]
+
+    def _think(self, arguments: Arguments, node: cst.Call, state: State) -> Results:
+        time = self._think_time(arguments)
+        if time is None:
+            self.report("MUP043", "the think time is not known from the source", node, "it will be measured")
+        return [(self.emit(state, Operation("think", self.module.site(node), think=time)), Const(None))]
+
+    def _think_time(self, arguments: Arguments) -> Distribution | None:
+        mean, _ = arguments.get(0, THINK_PARAMETERS[0])
+        family, _ = arguments.get(1, THINK_PARAMETERS[1])
+        if not isinstance(mean, Const) or not isinstance(mean.value, int | float):
+            return None
+        family = Const.of("constant") if family is None else family
+        try:
+            if family == Const.of("constant"):
+                return Constant(float(mean.value))
+            if family == Const.of("exponential"):
+                return Exponential(float(mean.value))
+        except ModelError:
+            return None
+        return None
+
+    def _await(self, node: cst.Await, state: State) -> Results:
+        results: Results = []
+        for after, awaited in self.evaluate(node.expression, state):
+            for one in alternatives(awaited):
+                if isinstance(one, Future):
+                    results += self._get(one, node, after)
+                elif isinstance(one, Coroutine):
+                    results += self._inline(one.function, dict(one.arguments), one.call, after)
+                elif isinstance(one, Lost):
+                    self._unknown_future(node)
+                    results.append((after, UNKNOWN))
+                else:
+                    results.append((after, one))
+        return results
+
+    # Inlining.
+
+    def _function(
+        self, callee: FunctionValue | Closure, arguments: Arguments, node: cst.Call, state: State
+    ) -> Results:
+        info = callee.info
+        given = [*arguments.values, *([callee.bound] if isinstance(callee, FunctionValue) and callee.bound else [])]
+        own = isinstance(callee, Closure) and self._captures(callee, state)
+        communicates = own or self._communicates(given, state)
+        if not communicates and not _is_expression(info):
+            return [(state, UNKNOWN)]
+        if communicates:
+            unknown = [d for d in self.decorators(info) if d not in TRANSPARENT and not d.startswith("functools.")]
+            if unknown:
+                self.report(
+                    "MUP030",
+                    f"the decorator {unknown[0]!r} may change what {info.qualname!r} communicates",
+                    node,
+                    "call an undecorated function",
+                )
+        if any(c.function is info for c in self.contexts) or len(self.contexts) > MAX_INLINE_DEPTH:
+            if communicates:
+                self.report(
+                    "MUP032",
+                    f"{info.qualname!r} communicates and calls itself",
+                    node,
+                    "write the communication as a loop with a visible bound",
+                )
+            return [(state, UNKNOWN)]
+        frame = self._parameters(callee, arguments, node, state)
+        if info.is_async:
+            return [(state, Coroutine(callee, tuple(frame.items()), node) if communicates else UNKNOWN)]
+        return self._inline(callee, frame, node, state)
+
+    def _inline(
+        self, callee: FunctionValue | Closure, frame: dict[str, Value], node: cst.Call, state: State
+    ) -> Results:
+        info = callee.info
+        depth = len(state.frames)
+        closure = callee.depth if isinstance(callee, Closure) else None
+        line = self.module.line(node)
+        self.contexts.append(Context(info.module, info, closure=closure))
+        results: Results = []
+        if isinstance(info.node, cst.Lambda):
+            results = [(s.leave(depth), v) for s, v in self.evaluate(info.node.body, state.enter(frame))]
+            self.contexts.pop()
+            return results
+        outer, self.raised = self.raised, []
+        flows = self.run_body(info, state.enter(frame))
+        flows += self.raised
+        self.raised = outer
+        self.contexts.pop()
+        for flow in flows:
+            after = flow.state.leave(depth)
+            if flow.kind == "raise":
+                self.raised.append(Flow(after, "raise", flow.value, flow.line or line))
+            else:
+                value = flow.value if flow.kind == "return" else Const(None)
+                if isinstance(value, Closure) and value.depth >= depth:
+                    # Its variables are gone with the frame.
+                    value = LOST if self._captures(value, flow.state) else UNKNOWN
+                results.append((after, value))
+        return merge_results(results)
+
+    def _parameters(
+        self, callee: FunctionValue | Closure, arguments: Arguments, node: cst.Call, state: State
+    ) -> dict[str, Value]:
+        """Bind arguments to parameters; what cannot be matched must not be tracked."""
+        info = callee.info
+        declared = info.node.params
+        names = [p.name.value for p in (*declared.posonly_params, *declared.params)]
+        frame: dict[str, Value] = {}
+        given = arguments.positional()
+        if isinstance(callee, FunctionValue) and callee.bound is not None:
+            given = [callee.bound, *given]
+        for name, value in zip(names, given, strict=False):
+            frame[name] = value
+        rest = given[len(names) :]
+        keywords = {
+            a.keyword.value: v
+            for a, v in zip(arguments.nodes, arguments.values, strict=True)
+            if a.keyword is not None
+        }
+        known = {*names, *(p.name.value for p in declared.kwonly_params)}
+        extra: dict[str, Value] = {}
+        for name, value in keywords.items():
+            (frame if name in known else extra)[name] = value
+        if isinstance(declared.star_arg, cst.Param):
+            frame[declared.star_arg.name.value] = TupleValue(tuple(rest))
+            rest = []
+        if declared.star_kwarg is not None:
+            pairs = tuple((Const.of(name), value) for name, value in extra.items())
+            frame[declared.star_kwarg.name.value] = MapValue(pairs)
+            extra = {}
+        spread = [v for a, v in zip(arguments.nodes, arguments.values, strict=True) if a.star]
+        self.release([*rest, *extra.values(), *spread], state, node, f"{info.qualname!r} in a way not followed")
+        for parameter in (*declared.posonly_params, *declared.params, *declared.kwonly_params):
+            name = parameter.name.value
+            if name not in frame:
+                frame[name] = UNKNOWN if parameter.default is None else self._default(info, parameter.default)
+        return frame
+
+    def _default(self, info: FunctionInfo, node: cst.BaseExpression) -> Value:
+        # The scratch binding makes the default a constant of the helper's module.
+        return self.constant(info.module, Assigned(node))
+
+    def communication_of(self, function: FunctionInfo, receiver: ClassInfo) -> dict[str, Value]:
+        """Return the first frame of an endpoint or scenario: ``self`` and its Communication."""
+        declared = function.node.params
+        names = [p.name.value for p in (*declared.posonly_params, *declared.params)]
+        frame = dict(zip(names, (Instance(receiver), COMM), strict=False))
+        for parameter in (*declared.params, *declared.kwonly_params):
+            name = parameter.name.value
+            if name not in frame:
+                frame[name] = UNKNOWN if parameter.default is None else self._default(function, parameter.default)
+        return frame
+
+    def is_framework(self, decorator: cst.BaseExpression, module: Module, name: str) -> bool:
+        """Return whether an expression names something the framework exports."""
+        return mup_name(self.names.dotted(module, decorator)) == name
+
+
+class _Used(cst.CSTVisitor):
+    """Collect every name a piece of code mentions. Read ``found`` after the visit."""
+
+    def __init__(self) -> None:
+        self.found: set[str] = set()
+
+    def visit_Name(self, node: cst.Name) -> None:
+        self.found.add(node.value)
+
+
+def _names_in(node: cst.CSTNode) -> set[str]:
+    visitor = _Used()
+    node.visit(visitor)
+    return visitor.found
+
+
+def _is_expression(info: FunctionInfo) -> bool:
+    """Return whether a function is worth evaluating for its value: one ``return`` and nothing else."""
+    if isinstance(info.node, cst.Lambda):
+        return True
+    statements = [s for line in info.node.body.body for s in getattr(line, "body", [line])]
+    if statements and isinstance(statements[0], cst.Expr) and literal(statements[0].value) is not None:
+        statements = statements[1:]
+    return len(statements) == 1 and isinstance(statements[0], cst.Return)
+
+
+def _item(
+    pairs: Sequence[tuple[Value, Value]], key: Value, default: Value | None = None
+) -> Value:
+    """Return the value of a key, or of any key if it is not known."""
+    results: list[Value] = []
+    for one in alternatives(key):
+        exact = [value for k, value in pairs if k == one]
+        if isinstance(one, Const) and all(isinstance(k, Const) for k, _ in pairs):
+            results.append(exact[-1] if exact else default or UNKNOWN)
+        else:
+            results += [value for _, value in pairs] + ([default] if default else [])
+    return join(results) if results else UNKNOWN
+
+
+def merge_results(results: Results) -> Results:
+    """Return one result per sequence of operations."""
+    if len(results) < 2:
+        return results
+    groups: dict[tuple[Operation, ...], Results] = {}
+    for pair in results:
+        groups.setdefault(pair[0].operations, []).append(pair)
+    if len(groups) > MAX_PATHS:
+        raise TooManyPathsError
+    return [(merge([s for s, _ in group])[0], join(v for _, v in group)) for group in groups.values()]

@@ -1,0 +1,595 @@
+"""Which operations can an endpoint execute, in which orders?
+
+Walks the control flow of ``analyzer.static.control`` in every state at once. After each statement, states that
+have done the same operations are merged; what is left at the end are the paths.
+
+Inside ``try`` a remote operation may fail, and local work may raise: each such point continues in the handlers that can
+catch it. Outside of ``try`` a failure simply ends the request and is not a path of its own.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+import libcst as cst
+
+from analyzer.static.application import Path
+from analyzer.static.control import (
+    Arm,
+    Block,
+    Branch,
+    Define,
+    Exit,
+    Handler,
+    Loop,
+    Node,
+    Protected,
+    Step,
+    Unsupported,
+    lower,
+)
+from analyzer.static.diagnostics import Diagnostics
+from analyzer.static.evaluation import (
+    MAX_PATHS,
+    MAX_UNROLLED,
+    TRANSPARENT,
+    Context,
+    Evaluation,
+    Role,
+    TooManyPathsError,
+)
+from analyzer.static.expressions import operands
+from analyzer.static.names import ClassInfo, FunctionInfo, assigned_names, mup_name, target_names
+from analyzer.static.state import Flow, State, forget, merge, merge_flows
+from analyzer.static.values import (
+    LOST,
+    UNKNOWN,
+    ClassValue,
+    Closure,
+    Const,
+    External,
+    TupleValue,
+    Value,
+    alternatives,
+    binary,
+    truth,
+)
+
+__all__ = ["Execution"]
+
+SHORT_SEQUENCE = 32
+"""Loops over at most this many known items are always unrolled; longer ones only if they communicate."""
+
+CATCH_ALL = {"Exception", "BaseException"}
+COMMUNICATION_ERRORS = {
+    "CommunicationError": {
+        "CallError",
+        "CallTimeoutError",
+        "NoReplicaError",
+        "UnknownServiceError",
+        "QueryError",
+        "UnknownDatabaseError",
+    },
+    "NoReplicaError": {"UnknownServiceError"},
+    "QueryError": {"UnknownDatabaseError"},
+}
+COMMUNICATION_ERRORS["MupError"] = {"CommunicationError", *COMMUNICATION_ERRORS["CommunicationError"]}
+REMOTE_ERRORS = {"MupError", *COMMUNICATION_ERRORS["MupError"]}
+
+Failure = Literal["remote", "local"]
+
+
+@dataclass
+class _Points:
+    """Where exceptions can occur inside one ``try``: a state per kind and sequence of operations."""
+
+    states: dict[Failure, list[State]] = field(default_factory=lambda: {"remote": [], "local": []})
+
+    def add(self, kind: Failure, state: State) -> None:
+        self.states[kind].append(state)
+
+    def merged(self, depth: int) -> Iterator[tuple[Failure, State]]:
+        for kind, states in self.states.items():
+            for state in merge(s.leave(depth) for s in states):
+                yield kind, state
+
+
+class Execution(Evaluation):
+    """Symbolic execution of one endpoint or scenario at a time."""
+
+    _tries: list[_Points]
+
+    def paths(self, function: FunctionInfo, receiver: ClassInfo, role: Role) -> tuple[Path, ...]:
+        """Return the paths of a method.
+
+        Args:
+            function: The method.
+            receiver: The class of the object it runs on.
+            role: What its ``Communication`` can do.
+        """
+        self.role = role
+        self.contexts = [Context(function.module, function)]
+        self.raised = []
+        self._tries = []
+        self._check_decorators(function)
+        try:
+            flows = self.run_body(function, State((self.communication_of(function, receiver),)))
+        except TooManyPathsError:
+            self.report(
+                "MUP034",
+                f"{function.qualname!r} has more than {MAX_PATHS} paths",
+                self._name_of(function),
+                "split it, or communicate in fewer branches",
+            )
+            flows = []
+        flows = merge_flows(
+            f if f.kind == "raise" else Flow(f.state, "return") for f in [*flows, *self.raised]
+        )
+        # An exception behind the last operation (after the response, that is) does not make another path.
+        returned = {f.state.operations for f in flows if f.kind == "return"}
+        return tuple(
+            Path(
+                f.state.operations,
+                "raise" if f.kind == "raise" else "return",
+                f.line if f.kind == "raise" else 0,
+                f.state.local_lines,
+            )
+            for f in flows
+            if f.kind == "return" or f.state.operations not in returned
+        )
+
+    def _name_of(self, function: FunctionInfo) -> cst.CSTNode:
+        return function.node.name if isinstance(function.node, cst.FunctionDef) else function.node
+
+    def _check_decorators(self, function: FunctionInfo) -> None:
+        for name in self.decorators(function):
+            if name not in TRANSPARENT and not (name.startswith("mup.") and name.endswith(".EP")):
+                self.report(
+                    "MUP030",
+                    f"the decorator {name!r} may change what {function.qualname!r} does",
+                    self._name_of(function),
+                    "call a helper function instead",
+                )
+
+    # What expressions need.
+
+    def run_body(self, function: FunctionInfo, state: State) -> list[Flow]:
+        """Run the body of a function whose frame and context are in place."""
+        assert isinstance(function.node, cst.FunctionDef)  # noqa: S101  (lambdas are expressions)
+        return self._block(lower(function.node.body), [state])
+
+    def may_fail(self, state: State, kind: Failure) -> None:
+        """Note that an exception can occur here."""
+        if self._tries:
+            self._tries[-1].add(kind, state)
+
+    # Statements.
+
+    def _block(self, block: Block, states: list[State]) -> list[Flow]:
+        done: list[Flow] = []
+        for node in block:
+            following: list[State] = []
+            for state in states:
+                outer, self.raised = self.raised, []
+                for flow in [*self._node(node, state), *self.raised]:
+                    if flow.kind == "next":
+                        following.append(flow.state)
+                    else:
+                        done.append(flow)
+                self.raised = outer
+            states = merge(following)
+            done = merge_flows(done)
+            if len(states) + len(done) > MAX_PATHS:
+                raise TooManyPathsError
+            if not states:
+                break
+        return [*done, *(Flow(s) for s in states)]
+
+    def _node(self, node: Node, state: State) -> list[Flow]:
+        if isinstance(node, Step):
+            return [Flow(s) for s in self._step(node, state)]
+        if isinstance(node, Branch):
+            return self._branch(node, state)
+        if isinstance(node, Loop):
+            return self._loop(node, state)
+        if isinstance(node, Protected):
+            return self._protected(node, state)
+        if isinstance(node, Exit):
+            return self._exit(node, state)
+        if isinstance(node, Define):
+            return [Flow(self._define(node, state))]
+        return self._unsupported(node, state)
+
+    def _step(self, node: Step, state: State) -> Iterator[State]:
+        line = self.module.line(node.node)
+        if node.value is None:
+            yield state.at_local_work(line)
+            return
+        self.may_fail(state, "local")
+        for evaluated, result in self.evaluate(node.value, state):
+            after, value = evaluated, result
+            for target in node.targets:
+                if node.augmented:
+                    after, value = self._augment(node, target, value, after)
+                else:
+                    after = self.assign(target, value, after, node.node)
+            # A statement without operations is local work of its own; one with operations is what they are.
+            yield after if after.operations != state.operations else after.at_local_work(line)
+
+    def _augment(
+        self, node: Step, target: cst.BaseExpression, value: Value, state: State
+    ) -> tuple[State, Value]:
+        if isinstance(target, cst.Name):
+            old = self.lookup(target.value, state)
+            old_items, more = self.items(old, state), self.items(value, state)
+            number = getattr(old, "number", None)
+            if number is not None and old_items is not None and more is not None and node.augmented == "Add":
+                content = tuple((UNKNOWN, item) for item in (*old_items, *more))
+                return state.store(number, content), value
+            held = state.holds_tracked(old) or state.holds_tracked(value)
+            if number is not None:
+                return state.store(number, LOST if held else UNKNOWN), value
+            return state.bind(target.value, LOST if held else binary(node.augmented, old, value)), value
+        after, _ = self.evaluate_all(operands(target), state)[0]
+        self.release([value], after, node.node, f"'{self.code(target)}'")
+        return after, value
+
+    def _define(self, node: Define, state: State) -> State:
+        definition = node.node
+        if isinstance(definition, cst.FunctionDef):
+            name = definition.name.value
+            info = FunctionInfo(self.module, definition, f"{self._qualname()}{name}")
+            return state.bind(name, Closure(info, len(state.frames) - 1))
+        if isinstance(definition, cst.ClassDef):
+            for used in sorted(_communicating(definition, state)):
+                self.report(
+                    "MUP041",
+                    f"the local class {definition.name.value!r} uses {used!r}, which communicates",
+                    definition.name,
+                    "use a function instead",
+                )
+            return state.bind(definition.name.value, UNKNOWN)
+        for name, value in self.names.imported(self.module, definition):
+            state = state.bind(name, value)
+        return state
+
+    def _unsupported(self, node: Unsupported, state: State) -> list[Flow]:
+        self.report("MUP030", f"{node.what} is not analysed yet", node.node)
+        return [Flow(state)]
+
+    def _exit(self, node: Exit, state: State) -> list[Flow]:
+        if node.kind in ("break", "continue"):
+            return [Flow(state, node.kind)]
+        line = self.module.line(node.node)
+        if node.kind == "raise":
+            if node.value is None:
+                return [Flow(state, "raise", state.frames[-1].get(HANDLED, UNKNOWN), line)]
+            return [Flow(s, "raise", _exception(v), line) for s, v in self._raised_value(node.value, state)]
+        if node.value is None:
+            return [Flow(state, "return", Const(None))]
+        self.may_fail(state, "local")
+        return [Flow(s, "return", value) for s, value in self.evaluate(node.value, state)]
+
+    def _raised_value(self, value: cst.BaseExpression, state: State) -> list[tuple[State, Value]]:
+        """Evaluate ``raise X(...)`` without losing what X is."""
+        if isinstance(value, cst.Call):
+            kind = self.evaluate(value.func, state)
+            arguments = [a.value for a in value.args]
+            return [
+                (after, one)
+                for before, one in kind
+                for after, _ in self.evaluate_all(arguments, before)
+            ]
+        return self.evaluate(value, state)
+
+    # Branches.
+
+    def _branch(self, node: Branch, state: State) -> list[Flow]:
+        line = self.module.line(node.node)
+        states = [state]
+        if node.subject is not None:
+            states = [s for s, _ in self.evaluate(node.subject, state)]
+        self.may_fail(state, "local")
+        flows: list[Flow] = []
+        for arm in node.arms:
+            entered, states = self._arm(arm, states, line)
+            if entered:
+                flows += self._block(arm.body, merge(entered))
+            states = merge(states)
+        return [*flows, *(Flow(s) for s in states)]
+
+    def _arm(self, arm: Arm, states: list[State], line: int) -> tuple[list[State], list[State]]:
+        """Return the states that enter an arm and those that go on to the next."""
+        entered: list[State] = []
+        passed: list[State] = []
+        for state in states:
+            if arm.test is None:
+                entered.append(self._captured(arm, state))
+                if not arm.certain:
+                    passed.append(state.at_local_work(line))
+                continue
+            for after, holds in self.test(arm.test, state):
+                if after.operations == state.operations:
+                    after = after.at_local_work(line)  # noqa: PLW2901
+                if holds:
+                    entered.append(self._captured(arm, after))
+                if not holds or arm.names:
+                    passed.append(after)
+        return entered, passed
+
+    def _captured(self, arm: Arm, state: State) -> State:
+        for name in sorted(arm.names):
+            state = state.bind(name, UNKNOWN)
+        return state
+
+    # Loops.
+
+    def _loop(self, node: Loop, state: State) -> list[Flow]:
+        if node.iterable is None:
+            return self._unbounded(node, state, UNKNOWN)
+        flows: list[Flow] = []
+        self.may_fail(state, "local")
+        for before, iterable in self.evaluate(node.iterable, state):
+            for one in alternatives(iterable):
+                items = self.items(one, before)
+                if items is None:
+                    flows += self._unbounded(node, before, one)
+                elif len(items) <= SHORT_SEQUENCE:
+                    flows += self._unrolled(node, before, items)
+                else:
+                    flows += self._long(node, before, one, items)
+        return flows
+
+    def _long(self, node: Loop, state: State, iterable: Value, items: tuple[Value, ...]) -> list[Flow]:
+        """Unroll a long loop only if it has to be: if an iteration that is followed by another communicates."""
+        saved = self.diagnostics, self._tries
+        self.diagnostics = Diagnostics()
+        self._tries = [_Points({k: list(v) for k, v in p.states.items()}) for p in self._tries]
+        flows = self._unbounded(node, state, iterable)
+        communicates = any(d.code in ("MUP031", "MUP040") for d in self.diagnostics.all())
+        trial = self.diagnostics, self._tries
+        self.diagnostics, self._tries = saved
+        if not communicates:
+            self._tries = trial[1]
+            self.diagnostics.extend(trial[0])
+            return flows
+        if len(items) > MAX_UNROLLED:
+            self.report(
+                "MUP034",
+                f"a loop that communicates has {len(items)} iterations; at most {MAX_UNROLLED} are unrolled",
+                node.node,
+                "communicate outside of the loop",
+            )
+            return flows
+        return self._unrolled(node, state, items)
+
+    def _unrolled(self, node: Loop, state: State, items: tuple[Value, ...]) -> list[Flow]:
+        assert node.target is not None  # noqa: S101  (only `for` has items)
+        states, done, left = [state], [], []
+        for item in items:
+            following = []
+            states = [self.assign(node.target, item, s, node.node) for s in states]
+            for flow in self._block(node.body, states) if states else ():
+                if flow.kind in ("next", "continue"):
+                    following.append(flow.state)
+                elif flow.kind == "break":
+                    left.append(Flow(flow.state))
+                else:
+                    done.append(flow)
+            states = merge(following)
+        rest = self._block(node.orelse, states) if states else []
+        flows = merge_flows([*done, *left, *rest])
+        line = self.module.line(node.node)
+        return [_marked(f, state, line) for f in flows]
+
+    def _unbounded(self, node: Loop, state: State, iterable: Value) -> list[Flow]:
+        """Walk the body once, knowing nothing that an earlier iteration may have changed."""
+        line = self.module.line(node.node)
+        start = state
+        names = assigned_names(node.node.body)
+        if node.target is not None:
+            names |= target_names(node.target)
+        for name in sorted(names & set(start.frames[-1])):
+            held = start.holds_tracked(start.frames[-1][name])
+            start = start.bind(name, LOST if held else UNKNOWN)
+        inside = [start]
+        finished = [start]
+        if node.target is not None:
+            item = LOST if start.holds_tracked(iterable) else UNKNOWN
+            inside = [self.assign(node.target, item, start, node.node)]
+        elif node.test is not None:
+            answers = self.test(node.test, start)
+            inside = [s for s, holds in answers if holds]
+            finished = [s for s, holds in answers if not holds]
+        done: list[Flow] = []
+        left: list[Flow] = []
+        repeats = False
+        for flow in self._block(node.body, merge(inside)) if inside else ():
+            if flow.kind in ("next", "continue"):
+                repeats = repeats or flow.state.operations != state.operations
+                if node.test is None or truth(_constant(node.test)) is not True:
+                    finished.append(_forgotten(flow.state, start))
+            elif flow.kind == "break":
+                left.append(Flow(_forgotten(flow.state, start)))
+            else:
+                done.append(flow)
+        if repeats:
+            self.report_loop(node.node)
+        rest = self._block(node.orelse, merge(finished)) if finished else []
+        return [_marked(f, state, line) for f in merge_flows([*done, *left, *rest])]
+
+    # Exceptions.
+
+    def _protected(self, node: Protected, state: State) -> list[Flow]:
+        depth = len(state.frames)
+        points = _Points()
+        self._tries.append(points)
+        flows = self._block(node.body, [state])
+        self._tries.pop()
+        done: list[Flow] = []
+        passed: list[State] = []
+        entered: dict[int, list[State]] = {}
+        for flow in flows:
+            if flow.kind == "next":
+                passed.append(flow.state)
+            elif flow.kind != "raise":
+                done.append(flow)
+            elif self._catch(node.handlers, flow.value, flow.state, entered):
+                done.append(flow)
+        escaped: list[tuple[Failure, State]] = []
+        for kind, place in points.merged(depth):
+            if self._catch(node.handlers, kind, place, entered):
+                escaped.append((kind, place))
+        for index, handler in enumerate(node.handlers):
+            states = entered.get(index, [])
+            if states:
+                done += self._block(handler.body, merge(self._handling(handler, s) for s in states))
+        if passed:
+            done += self._block(node.orelse, passed)
+        return self._finally(node, merge_flows(done), escaped)
+
+    def _finally(
+        self, node: Protected, flows: list[Flow], escaped: list[tuple[Failure, State]]
+    ) -> list[Flow]:
+        if not node.final:
+            for kind, state in escaped:
+                self.may_fail(state, kind)
+            return flows
+        done: list[Flow] = []
+        for flow in flows:
+            for end in self._block(node.final, [flow.state]):
+                done.append(Flow(end.state, flow.kind, flow.value, flow.line) if end.kind == "next" else end)
+        for kind, state in escaped:
+            for end in self._block(node.final, [state]):
+                if end.kind != "next":
+                    done.append(end)
+                elif end.state.operations != state.operations and not self._tries:
+                    # What `finally` communicates happens even when the exception goes on to end the request.
+                    done.append(Flow(end.state, "raise", UNKNOWN, self.module.line(node.node)))
+                else:
+                    self.may_fail(end.state, kind)
+        return merge_flows(done)
+
+    def _handling(self, handler: Handler, state: State) -> State:
+        kind = UNKNOWN if handler.types is None else self._types(handler.types)[0]
+        state = state.bind(HANDLED, kind)
+        return state.bind(handler.name, UNKNOWN) if handler.name else state
+
+    def _catch(
+        self,
+        handlers: tuple[Handler, ...],
+        raised: Failure | Value,
+        state: State,
+        entered: dict[int, list[State]],
+    ) -> bool:
+        """Send a state to the handlers that may catch what was raised; return whether it may pass them all."""
+        for index, handler in enumerate(handlers):
+            types = [UNKNOWN] if handler.types is None else self._types(handler.types)
+            certainty = [
+                True if handler.types is None else self._matches(raised, kind) for kind in types
+            ]
+            if any(c is not False for c in certainty):
+                entered.setdefault(index, []).append(state)
+            if any(c is True for c in certainty):
+                return False
+        return True
+
+    def _types(self, node: cst.BaseExpression) -> list[Value]:
+        if isinstance(node, cst.Tuple):
+            return [kind for element in node.elements for kind in self._types(element.value)] or [UNKNOWN]
+        outer, self.raised = self.raised, []
+        results = self.evaluate(node, State(({},)))
+        self.raised = outer
+        value = results[0][1] if results else UNKNOWN
+        return list(value.items) if isinstance(value, TupleValue) else [value]
+
+    def _matches(self, raised: Failure | Value, kind: Value) -> bool | None:
+        """Return whether a handler catches something; None = perhaps."""
+        name = _class_name(kind)
+        if name in CATCH_ALL:
+            return True
+        builtin = isinstance(kind, External) and kind.name.startswith("builtins.")
+        if raised == "remote":
+            if name in REMOTE_ERRORS:
+                return True if name in ("MupError", "CommunicationError") else None
+            return False if builtin or isinstance(kind, ClassValue) else None
+        if raised == "local":
+            return False if name in REMOTE_ERRORS and mup_name(kind) else None
+        assert isinstance(raised, Value)  # noqa: S101  (failures were dealt with above)
+        if not _class_name(raised):
+            return None
+        lineage = self._lineage(raised)
+        if name in lineage:
+            return True
+        return False if builtin or isinstance(kind, ClassValue) or mup_name(kind) else None
+
+    def _lineage(self, raised: Value) -> set[str]:
+        """Return the names of an exception class and all its bases."""
+        found: set[str] = set()
+        bases = self.names.mro(raised.info) if isinstance(raised, ClassValue) else (raised,)
+        for base in bases:
+            name = _class_name(ClassValue(base) if isinstance(base, ClassInfo) else base)
+            found.add(name)
+            kind = getattr(builtins, name, None)
+            if isinstance(kind, type):
+                found |= {k.__name__ for k in kind.__mro__}
+            found |= {parent for parent, children in COMMUNICATION_ERRORS.items() if name in children}
+        return found
+
+
+HANDLED = "<handled>"
+"""Local variable that holds the class of the exception being handled; no Python name looks like it."""
+
+
+def _class_name(value: Value) -> str:
+    if isinstance(value, External):
+        return value.name.rsplit(".", 1)[-1]
+    return value.info.node.name.value if isinstance(value, ClassValue) else ""
+
+
+def _exception(value: Value) -> Value:
+    return value if isinstance(value, External | ClassValue) else UNKNOWN
+
+
+def _constant(node: cst.BaseExpression) -> Value:
+    if isinstance(node, cst.Name) and node.value == "True":
+        return Const.of(value=True)
+    if isinstance(node, cst.Integer):
+        return Const.of(node.evaluated_value)
+    return UNKNOWN
+
+
+def _marked(flow: Flow, before: State, line: int) -> Flow:
+    """Return the flow of a loop that only computed as local work; one that communicated speaks for itself."""
+    if flow.kind != "next" or flow.state.operations != before.operations:
+        return flow
+    return Flow(flow.state.at_local_work(line))
+
+
+def _forgotten(state: State, before: State) -> State:
+    """Return the state behind a loop: contents that an iteration changed are not known any more."""
+    for number, content in state.heap.items():
+        if number in before.heap and before.heap[number] != content:
+            state = state.store(number, forget([before.heap[number], content]))
+    return state
+
+
+class _UsedNames(cst.CSTVisitor):
+    """Collect every name a piece of code mentions. Read ``found`` after the visit."""
+
+    def __init__(self) -> None:
+        self.found: set[str] = set()
+
+    def visit_Name(self, node: cst.Name) -> None:
+        self.found.add(node.value)
+
+
+def _communicating(node: cst.CSTNode, state: State) -> set[str]:
+    """Return the names in a piece of code that hold communication or futures."""
+    visitor = _UsedNames()
+    node.visit(visitor)
+    frame = state.frames[-1]
+    return {name for name in visitor.found if name in frame and state.holds_tracked(frame[name])}

@@ -1,0 +1,168 @@
+"""Which parts does an expression evaluate, in which order, and what is it worth given their values?
+
+Only pure parts of the language are here; calls, awaits, conditionals and comprehensions change what happens
+next and belong to ``analyzer.static.execution``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import libcst as cst
+
+from analyzer.static.values import (
+    LOST,
+    UNKNOWN,
+    Const,
+    TupleValue,
+    Value,
+    alternatives,
+    binary,
+    compare,
+    join,
+    tracked,
+    unary,
+)
+
+__all__ = ["combine", "literal", "operands"]
+
+
+def literal(node: cst.BaseExpression) -> Value | None:
+    """Return the constant an expression spells out, None if it is not a literal."""
+    if isinstance(node, cst.Integer | cst.Float | cst.SimpleString):
+        return Const.of(node.evaluated_value)
+    if isinstance(node, cst.ConcatenatedString):
+        left, right = literal(node.left), literal(node.right)
+        if isinstance(left, Const) and isinstance(right, Const):
+            return Const.of(left.value + right.value)
+        return None
+    if isinstance(node, cst.Name) and node.value in ("True", "False", "None"):
+        return Const.of({"True": True, "False": False, "None": None}[node.value])
+    return None
+
+
+def operands(node: cst.BaseExpression) -> Sequence[cst.BaseExpression]:
+    """Return the expressions a pure expression evaluates, in order."""
+    if isinstance(node, cst.BinaryOperation):
+        return (node.left, node.right)
+    if isinstance(node, cst.UnaryOperation):
+        return (node.expression,)
+    if isinstance(node, cst.Comparison):
+        return (node.left, *(c.comparator for c in node.comparisons))
+    if isinstance(node, cst.Tuple | cst.List | cst.Set):
+        return tuple(element.value for element in node.elements)
+    if isinstance(node, cst.FormattedString):
+        return _formatted(node)
+    if isinstance(node, cst.ConcatenatedString):
+        return (node.left, node.right)
+    if isinstance(node, cst.Subscript):
+        return (node.value, *_index(node))
+    if isinstance(node, cst.Dict):
+        return tuple(
+            part
+            for element in node.elements
+            for part in (
+                (element.key, element.value) if isinstance(element, cst.DictElement) else (element.value,)
+            )
+        )
+    if isinstance(node, cst.Yield):
+        if isinstance(node.value, cst.From):
+            return (node.value.item,)
+        return () if node.value is None else (node.value,)
+    return ()
+
+
+def _index(node: cst.Subscript) -> Sequence[cst.BaseExpression]:
+    parts: list[cst.BaseExpression] = []
+    for element in node.slice:
+        if isinstance(element.slice, cst.Index):
+            parts.append(element.slice.value)
+        else:
+            bounds = (element.slice.lower, element.slice.upper, element.slice.step)
+            parts.extend(bound for bound in bounds if bound is not None)
+    return parts
+
+
+def _formatted(node: cst.FormattedString) -> Sequence[cst.BaseExpression]:
+    return tuple(
+        part.expression for part in node.parts if isinstance(part, cst.FormattedStringExpression)
+    )
+
+
+def combine(node: cst.BaseExpression, values: Sequence[Value]) -> Value:
+    """Return what a pure expression is worth, given the values of its operands.
+
+    Lists, sets and dicts are not here: their contents live in the heap of a state.
+    """
+    if isinstance(node, cst.BinaryOperation):
+        return binary(type(node.operator).__name__, values[0], values[1])
+    if isinstance(node, cst.UnaryOperation):
+        return unary(type(node.operator).__name__, values[0])
+    if isinstance(node, cst.Comparison):
+        if len(node.comparisons) == 1:
+            return compare(type(node.comparisons[0].operator).__name__, values[0], values[1])
+        return UNKNOWN
+    if isinstance(node, cst.FormattedString):
+        return _format(node, values)
+    if isinstance(node, cst.ConcatenatedString):
+        return binary("Add", values[0], values[1])
+    if isinstance(node, cst.Subscript):
+        single = len(node.slice) == 1 and isinstance(node.slice[0].slice, cst.Index)
+        return subscript(values[0], values[1]) if single else unless_tracked(values[:1])
+    return unless_tracked(values)
+
+
+def unless_tracked(values: Sequence[Value]) -> Value:
+    """Return unknown, or lost if one of the values must not be lost sight of."""
+    return LOST if any(tracked(v) for v in values) else UNKNOWN
+
+
+def subscript(owner: Value, index: Value) -> Value:
+    """Return an item of a tuple or text."""
+    results: list[Value] = []
+    for one in alternatives(owner):
+        for place in alternatives(index):
+            results.append(_item(one, place))
+    return join(results)
+
+
+def _item(owner: Value, place: Value) -> Value:
+    known = isinstance(place, Const) and isinstance(place.value, int)
+    if isinstance(owner, TupleValue):
+        if known and -len(owner.items) <= place.value < len(owner.items):  # type: ignore[attr-defined]
+            return owner.items[place.value]  # type: ignore[attr-defined]
+        return join(owner.items) if owner.items else UNKNOWN
+    if isinstance(owner, Const) and isinstance(owner.value, str) and known:
+        try:
+            return Const.of(owner.value[place.value])  # type: ignore[attr-defined]
+        except IndexError:
+            return UNKNOWN
+    return unless_tracked([owner])
+
+
+def _format(node: cst.FormattedString, values: Sequence[Value]) -> Value:
+    """Return an f-string of constants as a constant."""
+    result: Value = Const.of("")
+    rest = list(values)
+    for part in node.parts:
+        if isinstance(part, cst.FormattedStringText):
+            piece: Value = Const.of(_unescape(node, part.value))
+        elif isinstance(part, cst.FormattedStringExpression):
+            value = rest.pop(0)
+            if part.format_spec or part.conversion or part.equal:
+                return UNKNOWN
+            piece = join(
+                Const.of(str(v.value)) if isinstance(v, Const) else UNKNOWN for v in alternatives(value)
+            )
+        else:
+            return UNKNOWN
+        result = binary("Add", result, piece)
+    return result
+
+
+def _unescape(node: cst.FormattedString, text: str) -> str:
+    text = text.replace("{{", "{").replace("}}", "}")
+    if "\\" not in text or "r" in node.prefix.lower():
+        return text
+    quote = '"""' if '"' not in text else "'''"
+    return str(cst.SimpleString(f"{quote}{text}{quote}").evaluated_value)

@@ -1,0 +1,214 @@
+"""Has the code behind an endpoint changed since it was measured?
+
+A fingerprint is a hash of the normalised code of a method and of everything of the source tree it refers to: helpers,
+base class methods, constants, classes. Layout, comments, docstrings, line numbers and the names of local
+variables do not count; everything else does. It errs on the safe side: code that is referred to but never
+communicates counts too, because it is work that was measured.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from collections import deque
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+
+
+from analyzer.static.names import Assigned, Binding, ClassInfo, FunctionInfo, Names
+from analyzer.static.source import Module
+from analyzer.static.values import External
+
+__all__ = ["fingerprint"]
+
+LENGTH = 16
+"""Hexadecimal digits; enough that two versions never meet."""
+
+
+def fingerprint(function: FunctionInfo, receiver: ClassInfo, names: Names) -> str:
+    """Return the fingerprint of a method as it runs on objects of ``receiver``."""
+    digest = hashlib.sha256()
+    queue: deque[_Item] = deque([_Item(function, function.module)])
+    seen: set[Hashable] = {function}
+    while queue:
+        item = queue.popleft()
+        tree = _tree(item)
+        if tree is None:
+            continue
+        normal = _Normaliser(tree)
+        digest.update(normal.text.encode())
+        for found in _references(tree, normal.local_names, item, receiver, names):
+            if found.binding not in seen:
+                seen.add(found.binding)
+                queue.append(found)
+    return digest.hexdigest()[:LENGTH]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Item:
+    binding: Binding
+    module: Module
+
+
+def _tree(item: _Item) -> ast.AST | None:
+    """Return the interpreter's tree of a definition: layout, quotes and parentheses are not in it."""
+    binding = item.binding
+    if isinstance(binding, FunctionInfo | ClassInfo):
+        return ast.parse(item.module.tree.code_for_node(binding.node)).body[0]
+    if isinstance(binding, Assigned) and binding.value is not None:
+        return ast.parse(f"(\n{item.module.tree.code_for_node(binding.value)}\n)", mode="eval").body
+    return None
+
+
+class _Normaliser:
+    """Writes a tree as text in which local variables are numbered in order of appearance."""
+
+    def __init__(self, tree: ast.AST) -> None:
+        self.local_names = frozenset(_local_names(tree)) if isinstance(tree, ast.FunctionDef | ast.AsyncFunctionDef) else frozenset()
+        self._numbers: dict[str, int] = {}
+        parts: list[str] = []
+        self._write(tree, parts, depth=0)
+        self.text = "".join(parts)
+
+    def _name(self, name: str) -> str:
+        if name not in self.local_names:
+            return name
+        return f"${self._numbers.setdefault(name, len(self._numbers))}"
+
+    def _write(self, value: object, parts: list[str], depth: int) -> None:
+        if isinstance(value, ast.AST):
+            parts.append(f"({type(value).__name__}")
+            for name, item in ast.iter_fields(value):
+                # Empty fields come and go between Python versions; contexts follow from the place.
+                if item is None or item == [] or name in ("ctx", "type_comment", "kind"):
+                    continue
+                parts.append(f" {name}=")
+                if name == "body" and isinstance(value, _DOCUMENTED) and isinstance(item, list):
+                    self._write(_without_docstring(item), parts, depth + 1)
+                elif isinstance(item, str) and _names_a_variable(value, name):
+                    parts.append(repr(self._name(item)))
+                else:
+                    self._write(item, parts, depth + 1)
+            parts.append(")")
+        elif isinstance(value, list):
+            parts.append("[")
+            for item in value:
+                self._write(item, parts, depth + 1)
+            parts.append("]")
+        else:
+            parts.append(f"{type(value).__name__}:{value!r};")
+
+
+_DOCUMENTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+def _without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
+    first = body[0]
+    documented = (
+        isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)
+    )
+    return body[1:] if documented else body
+
+
+def _names_a_variable(node: ast.AST, field: str) -> bool:
+    return (
+        (isinstance(node, ast.Name) and field == "id")
+        or (isinstance(node, ast.arg) and field == "arg")
+        or (isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and field == "name")
+        or (isinstance(node, ast.MatchMapping) and field == "rest")
+        or (isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and field == "name")
+        or (isinstance(node, ast.alias) and field == "asname")
+    )
+
+
+def _local_names(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[str]:
+    """Yield the names a function (with the functions inside it) binds."""
+    shared: set[str] = set()
+    bound: set[str] = set()
+    for node in ast.walk(function):
+        if isinstance(node, ast.Global):
+            shared.update(node.names)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store | ast.Del):
+            bound.add(node.id)
+        elif isinstance(node, ast.arg):
+            bound.add(node.arg)
+        elif isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and node.name:
+            bound.add(node.name)
+        elif isinstance(node, ast.MatchMapping) and node.rest:
+            bound.add(node.rest)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node is not function:
+            bound.add(node.name)
+    yield from bound - shared
+
+
+def _references(
+    tree: ast.AST, local_names: frozenset[str], item: _Item, receiver: ClassInfo, names: Names
+) -> Iterator[_Item]:
+    """Yield the definitions of the source tree a piece of code refers to, in source order."""
+    resolver = _Resolver(item, local_names, receiver, names)
+    stack: list[ast.AST] = [tree]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.Name | ast.Attribute):
+            yield from resolver.definitions(node)
+        stack.extend(reversed(list(ast.iter_child_nodes(node))))
+
+
+class _Resolver:
+    def __init__(self, item: _Item, local_names: frozenset[str], receiver: ClassInfo, names: Names) -> None:
+        self._item = item
+        self._locals = local_names
+        self._receiver = receiver
+        self._names = names
+        binding = item.binding
+        self._owner = binding.owner if isinstance(binding, FunctionInfo) else None
+        self._self = ""
+        if self._owner is not None and isinstance(binding, FunctionInfo):
+            declared = binding.node.params
+            first = (*declared.posonly_params, *declared.params)[:1]
+            self._self = first[0].name.value if first else ""
+
+    def definitions(self, node: ast.Name | ast.Attribute) -> Iterator[_Item]:
+        found = self._resolve(node)
+        if isinstance(found, _Item):
+            yield found
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and self._self == node.value.id:
+            # What a method stores in self.x is part of what self.x does.
+            for method in self._names.assigned_by_methods(self._receiver, node.attr):
+                yield _Item(method, method.module)
+
+    def _resolve(self, node: ast.expr) -> _Item | Module | None:
+        if isinstance(node, ast.Name):
+            if node.id in self._locals:
+                return None
+            return self._found(self._names.find(self._item.module, node.id))
+        if not isinstance(node, ast.Attribute):
+            return None
+        if self._self and isinstance(node.value, ast.Name) and node.value.id == self._self:
+            return self._of_class(self._receiver, node.attr)
+        if (
+            isinstance(node.value, ast.Call)
+            and isinstance(node.value.func, ast.Name)
+            and node.value.func.id == "super"
+        ):
+            return self._of_class(self._receiver, node.attr, self._owner)
+        owner = self._resolve(node.value)
+        if isinstance(owner, Module):
+            submodule = self._names.tree.module(f"{owner.name}.{node.attr}")
+            found = self._found(self._names.find(owner, node.attr))
+            return found if found is not None else submodule
+        if isinstance(owner, _Item) and isinstance(owner.binding, ClassInfo):
+            return self._of_class(owner.binding, node.attr)
+        return None
+
+    def _of_class(self, info: ClassInfo, name: str, after: ClassInfo | None = None) -> _Item | None:
+        found = self._names.attribute(info, name, after)
+        return None if found is None else _Item(found[1], found[0].module)
+
+    @staticmethod
+    def _found(found: tuple[Module, Binding] | External | Module | None) -> _Item | Module | None:
+        if isinstance(found, Module):
+            return found
+        return _Item(found[1], found[0]) if isinstance(found, tuple) else None
+
+

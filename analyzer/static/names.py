@@ -1,0 +1,539 @@
+"""What does a name mean: which function, class, module or constant?
+
+Scopes are tables of *bindings*, collected without evaluating anything; ``Names`` follows imports, aliases, base
+classes and attributes from there. A name that is bound in more than one way is unknown, never guessed.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import libcst as cst
+from libcst.helpers import get_full_name_for_node
+
+from analyzer.static.source import Module, SourceTree
+from analyzer.static.values import (
+    UNKNOWN,
+    ClassValue,
+    External,
+    FunctionValue,
+    Instance,
+    ModuleValue,
+    Super,
+    Value,
+)
+
+__all__ = ["ClassInfo", "FunctionInfo", "Names", "assigned_names", "class_line", "mup_name"]
+
+
+@dataclass(frozen=True, eq=False)
+class FunctionInfo:
+    """A function, method or lambda of the source tree.
+
+    Attributes:
+        qualname: As in ``__qualname__``.
+        owner: The class it is a method of.
+    """
+
+    module: Module
+    node: cst.FunctionDef | cst.Lambda
+    qualname: str
+    owner: ClassInfo | None = None
+
+    @property
+    def line(self) -> int:
+        """Line of its ``def`` (not of its decorators)."""
+        if isinstance(self.node, cst.FunctionDef):
+            return self.module.line(self.node.name)
+        return self.module.line(self.node)
+
+    @property
+    def is_async(self) -> bool:
+        """Whether it is an ``async def``."""
+        return isinstance(self.node, cst.FunctionDef) and self.node.asynchronous is not None
+
+    def __repr__(self) -> str:
+        return f"{self.module.file}:{self.line}:{self.qualname}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Assigned:
+    """A name bound by an assignment; ``value`` None means: in a way that is not followed."""
+
+    value: cst.BaseExpression | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Imported:
+    """A name bound by an import: a module, or ``attribute`` of it."""
+
+    module: str
+    attribute: str | None
+
+
+Binding: TypeAlias = "FunctionInfo | ClassInfo | Assigned | Imported"
+
+
+@dataclass(frozen=True, eq=False)
+class ClassInfo:
+    """A class of the source tree.
+
+    Attributes:
+        bindings: Methods and class attributes.
+        set_by_methods: Attributes that some method assigns through ``self``: their value is not known.
+    """
+
+    module: Module
+    node: cst.ClassDef
+    qualname: str
+    bindings: dict[str, Binding] = field(default_factory=dict)
+    set_by_methods: dict[str, list[FunctionInfo]] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"{self.module.file}:{self.qualname}"
+
+
+def class_line(info: ClassInfo) -> int:
+    """Return the line of the ``class`` keyword's name (decorators may stand above it)."""
+    return info.module.line(info.node.name)
+
+
+def mup_name(value: Value) -> str:
+    """Return the bare name of something the framework exports (``MS``), else ""."""
+    if isinstance(value, External) and value.name.split(".")[0] == "mup":
+        return value.name.rsplit(".", 1)[-1]
+    return ""
+
+
+def body_statements(body: cst.BaseSuite) -> Sequence[cst.BaseStatement | cst.BaseSmallStatement]:
+    """Return the statements of a block, whether on its own lines or behind the colon."""
+    return body.body
+
+
+def _simple(body: Sequence[cst.CSTNode]) -> Iterator[cst.CSTNode]:
+    """Yield the statements that run when the scope is executed, those inside if, try and with included."""
+    for statement in body:
+        if isinstance(statement, cst.SimpleStatementLine):
+            yield from statement.body
+        elif isinstance(statement, cst.If | cst.Else | cst.With | cst.For | cst.While | cst.Finally):
+            yield statement
+            yield from _simple(statement.body.body)
+            orelse = getattr(statement, "orelse", None)
+            if orelse is not None:
+                yield from _simple([orelse])
+        elif isinstance(statement, cst.Try | cst.TryStar):
+            yield from _simple(statement.body.body)
+            for handler in statement.handlers:
+                yield from _simple(handler.body.body)
+            yield from _simple([s for s in (statement.orelse, statement.finalbody) if s is not None])
+        else:
+            yield statement
+
+
+class _TargetNames(cst.CSTVisitor):
+    """Collect the names an assignment target binds. Read ``found`` after the visit."""
+
+    def __init__(self) -> None:
+        self.found: set[str] = set()
+
+    def visit_Attribute(self, node: cst.Attribute) -> bool:  # noqa: ARG002
+        return False
+
+    def visit_Subscript(self, node: cst.Subscript) -> bool:  # noqa: ARG002
+        return False
+
+    def visit_Name(self, node: cst.Name) -> None:
+        self.found.add(node.value)
+
+
+def target_names(target: cst.CSTNode) -> set[str]:
+    """Return the names an assignment target binds."""
+    visitor = _TargetNames()
+    target.visit(visitor)
+    return visitor.found
+
+
+class _AssignedNames(cst.CSTVisitor):
+    """Collect the local names a piece of code may bind, nested functions excluded."""
+
+    def __init__(self) -> None:
+        self.found: set[str] = set()
+
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:
+        self.found.add(node.name.value)
+        return False
+
+    def visit_ClassDef(self, node: cst.ClassDef) -> bool:
+        self.found.add(node.name.value)
+        return False
+
+    def visit_Lambda(self, node: cst.Lambda) -> bool:  # noqa: ARG002
+        return False
+
+    def visit_AssignTarget(self, node: cst.AssignTarget) -> None:
+        self.found |= target_names(node.target)
+
+    def visit_AnnAssign(self, node: cst.AnnAssign) -> None:
+        self.found |= target_names(node.target)
+
+    def visit_AugAssign(self, node: cst.AugAssign) -> None:
+        self.found |= target_names(node.target)
+
+    def visit_NamedExpr(self, node: cst.NamedExpr) -> None:
+        self.found |= target_names(node.target)
+
+    def visit_For(self, node: cst.For) -> None:
+        self.found |= target_names(node.target)
+
+    def visit_AsName(self, node: cst.AsName) -> None:
+        self.found |= target_names(node.name)
+
+    def visit_MatchAs(self, node: cst.MatchAs) -> None:
+        if node.name is not None:
+            self.found.add(node.name.value)
+
+    def visit_MatchStar(self, node: cst.MatchStar) -> None:
+        if node.name is not None:
+            self.found.add(node.name.value)
+
+    def visit_ImportAlias(self, node: cst.ImportAlias) -> None:
+        name = node.evaluated_alias or node.evaluated_name
+        self.found.add(name.split(".")[0])
+
+
+def assigned_names(*nodes: cst.CSTNode) -> set[str]:
+    """Return the local names these pieces of code may bind."""
+    visitor = _AssignedNames()
+    for node in nodes:
+        node.visit(visitor)
+    return visitor.found
+
+
+class _ScopeBuilder:
+    """Turns the statements of a module or class body into bindings."""
+
+    def __init__(self, module: Module, prefix: str, owner: ClassInfo | None) -> None:
+        self.module = module
+        self.prefix = prefix
+        self.owner = owner
+        self.bindings: dict[str, Binding] = {}
+        self.stars: list[str] = []
+
+    def build(self, body: Sequence[cst.CSTNode]) -> None:
+        for statement in _simple(body):
+            if isinstance(statement, cst.FunctionDef):
+                name = statement.name.value
+                self._bind(name, FunctionInfo(self.module, statement, self.prefix + name, self.owner))
+            elif isinstance(statement, cst.ClassDef):
+                self._bind(statement.name.value, build_class(self.module, statement, self.prefix))
+            elif isinstance(statement, cst.Import | cst.ImportFrom):
+                self._import(statement)
+            elif isinstance(statement, cst.Assign):
+                for target in statement.targets:
+                    if isinstance(target.target, cst.Name):
+                        self._assign(target.target.value, statement.value)
+                    else:
+                        self._unfollowed(target.target)
+            elif isinstance(statement, cst.AnnAssign):
+                if isinstance(statement.target, cst.Name) and statement.value is not None:
+                    self._assign(statement.target.value, statement.value)
+            elif isinstance(statement, cst.AugAssign | cst.For):
+                self._unfollowed(statement.target)
+
+    def _bind(self, name: str, binding: Binding) -> None:
+        self.bindings[name] = binding
+
+    def _assign(self, name: str, value: cst.BaseExpression) -> None:
+        # Two assignments: which one counts depends on when somebody looks.
+        self.bindings[name] = Assigned(None if name in self.bindings else value)
+
+    def _unfollowed(self, target: cst.CSTNode) -> None:
+        for name in target_names(target):
+            self.bindings[name] = Assigned(None)
+
+    def _import(self, statement: cst.Import | cst.ImportFrom) -> None:
+        for name, binding in imports(self.module, statement):
+            if name == "*":
+                self.stars.append(binding.module)
+            else:
+                self._bind(name, binding)
+
+
+def imports(module: Module, statement: cst.Import | cst.ImportFrom) -> Iterator[tuple[str, Imported]]:
+    """Yield the names an import statement binds; ``*`` for a star import."""
+    if isinstance(statement, cst.Import):
+        for alias in statement.names:
+            full = alias.evaluated_name
+            if alias.evaluated_alias:
+                yield alias.evaluated_alias, Imported(full, None)
+            else:
+                head = full.split(".")[0]
+                yield head, Imported(head, None)
+        return
+    base = get_full_name_for_node(statement.module) or "" if statement.module else ""
+    if statement.relative:
+        package = module.name.split(".") if module.name else []
+        up = len(statement.relative) - (1 if module.is_package else 0)
+        package = package[: len(package) - up] if up else package
+        base = ".".join([*package, *([base] if base else [])])
+    if isinstance(statement.names, cst.ImportStar):
+        yield "*", Imported(base, None)
+        return
+    for alias in statement.names:
+        yield alias.evaluated_alias or alias.evaluated_name, Imported(base, alias.evaluated_name)
+
+
+class _SelfAttributes(cst.CSTVisitor):
+    """Collect the attributes a method assigns through its first parameter. Read ``found`` after the visit."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.found: set[str] = set()
+
+    def visit_AssignTarget(self, node: cst.AssignTarget) -> None:
+        self._target(node.target)
+
+    def visit_AnnAssign(self, node: cst.AnnAssign) -> None:
+        self._target(node.target)
+
+    def visit_AugAssign(self, node: cst.AugAssign) -> None:
+        self._target(node.target)
+
+    def visit_For(self, node: cst.For) -> None:
+        self._target(node.target)
+
+    def visit_AsName(self, node: cst.AsName) -> None:
+        self._target(node.name)
+
+    def _target(self, target: cst.CSTNode) -> None:
+        if isinstance(target, cst.Tuple | cst.List):
+            for element in target.elements:
+                self._target(element.value)
+        elif (
+            isinstance(target, cst.Attribute)
+            and isinstance(target.value, cst.Name)
+            and target.value.value == self.name
+        ):
+            self.found.add(target.attr.value)
+
+
+def build_class(module: Module, node: cst.ClassDef, prefix: str) -> ClassInfo:
+    """Collect what a class body binds."""
+    info = ClassInfo(module, node, prefix + node.name.value)
+    builder = _ScopeBuilder(module, f"{info.qualname}.", info)
+    builder.build(node.body.body)
+    info.bindings.update(builder.bindings)
+    for binding in builder.bindings.values():
+        if isinstance(binding, FunctionInfo) and isinstance(binding.node, cst.FunctionDef):
+            parameters = binding.node.params
+            first = (*parameters.posonly_params, *parameters.params)[:1]
+            if first:
+                visitor = _SelfAttributes(first[0].name.value)
+                binding.node.body.visit(visitor)
+                for name in visitor.found:
+                    info.set_by_methods.setdefault(name, []).append(binding)
+    return info
+
+
+class _GlobalStatements(cst.CSTVisitor):
+    """Collect names that functions rebind through ``global``."""
+
+    def __init__(self) -> None:
+        self.found: set[str] = set()
+
+    def visit_Global(self, node: cst.Global) -> None:
+        self.found |= {item.name.value for item in node.names}
+
+
+class Names:
+    """Looks names up in modules and attributes up in classes, across files."""
+
+    def __init__(self, tree: SourceTree) -> None:
+        self.tree = tree
+        self._scopes: dict[Module, tuple[dict[str, Binding], list[str]]] = {}
+        self._mro: dict[ClassInfo, tuple[ClassInfo | External, ...]] = {}
+
+    def scope(self, module: Module) -> dict[str, Binding]:
+        """Return the bindings of a module, star imports excluded."""
+        return self._scope(module)[0]
+
+    def _scope(self, module: Module) -> tuple[dict[str, Binding], list[str]]:
+        if module not in self._scopes:
+            builder = _ScopeBuilder(module, "", None)
+            builder.build(module.tree.body)
+            rebound = _GlobalStatements()
+            module.tree.visit(rebound)
+            for name in rebound.found:
+                builder.bindings[name] = Assigned(None)
+            self._scopes[module] = (builder.bindings, builder.stars)
+        return self._scopes[module]
+
+    def classes(self, module: Module) -> Iterator[ClassInfo]:
+        """Yield the classes of a module in source order, nested ones included."""
+        stack = [b for b in self.scope(module).values() if isinstance(b, ClassInfo)]
+        while stack:
+            info = stack.pop(0)
+            yield info
+            stack = [b for b in info.bindings.values() if isinstance(b, ClassInfo)] + stack
+
+    def find(self, module: Module, name: str) -> tuple[Module, Binding] | External | Module | None:
+        """Return what a global name of a module refers to, imports followed.
+
+        Returns:
+            A binding with the module it is in; a module; something outside the tree; or None if nothing of
+            that name is known.
+        """
+        seen: set[tuple[Module, str]] = set()
+        while (module, name) not in seen:
+            seen.add((module, name))
+            bindings, stars = self._scope(module)
+            binding = bindings.get(name)
+            if binding is None:
+                return self._find_star(stars, name, seen)
+            if not isinstance(binding, Imported):
+                return module, binding
+            target = self._import(binding, module)
+            if not isinstance(target, tuple):
+                return target
+            module, name = target
+        return None
+
+    def _find_star(
+        self, stars: Sequence[str], name: str, seen: set[tuple[Module, str]]
+    ) -> tuple[Module, Binding] | External | Module | None:
+        for star in stars:
+            target = self._tree_module(star)
+            if target is not None and (target, name) not in seen:
+                found = self.find(target, name)
+                if found is not None:
+                    return found
+            elif target is None and star == "mup" and name in ("MS", "EP", "Client", "Communication"):
+                return External(f"mup.{name}")
+        return External(f"builtins.{name}") if hasattr(builtins, name) else None
+
+    def _tree_module(self, name: str) -> Module | None:
+        # The framework is known by its contract; its own source is never part of the application.
+        return None if name.split(".")[0] == "mup" else self.tree.module(name)
+
+    def _import(self, binding: Imported, importer: Module) -> Module | External | tuple[Module, str]:
+        module = self._tree_module(binding.module)
+        if binding.attribute is None:
+            return module if module is not None else External(binding.module)
+        submodule = self._tree_module(f"{binding.module}.{binding.attribute}".lstrip("."))
+        if module is not None and module is not importer and binding.attribute in self.scope(module):
+            return module, binding.attribute
+        if submodule is not None:
+            return submodule
+        if module is not None:
+            return module, binding.attribute
+        return External(f"{binding.module}.{binding.attribute}")
+
+    def imported(self, module: Module, statement: cst.Import | cst.ImportFrom) -> Iterator[tuple[str, Value]]:
+        """Yield the names an import statement inside a function binds, with what they mean."""
+        for name, binding in imports(module, statement):
+            target = self._import(binding, module)
+            if isinstance(target, Module):
+                yield name, ModuleValue(target)
+            elif isinstance(target, External):
+                yield name, target
+            else:
+                yield name, self.value_of(self.find(*target)) or UNKNOWN
+
+    def value_of(self, found: tuple[Module, Binding] | External | Module | None) -> Value | None:
+        """Return the value of a function, class or module; None for assignments and unknown names."""
+        if isinstance(found, Module):
+            return ModuleValue(found)
+        if isinstance(found, External):
+            return found
+        if found is None:
+            return None
+        return self.binding_value(found[1])
+
+    def binding_value(self, binding: Binding) -> Value | None:
+        """Return the value of a binding that is not an assignment; None if it is one."""
+        if isinstance(binding, FunctionInfo):
+            return FunctionValue(binding)
+        if isinstance(binding, ClassInfo):
+            return ClassValue(binding)
+        return None
+
+    def dotted(self, module: Module, node: cst.BaseExpression) -> Value:
+        """Return what a name or dotted name at module level means: a base class, a decorator."""
+        if isinstance(node, cst.Name):
+            found = self.find(module, node.value)
+            value = self.value_of(found)
+            if value is None and isinstance(found, tuple) and isinstance(found[1], Assigned):
+                alias = found[1].value
+                # `Base = MS` is an alias worth following; anything computed is not.
+                if isinstance(alias, cst.Name | cst.Attribute) and alias is not node:
+                    return self.dotted(found[0], alias)
+            return value or UNKNOWN
+        if isinstance(node, cst.Attribute):
+            return self.member(self.dotted(module, node.value), node.attr.value) or UNKNOWN
+        if isinstance(node, cst.Subscript):  # Generic[T]
+            return self.dotted(module, node.value)
+        return UNKNOWN
+
+    def member(self, owner: Value, name: str) -> Value | None:
+        """Return an attribute of a module or outside name that is not an assignment."""
+        if isinstance(owner, External):
+            return External(f"{owner.name}.{name}")
+        if isinstance(owner, ModuleValue):
+            submodule = self._tree_module(f"{owner.module.name}.{name}")
+            if name not in self.scope(owner.module) and submodule is not None:
+                return ModuleValue(submodule)
+            return self.value_of(self.find(owner.module, name))
+        if isinstance(owner, ClassValue):
+            found = self.attribute(owner.info, name)
+            return self.binding_value(found[1]) if found else None
+        return None
+
+    def mro(self, info: ClassInfo) -> tuple[ClassInfo | External, ...]:
+        """Return the class and its bases in the order attributes are looked up.
+
+        Depth first, a shared base last: Python's order for every hierarchy without conflicts.
+        """
+        if info not in self._mro:
+            self._mro[info] = (info,)  # a class that inherits from itself ends here
+            lines: list[ClassInfo | External] = []
+            for argument in info.node.bases:
+                base = self.dotted(info.module, argument.value)
+                if isinstance(base, ClassValue):
+                    lines.extend(self.mro(base.info))
+                elif isinstance(base, External):
+                    lines.append(base)
+            unique = [base for i, base in enumerate(lines) if base not in lines[i + 1 :]]
+            self._mro[info] = (info, *(b for b in unique if b is not info))
+        return self._mro[info]
+
+    def derives_from(self, info: ClassInfo, name: str) -> bool:
+        """Return whether a class derives from the framework's class of this name (``MS``, ``Client``)."""
+        return any(mup_name(base) == name for base in self.mro(info) if isinstance(base, External))
+
+    def attribute(
+        self, info: ClassInfo, name: str, after: ClassInfo | None = None
+    ) -> tuple[ClassInfo, Binding] | None:
+        """Return the class that provides an attribute, and its binding; ``after`` starts behind a class."""
+        line = [c for c in self.mro(info) if isinstance(c, ClassInfo)]
+        if after is not None:
+            line = line[line.index(after) + 1 :] if after in line else []
+        for owner in line:
+            if name in owner.bindings:
+                return owner, owner.bindings[name]
+        return None
+
+    def assigned_by_methods(self, info: ClassInfo, name: str) -> list[FunctionInfo]:
+        """Return the methods that assign ``self.name``."""
+        owners = [c for c in self.mro(info) if isinstance(c, ClassInfo)]
+        return [method for owner in owners for method in owner.set_by_methods.get(name, [])]
+
+    def lookup_class(self, owner: Value) -> tuple[ClassInfo, ClassInfo | None] | None:
+        """Return the class whose attributes an instance, class or ``super()`` has, and behind which base."""
+        if isinstance(owner, Instance | ClassValue):
+            return owner.info, None
+        if isinstance(owner, Super):
+            return owner.info, owner.after
+        return None

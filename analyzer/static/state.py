@@ -1,0 +1,173 @@
+"""Where is an execution, and when are two executions the same?
+
+A state is what one way through an endpoint has done so far: its operations, and what its variables hold. States
+with equal operations are the same path and are merged, so that branches which only compute do not multiply paths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from analyzer.static.application import Operation
+from analyzer.static.values import LOST, UNKNOWN, DictRef, ListRef, OneOf, TupleValue, Value, join, tracked
+
+__all__ = ["Flow", "FlowKind", "Frame", "State", "merge", "merge_flows"]
+
+Frame = Mapping[str, Value]
+FlowKind = Literal["next", "return", "raise", "break", "continue"]
+
+Content = tuple[tuple[Value, Value], ...]
+"""Items of a list (keys are UNKNOWN) or of a dict."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """One way through the code, at one point.
+
+    Attributes:
+        frames: Local variables of the active functions, the innermost last.
+        operations: What has been done.
+        local_lines: Per segment the line of its first local statement, 0 if it has none yet.
+        joined: Operations whose future has been waited for.
+        heap: Contents of lists and dicts; a Value instead of contents when they are not known.
+    """
+
+    frames: tuple[Frame, ...]
+    operations: tuple[Operation, ...] = ()
+    local_lines: tuple[int, ...] = (0,)
+    joined: frozenset[int] = frozenset()
+    heap: Mapping[int, Content | Value] = field(default_factory=dict)
+
+    def bind(self, name: str, value: Value) -> State:
+        """Return the state with a local variable set."""
+        return replace(self, frames=(*self.frames[:-1], {**self.frames[-1], name: value}))
+
+    def enter(self, frame: Frame) -> State:
+        """Return the state inside a called function."""
+        return replace(self, frames=(*self.frames, frame))
+
+    def leave(self, depth: int) -> State:
+        """Return the state with only the outer ``depth`` frames left."""
+        return self if len(self.frames) == depth else replace(self, frames=self.frames[:depth])
+
+    def at_local_work(self, line: int) -> State:
+        """Return the state after a local statement."""
+        if self.local_lines[-1]:
+            return self
+        return replace(self, local_lines=(*self.local_lines[:-1], line))
+
+    def after(self, operation: Operation) -> State:
+        """Return the state after an operation."""
+        joined = self.joined if operation.of is None else self.joined | {operation.of}
+        return replace(
+            self,
+            operations=(*self.operations, operation),
+            local_lines=(*self.local_lines, 0),
+            joined=joined,
+        )
+
+    def store(self, number: int, content: Content | Value) -> State:
+        """Return the state with the contents of a list or dict set."""
+        return replace(self, heap={**self.heap, number: content})
+
+    def holds_tracked(self, value: Value) -> bool:
+        """Return whether losing sight of a value could lose a remote operation."""
+        if isinstance(value, ListRef | DictRef):
+            content = self.heap[value.number]
+            if isinstance(content, Value):
+                return tracked(content)
+            return any(self.holds_tracked(item) for _, item in content)
+        if isinstance(value, TupleValue):
+            return any(self.holds_tracked(item) for item in value.items)
+        if isinstance(value, OneOf):
+            return any(self.holds_tracked(item) for item in value.values)
+        return tracked(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """How a piece of code ends.
+
+    Attributes:
+        value: What it returns or raises.
+        line: Line of the ``raise``, 0 otherwise.
+    """
+
+    state: State
+    kind: FlowKind = "next"
+    value: Value = UNKNOWN
+    line: int = 0
+
+
+def merge(states: Iterable[State]) -> list[State]:
+    """Return one state per sequence of operations, in the order they came."""
+    groups: dict[tuple[Operation, ...], list[State]] = {}
+    for state in states:
+        groups.setdefault(state.operations, []).append(state)
+    return [group[0] if len(group) == 1 else _join_states(group) for group in groups.values()]
+
+
+def merge_flows(flows: Iterable[Flow]) -> list[Flow]:
+    """Return one flow per sequence of operations and way to end, in the order they came."""
+    groups: dict[tuple[FlowKind, tuple[Operation, ...]], list[Flow]] = {}
+    for flow in flows:
+        groups.setdefault((flow.kind, flow.state.operations), []).append(flow)
+    return [
+        group[0]
+        if len(group) == 1
+        else Flow(
+            _join_states([f.state for f in group]),
+            group[0].kind,
+            join(f.value for f in group),
+            min(f.line for f in group),
+        )
+        for group in groups.values()
+    ]
+
+
+def _join_states(states: list[State]) -> State:
+    first = states[0]
+    return State(
+        frames=tuple(_join_frames([s.frames[i] for s in states]) for i in range(len(first.frames))),
+        operations=first.operations,
+        local_lines=tuple(
+            min((line for line in lines if line), default=0)
+            for lines in zip(*(s.local_lines for s in states), strict=True)
+        ),
+        joined=first.joined,
+        heap=_join_heaps([s.heap for s in states]),
+    )
+
+
+def _join_frames(frames: list[Frame]) -> Frame:
+    # A name one of them has not bound yet cannot be used there either, so the others decide.
+    if all(f is frames[0] for f in frames):
+        return frames[0]
+    names = dict.fromkeys(name for frame in frames for name in frame)
+    return {name: join(frame[name] for frame in frames if name in frame) for name in names}
+
+
+def _join_heaps(heaps: list[Mapping[int, Content | Value]]) -> Mapping[int, Content | Value]:
+    if all(h is heaps[0] for h in heaps):
+        return heaps[0]
+    joined: dict[int, Content | Value] = {}
+    for heap in heaps:
+        for number, content in heap.items():
+            if number not in joined or joined[number] == content:
+                joined[number] = content
+            else:
+                joined[number] = forget([joined[number], content])
+    return joined
+
+
+def forget(contents: Iterable[Content | Value]) -> Value:
+    """Return what is left of contents that are not known exactly any more."""
+    for content in contents:
+        if isinstance(content, Value):
+            if tracked(content):
+                return LOST
+        elif any(tracked(item) for _, item in content):
+            return LOST
+    return UNKNOWN

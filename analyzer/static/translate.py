@@ -1,0 +1,333 @@
+"""What is the layered queueing network of an application, before anything was measured?
+
+Follows Garbi's thesis, section 5.2.1: a task per service, an entry per endpoint, ``Net`` with an exchange per call, a task
+per database with an entry per query, AND fork and join around every remote operation, an OR choice between the
+paths of an entry. Two differences: the respond operation is not an activity of its own (the reply belongs to
+the last activity before it), and the work between it and the return of the method is an activity ``after_LINE``,
+because the worker is held until then.
+
+All times and probabilities are None, except think times, which the source states.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from analyzer.static.application import Application, Operation, Path
+from analyzer.static.diagnostics import render, summary
+from mup.errors import AnalysisError
+from mup.lqn.distributions import Constant
+from mup.lqn.model import Activity, ActivityKind, Call, Entry, Model, Precedence, Role, Task
+
+__all__ = ["NETWORK", "PathPlan", "translate", "translate_with_plan"]
+
+NETWORK = "Net"
+INFINITE = float("inf")
+CLIENT_ENTRY = "scenario"
+ZERO = Constant(0.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PathPlan:
+    """How one path became activities: what calibration needs to fill them.
+
+    Attributes:
+        task: Name of the task.
+        entry: Name of the entry.
+        path: The path.
+        segments: Activities of the main flow: before the first operation, between operations, after the last.
+        registry: Per index of a call or query, the activity of the registry lookup.
+        communication: Per index of a call or query, the activity that waits for the other side.
+        exchange: Per index of a call, the entry of ``Net``.
+        think: Per index of a think step, its activity.
+    """
+
+    task: str
+    entry: str
+    path: Path
+    segments: tuple[str, ...]
+    registry: Mapping[int, str]
+    communication: Mapping[int, str]
+    exchange: Mapping[int, str]
+    think: Mapping[int, str]
+
+    @property
+    def operations(self) -> tuple[Operation, ...]:
+        """Return the operations of the path."""
+        return self.path.operations
+
+    def describe(self) -> str:
+        """Return the path as one line: its operations and where they are."""
+        parts = [f"{o.op} {o.target or ''}".strip() + f" ({o.site.line})" for o in self.operations]
+        if self.path.ends == "raise":
+            parts.append(f"raise ({self.path.end_line})")
+        return ", ".join(parts) or "no operation"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the record kept in ``Entry.paths``."""
+        return {
+            "operations": [
+                {
+                    "op": o.op,
+                    "target": o.target,
+                    "file": o.site.file,
+                    "function": o.site.function,
+                    "ordinal": o.site.ordinal,
+                    "line": o.site.line,
+                    "of": o.of,
+                }
+                for o in self.operations
+            ],
+            "ends": self.path.ends,
+            "first": self.segments[0],
+            "segments": list(self.segments),
+            "registry": {str(i): name for i, name in self.registry.items()},
+            "communication": {str(i): name for i, name in self.communication.items()},
+            "exchange": {str(i): name for i, name in self.exchange.items()},
+            "think": {str(i): name for i, name in self.think.items()},
+        }
+
+
+def translate(application: Application, *, name: str, client: str | None = None) -> Model:
+    """Return the uncalibrated model; see `translate_with_plan`."""
+    return translate_with_plan(application, name=name, client=client)[0]
+
+
+def translate_with_plan(
+    application: Application, *, name: str, client: str | None = None
+) -> tuple[Model, dict[tuple[str, str], list[PathPlan]]]:
+    """Translate an application to a model, and tell which activity stands for what.
+
+    Args:
+        application: Result of static analysis; without errors.
+        name: Name of the model.
+        client: Client class that becomes the reference task; None = none, such a model cannot be simulated.
+
+    Returns:
+        The model, and per (task, entry) the plans of its paths.
+
+    Raises:
+        AnalysisError: The application has errors, or two different things would become tasks of one name.
+    """
+    if application.errors:
+        listing = "\n".join(render(e, application.root) for e in application.errors)
+        raise AnalysisError(
+            f"{summary(application.errors)} in the source\n{listing}",
+            where=str(application.root),
+            hint="a model of only a part of the code would be wrong; 'mup paths' lists all findings",
+        )
+    translation = _Translation()
+    tasks: list[Task] = []
+    if client is not None:
+        chosen = application.client(client)
+        start = chosen.scenario_line
+        entry = translation.entry(chosen.name, CLIENT_ENTRY, start, chosen.paths, chosen.fingerprint)
+        tasks.append(Task(name=chosen.name, role="reference", threads=1, entries=(entry,)))
+    for service in application.services:
+        entries = tuple(
+            translation.entry(service.name, e.path, e.line, e.paths, e.fingerprint) for e in service.endpoints
+        )
+        if entries:
+            tasks.append(
+                Task(
+                    name=service.name,
+                    role="service",
+                    threads=service.pool_size,
+                    replicas=service.replicas,
+                    entries=entries,
+                )
+            )
+    tasks += translation.passive_tasks()
+    clashes = [n for n, count in Counter(t.name for t in tasks).items() if count > 1]
+    if clashes:
+        raise AnalysisError(
+            f"{clashes[0]!r} names two of: a service, a client, a database, the network",
+            where=str(application.root),
+            hint="rename one of them",
+        )
+    return Model(name=name, tasks=tuple(tasks)), translation.plans
+
+
+@dataclass
+class _Translation:
+    """Collects what all entries share: exchanges, queries and plans."""
+
+    exchanges: list[str] = field(default_factory=list)
+    queries: dict[str, dict[str, None]] = field(default_factory=dict)
+    plans: dict[tuple[str, str], list[PathPlan]] = field(default_factory=dict)
+
+    def entry(self, task: str, name: str, line: int, paths: Iterable[Path], fingerprint: str) -> Entry:
+        paths = tuple(paths)
+        names = _Unique()
+        activities: list[Activity] = []
+        precedences: list[Precedence] = []
+        plans: list[PathPlan] = []
+        several = len(paths) > 1
+        if several:
+            start = names.take("start")
+            activities.append(
+                Activity(name=start, kind="choice", demand=ZERO, delay=ZERO, line=line)
+            )
+        for number, path in enumerate(paths, 1):
+            builder = _PathBuilder(self, task, name, line, path, f"#{number}" if several else "", names)
+            plans.append(builder.build())
+            activities += builder.activities
+            precedences += builder.precedences
+        if several:
+            firsts = tuple(plan.segments[0] for plan in plans)
+            precedences.insert(0, Precedence(pre=(start,), post=firsts, fork="or"))
+        self.plans[task, name] = plans
+        return Entry(
+            name=name,
+            start=start if several else plans[0].segments[0],
+            activities=tuple(activities),
+            precedences=tuple(precedences),
+            paths=tuple(plan.to_json() for plan in plans),
+            fingerprint=fingerprint,
+        )
+
+    def passive_tasks(self) -> list[Task]:
+        """Return the network and the databases: no limit on what they serve at once."""
+        tasks = []
+        if self.exchanges:
+            tasks.append(_passive(NETWORK, "network", self.exchanges))
+        tasks += [_passive(name, "database", queries) for name, queries in self.queries.items()]
+        return tasks
+
+
+def _passive(name: str, role: Role, entries: Iterable[str]) -> Task:
+    kind: ActivityKind = "communication" if role == "network" else "local"
+    return Task(
+        name=name,
+        role=role,
+        threads=INFINITE,
+        entries=tuple(Entry(name=e, start=e, activities=(Activity(name=e, kind=kind),)) for e in entries),
+    )
+
+
+class _Unique:
+    """Hands out names, numbering those that are taken."""
+
+    def __init__(self) -> None:
+        self._taken: Counter[str] = Counter()
+
+    def take(self, base: str, suffix: str = "") -> str:
+        self._taken[base + suffix] += 1
+        count = self._taken[base + suffix]
+        return base + (f".{count}" if count > 1 else "") + suffix
+
+
+class _PathBuilder:
+    """Turns one path into activities and precedences."""
+
+    def __init__(
+        self,
+        shared: _Translation,
+        task: str,
+        entry: str,
+        line: int,
+        path: Path,
+        suffix: str,
+        names: _Unique,
+    ) -> None:
+        self.activities: list[Activity] = []
+        self.precedences: list[Precedence] = []
+        self._shared = shared
+        self._task = task
+        self._entry = entry
+        self._line = line
+        self._path = path
+        self._suffix = suffix
+        self._names = names
+        self._segments: list[str] = []
+        self._registry: dict[int, str] = {}
+        self._communication: dict[int, str] = {}
+        self._exchange: dict[int, str] = {}
+        self._think: dict[int, str] = {}
+
+    def build(self) -> PathPlan:
+        waited = {o.of for o in self._path.operations if o.op == "get"}
+        current = self._segment(0, None)
+        for index, operation in enumerate(self._path.operations):
+            following = self._segment(index + 1, operation)
+            if operation.op in ("call", "query"):
+                self._fork(index, operation, current, following, detached=index not in waited)
+            elif operation.op == "get":
+                # A get without `of` cannot happen in an application without errors.
+                assert operation.of is not None  # noqa: S101
+                pair = (current, self._communication[operation.of])
+                self.precedences.append(Precedence(pre=pair, post=(following,), join="and"))
+            elif operation.op == "respond":
+                self._replies(current)
+                self.precedences.append(Precedence(pre=(current,), post=(following,)))
+            else:
+                think = self._add("think", operation.site.line, kind="think")
+                self._change(think, demand=ZERO, delay=operation.think)
+                self._think[index] = think
+                self.precedences.append(Precedence(pre=(current,), post=(think,)))
+                self.precedences.append(Precedence(pre=(think,), post=(following,)))
+            current = following
+        return PathPlan(
+            task=self._task,
+            entry=self._entry,
+            path=self._path,
+            segments=tuple(self._segments),
+            registry=self._registry,
+            communication=self._communication,
+            exchange=self._exchange,
+            think=self._think,
+        )
+
+    def _segment(self, index: int, previous: Operation | None) -> str:
+        """Add the main flow's activity at a position, named by what the source has there."""
+        local = self._path.local_lines[index]
+        if previous is not None and previous.op == "respond":
+            name = self._add("after", previous.site.line, kind="after")
+        elif local:
+            name = self._add("comp", local)
+        elif previous is None:
+            name = self._add("init", self._line)
+        else:
+            name = self._add("cont", previous.site.line)
+        self._segments.append(name)
+        return name
+
+    def _fork(
+        self, index: int, operation: Operation, current: str, following: str, *, detached: bool
+    ) -> None:
+        line = operation.site.line
+        registry = self._add("reg", line, kind="registry")
+        if detached:
+            self._change(registry, detached=True)
+        communication = self._add("comm", line, kind="communication")
+        self._registry[index] = registry
+        self._communication[index] = communication
+        self._change(communication, calls=self._calls(index, operation))
+        self.precedences.append(Precedence(pre=(current,), post=(following, registry), fork="and"))
+        self.precedences.append(Precedence(pre=(registry,), post=(communication,)))
+
+    def _calls(self, index: int, operation: Operation) -> tuple[Call, ...]:
+        if operation.op == "query":
+            database, query = operation.target.split(".", 1)
+            self._shared.queries.setdefault(database, {})[query] = None
+            return (Call(task=database, entry=query),)
+        place = f"{self._task}{self._entry}" if self._entry.startswith("/") else f"{self._task}.{self._entry}"
+        exchange = self._names.take(f"exchange_{operation.site.line}", f"@{place}{self._suffix}")
+        self._shared.exchanges.append(exchange)
+        self._exchange[index] = exchange
+        service, path = operation.target.split("/", 1)
+        return (Call(task=NETWORK, entry=exchange), Call(task=service, entry=f"/{path}"))
+
+    def _add(self, prefix: str, line: int, *, kind: ActivityKind = "local") -> str:
+        name = self._names.take(f"{prefix}_{line}", self._suffix)
+        self.activities.append(Activity(name=name, kind=kind, line=line))
+        return name
+
+    def _replies(self, name: str) -> None:
+        self._change(name, replies=True)
+
+    def _change(self, name: str, **changes: Any) -> None:
+        self.activities = [replace(a, **changes) if a.name == name else a for a in self.activities]

@@ -1,0 +1,392 @@
+"""What can the analyzer know about the value of an expression?
+
+Abstract values: constants are known exactly, futures by the operation that created them, functions and classes by
+their definition; everything else is ``UNKNOWN``. All values are immutable and hashable, so that two ways through
+a program that end up the same can be recognised; contents of lists and dicts live in the heap of a state and
+are referred to by number.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+    from analyzer.static.names import ClassInfo, FunctionInfo
+    from analyzer.static.source import Module
+
+__all__ = [
+    "COMM",
+    "LOST",
+    "UNKNOWN",
+    "ClassValue",
+    "Closure",
+    "Const",
+    "Coroutine",
+    "DictRef",
+    "External",
+    "FunctionValue",
+    "Future",
+    "Instance",
+    "ListRef",
+    "MapValue",
+    "Method",
+    "ModuleValue",
+    "OneOf",
+    "Super",
+    "TupleValue",
+    "Unknown",
+    "Value",
+    "alternatives",
+    "binary",
+    "compare",
+    "from_python",
+    "join",
+    "text_method",
+    "tracked",
+    "truth",
+    "unary",
+]
+
+MAX_ALTERNATIVES = 16
+"""More possible values than this are as good as unknown."""
+
+MAX_TEXT = 10_000
+"""Longer constants are not computed: no destination is that long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """Base of all abstract values."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown(Value):
+    """Anything that is neither communication nor a future.
+
+    Attributes:
+        holds: What a condition has already told about its truth, None if nothing has.
+    """
+
+    holds: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Lost(Value):
+    """May hold a future the analyzer has lost track of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comm(Value):
+    """The ``Communication`` of the running request or scenario."""
+
+
+UNKNOWN = Unknown()
+LOST = Lost()
+COMM = Comm()
+
+
+@dataclass(frozen=True, slots=True)
+class Const(Value):
+    """A str, bytes, int, float, bool or None that is the same in every execution."""
+
+    value: Any
+    kind: type = type(None)
+
+    @staticmethod
+    def of(value: object) -> Const:
+        """Return the constant; its type takes part in equality, so that 1 is not True."""
+        return Const(value, type(value))
+
+
+@dataclass(frozen=True, slots=True)
+class Future(Value):
+    """The future of the ``index``-th operation of the path."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class TupleValue(Value):
+    """A tuple, range or other immutable sequence of known length."""
+
+    items: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MapValue(Value):
+    """A mapping that never changes, as pairs of key and value: a module or class constant."""
+
+    items: tuple[tuple[Value, Value], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ListRef(Value):
+    """A list or set whose items are in the heap."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class DictRef(Value):
+    """A dict whose items are in the heap, as pairs of key and value."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleValue(Value):
+    """An imported module of the source tree."""
+
+    module: Module
+
+
+@dataclass(frozen=True, slots=True)
+class External(Value):
+    """Something outside the source tree, by its dotted name (``mup.MS``, ``builtins.range``)."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClassValue(Value):
+    """A class of the source tree."""
+
+    info: ClassInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Instance(Value):
+    """The object the analysed method belongs to: ``self`` of a service or client."""
+
+    info: ClassInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Super(Value):
+    """``super()``: attributes of ``info``'s bases behind ``after``."""
+
+    info: ClassInfo
+    after: ClassInfo
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionValue(Value):
+    """A function or method of the source tree, possibly bound to its first argument."""
+
+    info: FunctionInfo
+    bound: Value | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Closure(Value):
+    """A nested function or lambda.
+
+    Attributes:
+        info: The function.
+        depth: Which of the active frames its free names are looked up in.
+    """
+
+    info: FunctionInfo
+    depth: int
+
+
+@dataclass(frozen=True, slots=True)
+class Coroutine(Value):
+    """An ``async def`` that was called and runs when it is awaited."""
+
+    function: FunctionValue | Closure
+    arguments: tuple[tuple[str, Value], ...]
+    call: cst.Call
+
+
+@dataclass(frozen=True, slots=True)
+class Method(Value):
+    """A method of one of the other values, not called yet: ``comm.call``, ``future.get``, ``names.append``."""
+
+    owner: Value
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf(Value):
+    """One of a few values, depending on local decisions."""
+
+    values: frozenset[Value]
+
+
+def alternatives(value: Value) -> tuple[Value, ...]:
+    """Return the values it may have, in a stable order."""
+    if isinstance(value, OneOf):
+        return tuple(sorted(value.values, key=repr))
+    return (value,)
+
+
+def tracked(value: Value) -> bool:
+    """Return whether losing sight of this value could lose a remote operation (heap contents aside)."""
+    if isinstance(value, TupleValue):
+        return any(tracked(item) for item in value.items)
+    if isinstance(value, OneOf):
+        return any(tracked(item) for item in value.values)
+    if isinstance(value, FunctionValue):
+        return value.bound is not None and tracked(value.bound)
+    if isinstance(value, Method):
+        return tracked(value.owner)
+    return isinstance(value, Comm | Future | Lost | Coroutine)
+
+
+def join(values: Iterable[Value]) -> Value:
+    """Return the value that may be any of these."""
+    flat: set[Value] = set()
+    for value in values:
+        flat.update(alternatives(value))
+    if len(flat) > 1:
+        flat = {UNKNOWN if isinstance(v, Unknown) else v for v in flat}
+    if len(flat) == 1:
+        return flat.pop()
+    if LOST in flat:
+        return LOST
+    if len(flat) > MAX_ALTERNATIVES or (UNKNOWN in flat and not any(tracked(v) for v in flat)):
+        return LOST if any(tracked(v) for v in flat) else UNKNOWN
+    return OneOf(frozenset(flat))
+
+
+_BINARY: dict[str, Callable[[Any, Any], Any]] = {
+    "Add": operator.add,
+    "Subtract": operator.sub,
+    "Multiply": operator.mul,
+    "Divide": operator.truediv,
+    "FloorDivide": operator.floordiv,
+    "Modulo": operator.mod,
+    "Power": operator.pow,
+    "LeftShift": operator.lshift,
+    "RightShift": operator.rshift,
+    "BitAnd": operator.and_,
+    "BitOr": operator.or_,
+    "BitXor": operator.xor,
+}
+
+_COMPARE: dict[str, Callable[[Any, Any], Any]] = {
+    "Equal": operator.eq,
+    "NotEqual": operator.ne,
+    "LessThan": operator.lt,
+    "LessThanEqual": operator.le,
+    "GreaterThan": operator.gt,
+    "GreaterThanEqual": operator.ge,
+    "Is": operator.eq,  # of constants; for None, the use that matters, it is the same
+    "IsNot": operator.ne,
+    "In": lambda a, b: a in b,
+    "NotIn": lambda a, b: a not in b,
+}
+
+
+def _plain(value: Value) -> tuple[bool, Any]:
+    """Return (known, Python value) of a constant or a tuple of constants."""
+    if isinstance(value, Const):
+        return True, value.value
+    if isinstance(value, TupleValue):
+        parts = [_plain(item) for item in value.items]
+        return all(known for known, _ in parts), tuple(item for _, item in parts)
+    return False, None
+
+
+def _apply(function: Callable[..., Any], *values: Value) -> Value:
+    """Apply a pure function to every combination of constants; anything else is unknown."""
+    head, *rest = values
+    results: list[Value] = []
+    for first in alternatives(head):
+        for second in alternatives(rest[0]) if rest else (None,):
+            arguments = [_plain(v) for v in (first, second) if v is not None]
+            if not all(known for known, _ in arguments):
+                return UNKNOWN
+            try:
+                result = function(*(value for _, value in arguments))
+            except (TypeError, ValueError, ArithmeticError, LookupError):
+                return UNKNOWN
+            results.append(from_python(result))
+    return join(results)
+
+
+def from_python(value: object) -> Value:
+    """Return the abstract value of a plain Python one."""
+    if isinstance(value, str | bytes) and len(value) > MAX_TEXT:
+        return UNKNOWN
+    if value is None or isinstance(value, str | bytes | int | float):
+        return Const.of(value)
+    if isinstance(value, tuple | range) and len(value) <= MAX_TEXT:
+        return TupleValue(tuple(from_python(item) for item in value))
+    return UNKNOWN
+
+
+def _affordable(name: str, left: Value, right: Value) -> bool:
+    """Refuse arithmetic whose result would not fit: source code may say ``10 ** 10 ** 10``."""
+    if name not in ("Multiply", "Power", "LeftShift"):
+        return True
+    numbers = [v.value for side in (left, right) for v in alternatives(side) if isinstance(v, Const)]
+    return all(isinstance(n, int | float) and abs(n) <= MAX_TEXT for n in numbers) or (
+        name == "Multiply" and all(not isinstance(n, int) or abs(n) <= MAX_TEXT for n in numbers)
+    )
+
+
+def binary(name: str, left: Value, right: Value) -> Value:
+    """Return ``left <operator> right``; ``name`` is libcst's name of the operator."""
+    if name == "Add" and isinstance(left, TupleValue) and isinstance(right, TupleValue):
+        return TupleValue(left.items + right.items)
+    function = _BINARY.get(name)
+    if function is None or not _affordable(name, left, right):
+        return UNKNOWN
+    return _apply(function, left, right)
+
+
+def compare(name: str, left: Value, right: Value) -> Value:
+    """Return the comparison as a constant, or unknown."""
+    if name in ("Is", "IsNot", "Equal", "NotEqual"):
+        # A future is never None, so `if future is not None` tells the two apart.
+        sides = {type(left), type(right)}
+        if Const(None) in (left, right) and sides & {Future, Comm, TupleValue, ListRef, DictRef}:
+            return Const.of(name in ("IsNot", "NotEqual"))
+    return _apply(_COMPARE[name], left, right) if name in _COMPARE else UNKNOWN
+
+
+def unary(name: str, value: Value) -> Value:
+    """Return ``<operator> value``."""
+    if name == "Not":
+        known = truth(value)
+        return UNKNOWN if known is None else Const.of(not known)
+    functions: dict[str, Callable[[Any], Any]] = {
+        "Minus": operator.neg,
+        "Plus": operator.pos,
+        "BitInvert": operator.invert,
+    }
+    return _apply(functions[name], value) if name in functions else UNKNOWN
+
+
+def text_method(name: str, receiver: Value, arguments: list[Value]) -> Value:
+    """Return the result of a pure method of a constant text, or unknown."""
+    if name not in ("format", "join", "lower", "upper", "strip", "lstrip", "rstrip", "replace", "title"):
+        return UNKNOWN
+    if any(not _plain(a)[0] for a in arguments):
+        return UNKNOWN
+    plain = [_plain(a)[1] for a in arguments]
+    return _apply(lambda text: getattr(text, name)(*plain), receiver)
+
+
+def truth(value: Value) -> bool | None:
+    """Return whether the value counts as true; None if that depends on the execution."""
+    answers = set()
+    for one in alternatives(value):
+        if isinstance(one, Const):
+            answers.add(bool(one.value))
+        elif isinstance(one, TupleValue | MapValue):
+            answers.add(bool(one.items))
+        elif isinstance(one, Unknown) and one.holds is not None:
+            answers.add(one.holds)
+        elif isinstance(one, Comm | Future | FunctionValue | Closure | ClassValue | Instance):
+            answers.add(True)
+        else:
+            return None
+    return answers.pop() if len(answers) == 1 else None

@@ -1,0 +1,149 @@
+"""``mup paths SRC``: which execution paths does every endpoint have, and what cannot be analysed?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rich.tree import Tree
+
+    from analyzer.static.application import Application, Path
+
+__all__ = ["command"]
+
+
+@click.command(name="paths")
+@click.argument("src", type=click.Path(path_type=FilePath))
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead.")
+def command(src: FilePath, *, as_json: bool) -> int:
+    """List the execution paths of every endpoint, and what cannot be analysed.
+
+    SRC is a project folder (with a mup.toml), a folder of Python source, or one file. Nothing is imported
+    or run. Exits 1 if something would make a model impossible.
+    """
+    application = _analyse(src)
+    if as_json:
+        click.echo(json.dumps(_document(application), indent=1))
+    else:
+        _show(application)
+    return 1 if application.errors else 0
+
+
+def _analyse(src: FilePath) -> Application:
+    from analyzer.static import analyse, analyse_project
+    from mup.project import load_project
+
+    if src.name == "mup.toml" or (src / "mup.toml").is_file():
+        return analyse_project(load_project(src))
+    return analyse(src)
+
+
+def _document(application: Application) -> dict[str, Any]:
+    return {
+        "services": {
+            service.name: {
+                "file": service.file,
+                "line": service.line,
+                "pool_size": service.pool_size,
+                "replicas": service.replicas,
+                "runtime": service.runtime,
+                "endpoints": {
+                    endpoint.path: {
+                        "name": endpoint.name,
+                        "file": endpoint.file,
+                        "line": endpoint.line,
+                        "fingerprint": endpoint.fingerprint,
+                        "paths": [_elements(path) for path in endpoint.paths],
+                    }
+                    for endpoint in service.endpoints
+                },
+            }
+            for service in application.services
+        },
+        "clients": {
+            client.name: {
+                "file": client.file,
+                "line": client.scenario_line,
+                "fingerprint": client.fingerprint,
+                "paths": [_elements(path) for path in client.paths],
+            }
+            for client in application.clients
+        },
+        "diagnostics": [diagnostic.to_json() for diagnostic in application.diagnostics],
+    }
+
+
+def _elements(path: Path) -> list[dict[str, Any]]:
+    """Return a path as the list of its operations; ``of`` is the line of what a ``get`` waits for."""
+    elements: list[dict[str, Any]] = []
+    for operation in path.operations:
+        element: dict[str, Any] = {
+            "op": operation.op,
+            "target": operation.target,
+            "file": operation.site.file,
+            "line": operation.site.line,
+        }
+        if operation.of is not None:
+            waited = path.operations[operation.of]
+            element["target"] = waited.target
+            element["of"] = waited.site.line
+        if operation.op == "think":
+            element["think"] = None if operation.think is None else operation.think.to_json()
+        elements.append(element)
+    if path.ends == "raise":
+        elements.append({"op": "raise", "line": path.end_line})
+    return elements
+
+
+def _show(application: Application) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.tree import Tree
+
+    from analyzer.static.diagnostics import render, summary
+
+    console = Console(soft_wrap=True, highlight=False)
+    for service in application.services:
+        replicas = f", {service.replicas} replicas" if service.replicas > 1 else ""
+        tree = Tree(
+            f"[bold]{escape(service.name)}[/]  pool {service.pool_size}{replicas}, {service.runtime} runtime"
+            f"  [dim]{escape(service.file)}:{service.line}[/]"
+        )
+        for endpoint in service.endpoints:
+            _add_paths(tree, endpoint.path, f"{endpoint.file}:{endpoint.line}", endpoint.paths, endpoint.file)
+        console.print(tree)
+    for client in application.clients:
+        tree = Tree(f"[bold]{escape(client.name)}[/]  client  [dim]{escape(client.file)}:{client.line}[/]")
+        _add_paths(tree, "scenario", f"{client.file}:{client.scenario_line}", client.paths, client.file)
+        console.print(tree)
+    if application.diagnostics:
+        errors = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
+        for diagnostic in application.diagnostics:
+            errors.print(render(diagnostic, application.root))
+        errors.print(summary(application.diagnostics))
+
+
+def _add_paths(tree: Tree, name: str, place: str, paths: Iterable[Path], file: str) -> None:
+    from rich.markup import escape
+
+    branch = tree.add(f"[bold]{escape(name)}[/]  [dim]{escape(place)}[/]")
+    paths = tuple(paths)
+    for number, path in enumerate(paths, 1):
+        node = branch.add(f"path {number} of {len(paths)}") if len(paths) > 1 else branch
+        for element in _elements(path):
+            what = element["op"]
+            if element["op"] == "get":
+                what += f" [dim]{escape(element['target'])} of line {element['of']}[/]"
+            elif element.get("target"):
+                what += f" {escape(element['target'])}"
+            elif element["op"] == "think":
+                time = element["think"]
+                what += " ?" if time is None else f" {time['mean'] * 1e3:g} ms {time['family']}"
+            where = "" if element.get("file", file) == file else f"{element['file']}:"
+            node.add(f"{what}  [dim]{escape(where)}{'' if where else 'line '}{element['line']}[/]")
