@@ -1,0 +1,11 @@
+"""Workload: the clients a project is measured with, and the measurement.
+
+client       what users write: scenarios with calls and think times
+calls        a scenario's remote calls
+http_client  the connections they go through
+engine       many clients on one event loop: rounds, windows, what is recorded
+driver       the process that runs the engine, and the handle to it
+result       what a round returns
+measure      one real run of a project: response times, throughput, utilization, CPU
+cpu          CPU time of processes and of the host
+"""

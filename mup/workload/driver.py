@@ -1,0 +1,293 @@
+"""How is load generated without disturbing who measures?
+
+By a process of its own: ``python -m mup.workload.driver`` imports the user's client, runs rounds, and is the
+only place where user code of the workload runs; its CPU time can be read by its pid. `LoadDriver` is the
+handle.
+
+Protocol: one JSON document per line. To the process: its configuration, then ``{"clients", "duration",
+"warmup", "seed", "think_scale"}`` per round. From it: ``{"ready": true}``, then a `LoadResult` per round;
+instead of either ``{"error": {"kind", "message", "where", "hint"}}``; before a result ``{"window": "open"}``
+and ``{"window": "close"}`` at these moments. It ends when its standard input ends.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from mup import errors
+from mup.errors import DeploymentError, MupError, ProjectError, UsageError
+from mup.project import Project
+from mup.workload.engine import DRAIN_SECONDS, Engine, Settings, check_scenario
+from mup.workload.result import LoadResult
+
+if TYPE_CHECKING:
+    from mup.workload.calls import EventLog
+    from mup.workload.client import Client
+
+__all__ = ["LoadDriver", "LoadResult"]
+
+START_SECONDS = 15.0
+
+
+class LoadDriver:
+    """The load driver process of a project; a context manager that runs any number of rounds.
+
+    Args:
+        project: Names the client.
+        registry_url: Of the running system.
+        log_dir: Folder for the client's event log; None = no log.
+        env: Environment of the process on top of this one's.
+
+    Raises:
+        ProjectError: The project names no client.
+    """
+
+    def __init__(
+        self,
+        project: Project,
+        registry_url: str,
+        log_dir: Path | None = None,
+        *,
+        env: Mapping[str, str] | None = None,
+    ) -> None:
+        if not project.client:
+            raise ProjectError(
+                "the project names no client",
+                where=str(project.root / "mup.toml"),
+                hint="add client = 'workload:ClassName' to [project]",
+            )
+        self._config = {
+            "client": project.client,
+            "source": str(project.source),
+            "registry_url": registry_url,
+            "log_dir": str(log_dir) if log_dir else "",
+        }
+        self._env = dict(env or {})
+        self._process: subprocess.Popen[bytes] | None = None
+        self._received = b""
+
+    @property
+    def pid(self) -> int:
+        """Process id, for CPU accounting."""
+        return self._running().pid
+
+    def __enter__(self) -> LoadDriver:
+        package_folder = str(Path(__file__).resolve().parents[2])
+        inherited = os.environ.get("PYTHONPATH", "")
+        paths = os.pathsep.join(part for part in (package_folder, inherited) if part)
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "mup.workload.driver"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            # The working folder must not hold a module that shadows one of ours.
+            env={**os.environ, "PYTHONSAFEPATH": "1", "PYTHONPATH": paths, **self._env},
+        )
+        try:
+            self._ask(self._config, START_SECONDS)
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def run(
+        self,
+        clients: int,
+        duration: float,
+        warmup: float = 0.0,
+        *,
+        seed: int = 0,
+        think_scale: float = 1.0,
+        on_open: Callable[[], None] | None = None,
+        on_close: Callable[[], None] | None = None,
+    ) -> LoadResult:
+        """Run one round and return what its clients saw.
+
+        Args:
+            clients: Concurrent users.
+            duration: Length of the window in seconds.
+            warmup: Seconds before the window opens; clients start spread over it.
+            seed: Of everything random in clients.
+            think_scale: Factor on all think times.
+            on_open: Called here when the window opens.
+            on_close: Called here when it closes.
+
+        Raises:
+            UsageError: A value is out of range.
+            DeploymentError: The client cannot run, or its process died.
+        """
+        settings = Settings(
+            clients=clients, duration=duration, warmup=warmup, seed=seed, think_scale=think_scale
+        )
+        limit = warmup + duration + 3 * DRAIN_SECONDS
+        deadline = time.monotonic() + limit
+        answer = self._ask(asdict(settings), limit)
+        while "window" in answer:
+            callback = on_open if answer["window"] == "open" else on_close
+            if callback is not None:
+                callback()
+            answer = self._receive(deadline)
+        return LoadResult.from_dict(answer)
+
+    def stop(self) -> None:
+        """End the process; may be called again."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        # The end of its standard input is what it waits for.
+        for stream in (process.stdin, process.stdout):
+            if stream is not None:
+                stream.close()
+        try:
+            process.wait(timeout=3)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self._process is None:
+            raise DeploymentError("the load driver is not running", hint="use it as a context manager")
+        return self._process
+
+    def _ask(self, message: Mapping[str, Any], seconds: float) -> dict[str, Any]:
+        process = self._running()
+        assert process.stdin is not None and process.stdout is not None  # noqa: S101, PT018 - pipes
+        try:
+            process.stdin.write(json.dumps(message).encode() + b"\n")
+            process.stdin.flush()
+        except OSError as error:
+            raise DeploymentError(f"the load driver died with status {process.wait(timeout=3)}") from error
+        return self._receive(time.monotonic() + seconds)
+
+    def _receive(self, deadline: float) -> dict[str, Any]:
+        answer: dict[str, Any] = json.loads(self._line(deadline))
+        if "error" in answer:
+            raise _error(answer["error"])
+        return answer
+
+    def _line(self, deadline: float) -> bytes:
+        process = self._running()
+        assert process.stdout is not None  # noqa: S101 - a pipe
+        while b"\n" not in self._received:
+            ready, _, _ = select.select([process.stdout], [], [], max(deadline - time.monotonic(), 0.0))
+            if not ready:
+                self.stop()
+                raise DeploymentError("the load driver does not answer; it was stopped")
+            chunk = os.read(process.stdout.fileno(), 1 << 20)
+            if not chunk:
+                raise DeploymentError(f"the load driver died with status {process.wait(timeout=3)}")
+            self._received += chunk
+        line, _, self._received = self._received.partition(b"\n")
+        return line
+
+
+def _error(data: dict[str, str]) -> MupError:
+    kind = getattr(errors, data["kind"], DeploymentError)
+    # CallError wants a status as well; nothing that ends a round has one.
+    kind = kind if kind is not errors.CallError else DeploymentError
+    error: MupError = kind(data["message"], where=data["where"], hint=data["hint"])
+    return error
+
+
+def main() -> None:
+    """Run the driver process."""
+    import signal  # noqa: PLC0415
+
+    # Ctrl-C reaches the whole foreground group; the end of standard input tells this process to go.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    # What the user's client prints is for people.
+    os.dup2(2, 1)
+    _allow_many_connections()
+    try:
+        config = json.loads(sys.stdin.readline())
+        client = _import_client(config["client"], config["source"])
+        log = _open_log(config, client)
+    except MupError as error:
+        _refuse(answers, error)
+        return
+    _say(answers, {"ready": True})
+    _serve(Engine(client, config["registry_url"], log), answers)
+    if log.writer is not None:
+        log.writer.close()
+
+
+def _serve(engine: Engine, answers: Any) -> None:
+    import asyncio  # noqa: PLC0415
+    import gc  # noqa: PLC0415
+
+    factory = None
+    try:
+        import uvloop  # noqa: PLC0415
+
+        factory = uvloop.new_event_loop
+    except ImportError:
+        pass
+    # Thousands of clients are thousands of long-lived objects: not to be searched for garbage at every turn.
+    gc.freeze()
+    with asyncio.Runner(loop_factory=factory) as runner:
+        for line in sys.stdin:
+            try:
+                settings = Settings(**json.loads(line))
+                result = runner.run(engine.run(settings, lambda moment: _say(answers, {"window": moment})))
+            except MupError as error:
+                _refuse(answers, error)
+            else:
+                _say(answers, result.to_dict())
+
+
+def _import_client(target: str, source: str) -> type[Client]:
+    module, _, name = target.partition(":")
+    sys.path.insert(0, source)
+    try:
+        kind = getattr(importlib.import_module(module), name)
+    except Exception as error:
+        raise UsageError(
+            f"cannot import the client {target!r} from {source}: {type(error).__name__}: {error}"
+        ) from error
+    return check_scenario(kind, target)
+
+
+def _open_log(config: dict[str, str], client: type[Client]) -> EventLog:
+    from mup.events.writer import open_log  # noqa: PLC0415
+    from mup.workload.calls import EventLog  # noqa: PLC0415
+
+    header = {"role": "client", "service": client.__name__, "replica": 0, "worker": 0}
+    writer = open_log(config["log_dir"], f"{client.__name__}.client", header)
+    return EventLog(writer, Path(config["source"]))
+
+
+def _allow_many_connections() -> None:
+    import resource  # noqa: PLC0415
+
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def _refuse(answers: Any, error: MupError) -> None:
+    what = {"kind": type(error).__name__, "message": error.message, "where": error.where, "hint": error.hint}
+    _say(answers, {"error": what})
+
+
+def _say(answers: Any, message: Mapping[str, Any]) -> None:
+    answers.write(json.dumps(message) + "\n")
+    answers.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,392 @@
+"""What does a real load run show? Starts a project, drives it, and takes the figures of one window.
+
+Figures and their intervals:
+
+- Response times of consecutive cycles depend on each other (they queue behind one another), so the 95 %
+  interval of their mean comes from batch means: the window is cut into spans, cycles belong to the span they
+  began in. With three or more repeats the means of whole runs count too, where they differ more.
+- Throughput likewise, from the completions in each span.
+- Utilization of a service = time its workers were between ``begin`` and ``done`` within the window, over
+  window x pool x replicas: read from the event logs, hence unknown for a system that was not started here.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+from mup.errors import UsageError
+from mup.events.reader import Log, read_log
+from mup.events.record import Event
+from mup.project import Project
+from mup.runtime.launcher import Deployment, ProcessInfo
+from mup.workload.cpu import HostCpu, process_cpu_seconds
+from mup.workload.driver import LoadDriver
+from mup.workload.engine import Settings
+from mup.workload.result import LoadResult
+
+_Drive = Callable[[LoadDriver, "_Watch"], LoadResult]
+
+__all__ = ["CpuUse", "Figure", "Measurement", "ResponseTime", "measure_load"]
+
+BATCH_SECONDS = 1.0
+FEWEST_BATCHES, MOST_BATCHES = 5, 20
+PERCENTILES = (50, 90, 95, 99)
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A mean and the half-width of its 95 % interval (None: too few data to tell)."""
+
+    mean: float
+    ci95: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseTime:
+    """Seconds per cycle, think time excluded.
+
+    Attributes:
+        mean: 0 if no cycle succeeded; look at the number of errors first.
+        ci95: Half-width of the 95 % interval of the mean; None with fewer than two batches.
+        p50, p90, p95, p99: Percentiles over all cycles.
+    """
+
+    mean: float
+    ci95: float | None
+    p50: float
+    p90: float
+    p95: float
+    p99: float
+
+
+@dataclass(frozen=True, slots=True)
+class CpuUse:
+    """CPU time in the windows, all repeats together.
+
+    Attributes:
+        seconds: By role and service: ``A.front``, ``A.worker``, ``registry``, ``database.db``, ``client``.
+        host_utilization: Busy share of all cores, 0 to 1.
+        foreign: Share of all cores used by processes that are not ours.
+        client_utilization: Share of one core used by the load driver; near 1 it is the bottleneck itself.
+    """
+
+    seconds: Mapping[str, float]
+    host_utilization: float
+    foreign: float
+    client_utilization: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurement:
+    """A measured load.
+
+    Attributes:
+        clients: Concurrent clients.
+        duration: Seconds of one window, as asked for.
+        repeats: Independent runs with fresh services (with ``attach``: rounds).
+        window_seconds: All windows together.
+        response_time, throughput: Per cycle; seconds and cycles per second.
+        utilization: Busy share of each service's workers; None where there is no log to read it from.
+        cpu: CPU time; of a system that was not started here only the load driver's.
+        cycles: Successful cycles.
+        errors: Failed cycles, in no other figure.
+        first_error: What one of them said, or "".
+        think_lateness: Mean seconds think times took too long.
+        results: What the load driver returned, one per repeat.
+    """
+
+    clients: int
+    duration: float
+    repeats: int
+    window_seconds: float
+    response_time: ResponseTime
+    throughput: Figure
+    utilization: Mapping[str, float | None]
+    cpu: CpuUse
+    cycles: int
+    errors: int
+    first_error: str
+    think_lateness: float
+    results: tuple[LoadResult, ...] = field(repr=False)
+
+    @property
+    def failed_share(self) -> float:
+        """Failed cycles among all."""
+        begun = self.cycles + self.errors
+        return self.errors / begun if begun else 1.0
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document of ``mup load --json``."""
+        return {
+            "clients": self.clients,
+            "duration": self.duration,
+            "repeats": self.repeats,
+            "window_seconds": self.window_seconds,
+            "response_time": asdict(self.response_time),
+            "throughput": asdict(self.throughput),
+            "tasks": {name: {"utilization": value} for name, value in self.utilization.items()},
+            "cpu": asdict(self.cpu),
+            "cycles": self.cycles,
+            "errors": self.errors,
+            "first_error": self.first_error,
+            "think_lateness": self.think_lateness,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """One repeat."""
+
+    result: LoadResult
+    watch: _Watch
+    # Busy worker seconds and worker seconds there were, per service; None without logs.
+    busy: dict[str, tuple[float, float]] | None
+
+
+def measure_load(
+    project: Project,
+    *,
+    clients: int,
+    duration: float,
+    warmup: float = 3.0,
+    pools: Mapping[str, int] | None = None,
+    replicas: Mapping[str, int] | None = None,
+    seed: int = 0,
+    log_dir: Path | None = None,
+    attach: str | None = None,
+    repeats: int = 1,
+    progress: Callable[[str], None] | None = None,
+) -> Measurement:
+    """Drive a project with a closed load and measure it.
+
+    Args:
+        project: What to run. Its ports are used as they are: see `Project.with_any_ports`.
+        clients: Concurrent clients.
+        duration: Seconds of the window.
+        warmup: Seconds before it; clients start spread over it.
+        pools: Changed pool sizes by service.
+        replicas: Changed numbers of replicas by service.
+        seed: Of everything random in clients; repeat k uses ``seed + k``.
+        log_dir: Where the event logs stay (repeat k > 0 in a subfolder); None = they are not kept.
+        attach: URL of the registry of a running system; then nothing is started, and no log is read.
+        repeats: Runs, each with fresh services.
+        progress: Told in a few words what happens.
+
+    Raises:
+        UsageError: A value is out of range, or ``pools`` or ``replicas`` go with ``attach``.
+        ProjectError: The project names no client.
+        DeploymentError: Something did not start, or died.
+    """
+    Settings(clients=clients, duration=duration, warmup=warmup, seed=seed)
+    if repeats < 1:
+        raise UsageError(f"repeats must be >= 1, got {repeats!r}")
+    if attach and (pools or replicas):
+        raise UsageError(
+            "pools and replicas of a running system cannot be changed", hint="leave out --attach"
+        )
+    say = progress or (lambda _: None)
+    runs = []
+    for repeat in range(repeats):
+        round_of = f" (repeat {repeat + 1} of {repeats})" if repeats > 1 else ""
+
+        def drive(driver: LoadDriver, watch: _Watch, k: int = repeat, suffix: str = round_of) -> LoadResult:
+            say(f"{clients} clients: {warmup:g} s warm-up, {duration:g} s window{suffix}")
+            return driver.run(
+                clients, duration, warmup, seed=seed + k, on_open=watch.open, on_close=watch.close
+            )
+
+        if attach:
+            runs.append(_attached(project, attach, drive))
+        else:
+            say(f"starting {project.name}{round_of}")
+            with ExitStack() as stack:
+                folder = log_dir if repeat == 0 else log_dir and log_dir / f"repeat{repeat + 1}"
+                if folder is None:
+                    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="mup-load-")))
+                folder.mkdir(parents=True, exist_ok=True)
+                runs.append(_fresh(project, folder, drive, pools or {}, replicas or {}))
+    return _summary(project, runs, clients, duration)
+
+
+def _fresh(
+    project: Project,
+    folder: Path,
+    drive: _Drive,
+    pools: Mapping[str, int],
+    replicas: Mapping[str, int],
+) -> _Run:
+    with (
+        Deployment(project, log_dir=folder, pools=pools, replicas=replicas) as deployment,
+        LoadDriver(project, deployment.registry_url, folder) as driver,
+    ):
+        processes = deployment.processes()
+        workers = Counter(p.service for p in processes if p.role == "worker")
+        watch = _Watch({p.pid: _role(p) for p in processes} | {driver.pid: "client"})
+        result = drive(driver, watch)
+    # The last records reach the disk when the processes end.
+    return _Run(result, watch, _busy(folder, result, workers))
+
+
+def _attached(project: Project, registry_url: str, drive: _Drive) -> _Run:
+    with LoadDriver(project, registry_url) as driver:
+        watch = _Watch({driver.pid: "client"})
+        return _Run(drive(driver, watch), watch, None)
+
+
+class _Watch:
+    """CPU clocks of the host and of our processes, read when the window opens and when it closes."""
+
+    def __init__(self, roles: Mapping[int, str]) -> None:
+        self.host = HostCpu()
+        self._roles = roles
+        self._seconds: dict[int, float] = {}
+
+    def open(self) -> None:
+        self.host.start()
+        self._seconds = self._read()
+
+    def close(self) -> None:
+        self.host.stop()
+        now = self._read()
+        self._seconds = {pid: now[pid] - start for pid, start in self._seconds.items() if pid in now}
+
+    def by_role(self) -> dict[str, float]:
+        """Return CPU seconds within the window, summed over processes of one role."""
+        return _sums((self._roles[pid], seconds) for pid, seconds in self._seconds.items())
+
+    def _read(self) -> dict[int, float]:
+        clocks = {}
+        for pid in self._roles:
+            # A worker may have died and been replaced; the run tells by its errors.
+            with suppress(ProcessLookupError):
+                clocks[pid] = process_cpu_seconds(pid)
+        return clocks
+
+
+def _role(process: ProcessInfo) -> str:
+    return "registry" if process.role == "registry" else f"{process.service}.{process.role}"
+
+
+def _busy(folder: Path, result: LoadResult, workers: Mapping[str, int]) -> dict[str, tuple[float, float]]:
+    """Return per service the worker seconds used in the window, and those there were."""
+    used = dict.fromkeys(workers, 0.0)
+    for path in sorted(folder.glob("*.mlog")):
+        log = read_log(path)
+        if log.header.get("role") == "worker" and log.header["service"] in used:
+            used[log.header["service"]] += _busy_seconds(log, result.start_ns, result.end_ns)
+    return {name: (used[name], count * result.window_seconds) for name, count in workers.items()}
+
+
+def _busy_seconds(log: Log, start: int, end: int) -> float:
+    """Return how long one worker was between ``begin`` and ``done`` within a window."""
+    records = log.records[np.isin(log.records["event"], (Event.BEGIN, Event.DONE))]
+    # One request at a time: a begin without a done right after it belongs to a worker that died.
+    pairs = np.flatnonzero((records["event"][:-1] == Event.BEGIN) & (records["event"][1:] == Event.DONE))
+    begin = np.maximum(records["time"][pairs], start)
+    done = np.minimum(records["time"][pairs + 1], end)
+    return float(np.maximum(done - begin, 0).sum() * 1e-9)
+
+
+def _summary(project: Project, runs: Sequence[_Run], clients: int, duration: float) -> Measurement:
+    results = tuple(run.result for run in runs)
+    window = sum(result.window_seconds for result in results)
+    cpu = _sums(item for run in runs for item in run.watch.by_role().items())
+    busy = sum(run.watch.host.busy_seconds for run in runs)
+    capacity = sum(run.watch.host.capacity_seconds for run in runs)
+    lateness = [late for result in results for late in result.think_lateness]
+    return Measurement(
+        clients=clients,
+        duration=duration,
+        repeats=len(runs),
+        window_seconds=window,
+        response_time=_response_time(results),
+        throughput=_throughput(results),
+        utilization=_utilization(runs) or {service.name: None for service in project.services},
+        cpu=CpuUse(
+            seconds=cpu,
+            host_utilization=busy / capacity if capacity else 0.0,
+            foreign=max(0.0, busy - sum(cpu.values())) / capacity if capacity else 0.0,
+            client_utilization=cpu.get("client", 0.0) / window,
+        ),
+        cycles=sum(len(result.cycles) for result in results),
+        errors=sum(result.errors for result in results),
+        first_error=next((result.first_error for result in results if result.first_error), ""),
+        think_lateness=float(np.mean(lateness)) if lateness else 0.0,
+        results=results,
+    )
+
+
+def _utilization(runs: Sequence[_Run]) -> dict[str, float]:
+    """Return the busy share of each service's workers; of an attached system nothing is known."""
+    pairs = [(name, pair) for run in runs if run.busy is not None for name, pair in run.busy.items()]
+    used = _sums((name, seconds) for name, (seconds, _) in pairs)
+    there = _sums((name, capacity) for name, (_, capacity) in pairs)
+    return {name: used[name] / there[name] for name in there}
+
+
+def _sums(items: Iterable[tuple[str, float]]) -> dict[str, float]:
+    total: dict[str, float] = {}
+    for name, value in items:
+        total[name] = total.get(name, 0.0) + value
+    return dict(sorted(total.items()))
+
+
+def _response_time(results: Sequence[LoadResult]) -> ResponseTime:
+    everything = np.array([value for result in results for value in result.response_times])
+    if not len(everything):
+        return ResponseTime(0.0, None, 0.0, 0.0, 0.0, 0.0)
+    batches, means = [], []
+    for result in results:
+        values = np.array(result.response_times)
+        starts = np.array([cycle.start_ns for cycle in result.cycles])
+        batch = _batch_of(starts, result)
+        batches += [
+            float(values[batch == k].mean()) for k in range(_batch_count(result)) if (batch == k).any()
+        ]
+        if len(values):
+            means.append(float(values.mean()))
+    p50, p90, p95, p99 = (float(p) for p in np.percentile(everything, PERCENTILES))
+    return ResponseTime(float(everything.mean()), _half_width(batches, means), p50, p90, p95, p99)
+
+
+def _throughput(results: Sequence[LoadResult]) -> Figure:
+    batches: list[float] = []
+    means = [result.throughput for result in results]
+    for result in results:
+        count = _batch_count(result)
+        ends = _batch_of(np.array(result.completions), result)
+        batches += list(np.bincount(ends, minlength=count) * count / result.window_seconds)
+    return Figure(float(np.mean(means)), _half_width(batches, means))
+
+
+def _batch_count(result: LoadResult) -> int:
+    return max(FEWEST_BATCHES, min(MOST_BATCHES, int(result.window_seconds / BATCH_SECONDS)))
+
+
+def _batch_of(times: npt.NDArray[np.int64], result: LoadResult) -> npt.NDArray[np.int64]:
+    """Return the number of the batch each time of a window falls into."""
+    share = (times.astype(np.float64) - result.start_ns) / (result.end_ns - result.start_ns)
+    count = _batch_count(result)
+    return np.minimum((share * count).astype(np.int64), count - 1)
+
+
+def _half_width(batches: Sequence[float], means: Sequence[float]) -> float | None:
+    """Return the 95 % half-width of the mean: of batches, or of whole runs where these differ more."""
+    widths = [
+        float(stats.t.ppf(0.975, len(sample) - 1) * np.std(sample, ddof=1) / np.sqrt(len(sample)))
+        for sample, fewest in ((batches, 2), (means, 3))
+        if len(sample) >= fewest
+    ]
+    return max(widths) if widths else None
