@@ -42,7 +42,7 @@ def analyse(
         services: ``module:Class`` by service name; None = every ``MS`` subclass, named by its class.
         clients: ``module:Class`` of the clients; None = every ``Client`` subclass.
         databases: Names of the databases; None = not known, every name is fine.
-        overrides: Per service, settings that replace the class attributes (``pool_size``, ``replicas``, ``port``).
+        overrides: Per service, settings that replace class attributes (``pool_size``, ``replicas``, ``port``).
 
     Returns:
         What was found. Source that cannot be analysed is in ``diagnostics``, not an exception.
@@ -188,14 +188,16 @@ class _Analysis:
                     f"{function.qualname!r} can end without a response{after}",
                     file=function.module.file,
                     line=function.line,
-                    column=function.module.column(function.node.name) if hasattr(function.node, "name") else 1,
+                    column=function.module.column(function.node.name)
+                    if hasattr(function.node, "name")
+                    else 1,
                     hint="call comm.respond(...) on every way through the method",
                 )
             for second in responses[1:]:
                 site = second.site
                 self._diagnostics.add(
                     "MUP021",
-                    f"{function.qualname!r} can respond here after it has responded in line {responses[0].site.line}",
+                    f"{function.qualname!r} can respond again here, after line {responses[0].site.line}",
                     file=site.file,
                     line=site.line,
                     column=site.column,
@@ -236,7 +238,9 @@ def _report_circles(services: Iterable[Service], diagnostics: Diagnostics) -> No
     endpoints = {e.label: e for s in services for e in s.endpoints}
     calls = {
         label: list(
-            dict.fromkeys(o.target for p in e.paths for o in p.operations if o.op == "call" and o.target in endpoints)
+            dict.fromkeys(
+                o.target for p in e.paths for o in p.operations if o.op == "call" and o.target in endpoints
+            )
         )
         for label, e in endpoints.items()
     }

@@ -5,6 +5,8 @@ Turns a body into a small tree of nodes: steps, branches, loops, protected block
 ``analyzer.static.execution``, which walks the tree.
 """
 
+# ruff: noqa: N802  (visit_NODE is how libcst spells it)
+
 from __future__ import annotations
 
 from collections.abc import Sequence

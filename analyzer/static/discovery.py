@@ -11,10 +11,17 @@ from analyzer.static.diagnostics import Diagnostics
 from analyzer.static.evaluation import Evaluation
 from analyzer.static.names import Assigned, ClassInfo, FunctionInfo, Names, class_line, mup_name
 from analyzer.static.source import Module
-from analyzer.static.values import Const, ModuleValue
+from analyzer.static.values import UNKNOWN, Const, ModuleValue, Value
 from mup.errors import did_you_mean
 
-__all__ = ["EndpointMethod", "Settings", "client_classes", "endpoint_methods", "named_class", "service_classes"]
+__all__ = [
+    "EndpointMethod",
+    "Settings",
+    "client_classes",
+    "endpoint_methods",
+    "named_class",
+    "service_classes",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +49,9 @@ class Settings:
     runtime: str
 
 
-def service_classes(names: Names, modules: Iterable[Module], diagnostics: Diagnostics) -> dict[str, ClassInfo]:
+def service_classes(
+    names: Names, modules: Iterable[Module], diagnostics: Diagnostics
+) -> dict[str, ClassInfo]:
     """Return every class that derives from ``MS`` by its name, and report ``@EP`` outside of them.
 
     Classes whose name starts with an underscore and bases without endpoints of their own are not services.
@@ -75,13 +84,13 @@ def report_strays(
 ) -> None:
     """Report ``@EP`` on functions and on methods of classes that no service derives from."""
     for module in modules:
-        candidates: list[object] = list(names.scope(module).values())
+        candidates = list(names.scope(module).values())
         for info in names.classes(module):
             if info not in services:
                 candidates += info.bindings.values()
         for function in candidates:
             decorator = _mark(names, function) if isinstance(function, FunctionInfo) else None
-            if decorator is not None and function.module is module:
+            if isinstance(function, FunctionInfo) and decorator is not None:
                 diagnostics.add(
                     "MUP004",
                     f"@EP on {function.qualname!r}, outside a class that derives from MS",
@@ -105,7 +114,7 @@ def client_classes(names: Names, modules: Iterable[Module]) -> dict[str, ClassIn
 
 
 def named_class(names: Names, target: str, kind: str, diagnostics: Diagnostics) -> ClassInfo | None:
-    """Return the class a project names as ``module:Class``; report it if it is not there or of another kind."""
+    """Return the class a project names as ``module:Class``; report it if there is none of that kind."""
     module_name, _, class_name = target.partition(":")
     module = names.tree.module(module_name)
     if module is None:
@@ -117,7 +126,10 @@ def named_class(names: Names, target: str, kind: str, diagnostics: Diagnostics) 
     if not isinstance(info, ClassInfo):
         known = [c.node.name.value for c in names.classes(module) if names.derives_from(c, kind)]
         diagnostics.add(
-            "MUP007", f"{target!r}: no class {class_name!r}", file=module.file, hint=did_you_mean(class_name, known)
+            "MUP007",
+            f"{target!r}: no class {class_name!r}",
+            file=module.file,
+            hint=did_you_mean(class_name, known),
         )
         return None
     if not names.derives_from(info, kind):
@@ -193,7 +205,9 @@ def endpoint_methods(info: ClassInfo, evaluation: Evaluation) -> list[EndpointMe
     return found
 
 
-def _arguments(decorator: cst.Decorator, function: FunctionInfo, evaluation: Evaluation) -> Mapping[str, object]:
+def _arguments(
+    decorator: cst.Decorator, function: FunctionInfo, evaluation: Evaluation
+) -> Mapping[str, object]:
     call = decorator.decorator
     values: dict[str, object] = {}
     if isinstance(call, cst.Call):
@@ -227,16 +241,23 @@ def settings(info: ClassInfo, overridden: Mapping[str, int | None], evaluation: 
 
 def _setting(info: ClassInfo, name: str, default: int | str, evaluation: Evaluation) -> int | str:
     found = evaluation.names.attribute(info, name)
-    if found is None or not isinstance(found[1], Assigned):
+    if found is None:
         return default
     owner, binding = found
-    value = evaluation.constant(owner.module, binding, owner)
+    value: Value = UNKNOWN
+    node: cst.CSTNode = owner.node.name
+    if isinstance(binding, Assigned):
+        value = evaluation.constant(owner.module, binding, owner)
+        node = binding.value or node
     plain = value.value if isinstance(value, Const) else None
-    good = isinstance(plain, type(default)) and not isinstance(plain, bool)
-    if good and (isinstance(plain, str) or (plain is not None and plain >= LOWEST[name])):
-        return plain  # type: ignore[return-value]
-    node = binding.value if binding.value is not None else owner.node.name
-    problem = "is not known from the source" if plain is None else f"must be >= {LOWEST.get(name)}, got {plain!r}"
+    if isinstance(default, str) and isinstance(plain, str):
+        return plain
+    if isinstance(default, int) and isinstance(plain, int) and not isinstance(plain, bool):
+        if plain >= LOWEST[name]:
+            return plain
+        problem = f"must be >= {LOWEST[name]}, got {plain!r}"
+    else:
+        problem = "is not known from the source" if plain is None else f"cannot be {plain!r}"
     evaluation.diagnostics.add(
         "MUP006",
         f"{name} of {info.node.name.value!r} {problem}",

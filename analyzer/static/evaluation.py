@@ -1,8 +1,10 @@
 """What does an expression do, and what is it worth, in every state that can reach it?
 
-Walks expressions in evaluation order. Operations on ``Communication`` and futures extend the path; helpers that
-are handed one of them are inlined; whatever would let them out of sight is a diagnostic.
+Walks expressions in evaluation order. Operations on ``Communication`` and futures extend the path;
+helpers that are handed one of them are inlined; whatever would let them out of sight is a diagnostic.
 """
+
+# ruff: noqa: N802  (visit_NODE is how libcst spells it)
 
 from __future__ import annotations
 
@@ -23,6 +25,7 @@ from analyzer.static.state import Flow, State, forget, merge
 from analyzer.static.values import (
     COMM,
     LOST,
+    NONE,
     UNKNOWN,
     ClassValue,
     Closure,
@@ -54,9 +57,10 @@ from analyzer.static.values import (
 from mup.errors import ModelError
 from mup.lqn.distributions import Constant, Distribution, Exponential
 
-__all__ = ["Context", "Evaluation", "Role", "TooManyPathsError"]
+__all__ = ["Context", "Evaluation", "Failure", "Role", "TooManyPathsError"]
 
 Role = Literal["endpoint", "client"]
+Failure = Literal["call", "query", "get of call", "get of query", "local"]
 Results = list[tuple[State, Value]]
 
 MAX_PATHS = 1000
@@ -66,7 +70,9 @@ MAX_UNROLLED = 1000
 REQUEST_DATA = {"params", "headers", "cookies", "body"}
 
 # Looking at a value is not letting it go.
-HARMLESS = {f"builtins.{n}" for n in ("isinstance", "len", "print", "repr", "str", "id", "type", "bool", "hash")}
+HARMLESS = {
+    f"builtins.{n}" for n in ("isinstance", "len", "print", "repr", "str", "id", "type", "bool", "hash")
+}
 
 # Decorators that leave what a function does alone.
 TRANSPARENT = {
@@ -122,7 +128,7 @@ class Arguments:
         return [v for a, v in pairs if a.keyword is None and not a.star]
 
     def get(self, position: int, names: Sequence[str]) -> tuple[Value | None, cst.CSTNode | None]:
-        """Return an argument by position or any of its names, with its node; (None, None) if it is missing."""
+        """Return an argument by position or any of its names, with its node; (None, None) if missing."""
         if not self.plain:
             return UNKNOWN, self.nodes[0]
         free = [(a, v) for a, v in zip(self.nodes, self.values, strict=True) if a.keyword is None]
@@ -161,7 +167,7 @@ class Evaluation(ABC):
         """Run the body of a function whose frame and context are in place."""
 
     @abstractmethod
-    def may_fail(self, state: State, kind: Literal["remote", "local"]) -> None:
+    def may_fail(self, state: State, kind: Failure) -> None:
         """Note that an exception can occur here."""
 
     # Small services.
@@ -291,7 +297,11 @@ class Evaluation(ABC):
             return FunctionValue(binding, ClassValue(info))
         if "builtins.property" in decorators:
             return UNKNOWN
-        return FunctionValue(binding) if isinstance(owner, ClassValue) else FunctionValue(binding, Instance(info))
+        return (
+            FunctionValue(binding)
+            if isinstance(owner, ClassValue)
+            else FunctionValue(binding, Instance(info))
+        )
 
     def decorators(self, function: FunctionInfo) -> list[str]:
         """Return the dotted names of a function's decorators; code for those that have none."""
@@ -492,7 +502,7 @@ class Evaluation(ABC):
         if isinstance(node, cst.Comparison) and len(node.comparisons) == 1:
             comparison = node.comparisons[0]
             name, other = node.left, literal(comparison.comparator)
-            if isinstance(name, cst.Name) and name.value in state.frames[-1] and other == Const(None):
+            if isinstance(name, cst.Name) and name.value in state.frames[-1] and other == NONE:
                 is_none = holds is isinstance(comparison.operator, cst.Is | cst.Equal)
                 if isinstance(comparison.operator, cst.Is | cst.IsNot | cst.Equal | cst.NotEqual):
                     return self._narrow_none(name.value, state, is_none=is_none)
@@ -501,8 +511,8 @@ class Evaluation(ABC):
     def _narrow_none(self, name: str, state: State, *, is_none: bool) -> State:
         value = state.frames[-1][name]
         if is_none:
-            return state.bind(name, Const(None)) if not tracked(value) or isinstance(value, OneOf) else state
-        options = [v for v in alternatives(value) if v != Const(None)]
+            return state.bind(name, NONE) if not tracked(value) or isinstance(value, OneOf) else state
+        options = [v for v in alternatives(value) if v != NONE]
         return state.bind(name, join(options)) if options else state
 
     def _comprehension(self, node: cst.BaseComp, state: State) -> Results:
@@ -761,7 +771,7 @@ class Evaluation(ABC):
         given = arguments.positional()
         if pairs is not None and isinstance(owner, DictRef | MapValue):
             if name == "get" and given:
-                default = given[1] if len(given) > 1 else Const(None)
+                default = given[1] if len(given) > 1 else NONE
                 return [(state, _item(pairs, given[0], default))]
             if name in ("items", "values", "keys"):
                 views = {
@@ -772,7 +782,7 @@ class Evaluation(ABC):
                 return [(state, TupleValue(views[name]))]
         if pairs is not None and isinstance(owner, ListRef):
             if name in ("append", "add") and len(given) == 1:
-                return [(state.store(owner.number, (*pairs, (UNKNOWN, given[0]))), Const(None))]
+                return [(state.store(owner.number, (*pairs, (UNKNOWN, given[0]))), NONE)]
             if name == "pop" and pairs and not given:
                 return [(state.store(owner.number, pairs[:-1]), pairs[-1][1])]
             if name == "pop" and pairs and given == [Const.of(0)]:
@@ -781,7 +791,7 @@ class Evaluation(ABC):
                 more = self.items(given[0], state)
                 if more is not None:
                     content = (*pairs, *((UNKNOWN, item) for item in more))
-                    return [(state.store(owner.number, content), Const(None))]
+                    return [(state.store(owner.number, content), NONE)]
         if isinstance(owner, ListRef | DictRef):
             # Any other method may rearrange the contents, and hand some of them out.
             lost = self._content_of([owner, *arguments.values], state)
@@ -809,13 +819,17 @@ class Evaluation(ABC):
             if function is not None and function.owner is not None and isinstance(me, Instance):
                 return Super(me.info, function.owner)
             return None
-        if name == "range" and given and all(isinstance(v, Const) and isinstance(v.value, int) for v in given):
+        if (
+            name == "range"
+            and given
+            and all(isinstance(v, Const) and isinstance(v.value, int) for v in given)
+        ):
             try:
                 return from_python(range(*(v.value for v in given if isinstance(v, Const))))
             except (TypeError, ValueError):
                 return UNKNOWN
         if name in ("str", "int", "float") and len(given) == 1 and isinstance(given[0], Const):
-            convert: Callable[[object], object] = {"str": str, "int": int, "float": float}[name]  # type: ignore[assignment,type-abstract]
+            convert: Callable[[object], object] = {"str": str, "int": int, "float": float}[name]
             try:
                 return from_python(convert(given[0].value))
             except (TypeError, ValueError, OverflowError):
@@ -846,20 +860,24 @@ class Evaluation(ABC):
     def emit(self, state: State, operation: Operation) -> State:
         """Return the state after an operation; note that it may have failed."""
         after = state.after(operation)
-        if operation.op in ("call", "query", "get"):
-            self.may_fail(after, "remote")
+        if operation.op == "get" and operation.of is not None:
+            waited = state.operations[operation.of].op
+            self.may_fail(after, "get of query" if waited == "query" else "get of call")
+        elif operation.op == "query" or (operation.op == "call" and self.role == "endpoint"):
+            # In a client, a call that goes wrong shows when it is awaited.
+            self.may_fail(after, operation.op)
         return after
 
     def _communication(self, name: str, arguments: Arguments, node: cst.Call, state: State) -> Results:
         if name == "respond" and self.role == "endpoint":
-            return [(self.emit(state, Operation("respond", self.module.site(node))), Const(None))]
-        if name in ("call", "query") and (name == "call" or self.role == "endpoint"):
-            return self._request(name, arguments, node, state)
+            return [(self.emit(state, Operation("respond", self.module.site(node))), NONE)]
+        if name == "call":
+            return self._request("call", arguments, node, state)
+        if name == "query" and self.role == "endpoint":
+            return self._request("query", arguments, node, state)
         owner = "an endpoint's" if self.role == "endpoint" else "a client's"
         known = "call, query and respond" if self.role == "endpoint" else "call"
-        self.report(
-            "MUP042", f"{owner} Communication has no operation {name!r}", node, f"it has {known}"
-        )
+        self.report("MUP042", f"{owner} Communication has no operation {name!r}", node, f"it has {known}")
         return [(state, UNKNOWN)]
 
     def _request(
@@ -870,8 +888,10 @@ class Evaluation(ABC):
         for position, names in enumerate(parameters):
             value, place = arguments.get(position, names)
             texts = [] if value is None else [v.value for v in alternatives(value) if isinstance(v, Const)]
-            if value is None or len(texts) != len(alternatives(value)) or not all(
-                isinstance(t, str) for t in texts
+            if (
+                value is None
+                or len(texts) != len(alternatives(value))
+                or not all(isinstance(t, str) for t in texts)
             ):
                 self._unknown_destination(kind, names[0], place or node)
                 texts = []
@@ -927,7 +947,7 @@ class Evaluation(ABC):
         time = self._think_time(arguments)
         if time is None:
             self.report("MUP043", "the think time is not known from the source", node, "it will be measured")
-        return [(self.emit(state, Operation("think", self.module.site(node), think=time)), Const(None))]
+        return [(self.emit(state, Operation("think", self.module.site(node), think=time)), NONE)]
 
     def _think_time(self, arguments: Arguments) -> Distribution | None:
         mean, _ = arguments.get(0, THINK_PARAMETERS[0])
@@ -965,13 +985,18 @@ class Evaluation(ABC):
         self, callee: FunctionValue | Closure, arguments: Arguments, node: cst.Call, state: State
     ) -> Results:
         info = callee.info
-        given = [*arguments.values, *([callee.bound] if isinstance(callee, FunctionValue) and callee.bound else [])]
+        given = [
+            *arguments.values,
+            *([callee.bound] if isinstance(callee, FunctionValue) and callee.bound else []),
+        ]
         own = isinstance(callee, Closure) and self._captures(callee, state)
         communicates = own or self._communicates(given, state)
         if not communicates and not _is_expression(info):
             return [(state, UNKNOWN)]
         if communicates:
-            unknown = [d for d in self.decorators(info) if d not in TRANSPARENT and not d.startswith("functools.")]
+            unknown = [
+                d for d in self.decorators(info) if d not in TRANSPARENT and not d.startswith("functools.")
+            ]
             if unknown:
                 self.report(
                     "MUP030",
@@ -1016,7 +1041,7 @@ class Evaluation(ABC):
             if flow.kind == "raise":
                 self.raised.append(Flow(after, "raise", flow.value, flow.line or line))
             else:
-                value = flow.value if flow.kind == "return" else Const(None)
+                value = flow.value if flow.kind == "return" else NONE
                 if isinstance(value, Closure) and value.depth >= depth:
                     # Its variables are gone with the frame.
                     value = LOST if self._captures(value, flow.state) else UNKNOWN
@@ -1034,8 +1059,7 @@ class Evaluation(ABC):
         given = arguments.positional()
         if isinstance(callee, FunctionValue) and callee.bound is not None:
             given = [callee.bound, *given]
-        for name, value in zip(names, given, strict=False):
-            frame[name] = value
+        frame.update(zip(names, given, strict=False))
         rest = given[len(names) :]
         keywords = {
             a.keyword.value: v
@@ -1054,7 +1078,9 @@ class Evaluation(ABC):
             frame[declared.star_kwarg.name.value] = MapValue(pairs)
             extra = {}
         spread = [v for a, v in zip(arguments.nodes, arguments.values, strict=True) if a.star]
-        self.release([*rest, *extra.values(), *spread], state, node, f"{info.qualname!r} in a way not followed")
+        self.release(
+            [*rest, *extra.values(), *spread], state, node, f"{info.qualname!r} in a way not followed"
+        )
         for parameter in (*declared.posonly_params, *declared.params, *declared.kwonly_params):
             name = parameter.name.value
             if name not in frame:
@@ -1073,7 +1099,9 @@ class Evaluation(ABC):
         for parameter in (*declared.params, *declared.kwonly_params):
             name = parameter.name.value
             if name not in frame:
-                frame[name] = UNKNOWN if parameter.default is None else self._default(function, parameter.default)
+                frame[name] = (
+                    UNKNOWN if parameter.default is None else self._default(function, parameter.default)
+                )
         return frame
 
     def is_framework(self, decorator: cst.BaseExpression, module: Module, name: str) -> bool:
@@ -1101,15 +1129,15 @@ def _is_expression(info: FunctionInfo) -> bool:
     """Return whether a function is worth evaluating for its value: one ``return`` and nothing else."""
     if isinstance(info.node, cst.Lambda):
         return True
-    statements = [s for line in info.node.body.body for s in getattr(line, "body", [line])]
+    statements: list[cst.CSTNode] = []
+    for line in info.node.body.body:
+        statements += line.body if isinstance(line, cst.SimpleStatementLine) else [line]
     if statements and isinstance(statements[0], cst.Expr) and literal(statements[0].value) is not None:
         statements = statements[1:]
     return len(statements) == 1 and isinstance(statements[0], cst.Return)
 
 
-def _item(
-    pairs: Sequence[tuple[Value, Value]], key: Value, default: Value | None = None
-) -> Value:
+def _item(pairs: Sequence[tuple[Value, Value]], key: Value, default: Value | None = None) -> Value:
     """Return the value of a key, or of any key if it is not known."""
     results: list[Value] = []
     for one in alternatives(key):

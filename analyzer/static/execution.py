@@ -1,18 +1,20 @@
 """Which operations can an endpoint execute, in which orders?
 
-Walks the control flow of ``analyzer.static.control`` in every state at once. After each statement, states that
-have done the same operations are merged; what is left at the end are the paths.
+Walks the control flow of ``analyzer.static.control`` in every state at once. After each statement, states
+that have done the same operations are merged; what is left at the end are the paths.
 
-Inside ``try`` a remote operation may fail, and local work may raise: each such point continues in the handlers that can
-catch it. Outside of ``try`` a failure simply ends the request and is not a path of its own.
+Inside ``try`` a remote operation may fail, and local work may raise: each such point continues in the
+handlers that can catch it. Outside of ``try`` a failure simply ends the request and is not a path of its
+own.
 """
+
+# ruff: noqa: N802  (visit_NODE is how libcst spells it)
 
 from __future__ import annotations
 
 import builtins
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass, field, replace
 
 import libcst as cst
 
@@ -38,6 +40,7 @@ from analyzer.static.evaluation import (
     TRANSPARENT,
     Context,
     Evaluation,
+    Failure,
     Role,
     TooManyPathsError,
 )
@@ -46,6 +49,7 @@ from analyzer.static.names import ClassInfo, FunctionInfo, assigned_names, mup_n
 from analyzer.static.state import Flow, State, forget, merge, merge_flows
 from analyzer.static.values import (
     LOST,
+    NONE,
     UNKNOWN,
     ClassValue,
     Closure,
@@ -64,32 +68,36 @@ SHORT_SEQUENCE = 32
 """Loops over at most this many known items are always unrolled; longer ones only if they communicate."""
 
 CATCH_ALL = {"Exception", "BaseException"}
-COMMUNICATION_ERRORS = {
-    "CommunicationError": {
-        "CallError",
-        "CallTimeoutError",
-        "NoReplicaError",
-        "UnknownServiceError",
-        "QueryError",
-        "UnknownDatabaseError",
-    },
-    "NoReplicaError": {"UnknownServiceError"},
-    "QueryError": {"UnknownDatabaseError"},
-}
-COMMUNICATION_ERRORS["MupError"] = {"CommunicationError", *COMMUNICATION_ERRORS["CommunicationError"]}
-REMOTE_ERRORS = {"MupError", *COMMUNICATION_ERRORS["MupError"]}
 
-Failure = Literal["remote", "local"]
+ANCESTORS = {
+    "MupError": (),
+    "CommunicationError": ("MupError",),
+    "CallError": ("CommunicationError", "MupError"),
+    "CallTimeoutError": ("CommunicationError", "MupError"),
+    "NoReplicaError": ("CommunicationError", "MupError"),
+    "UnknownServiceError": ("NoReplicaError", "CommunicationError", "MupError"),
+    "QueryError": ("CommunicationError", "MupError"),
+    "UnknownDatabaseError": ("QueryError", "CommunicationError", "MupError"),
+}
+"""The framework's exceptions, as in mup.errors."""
+
+RAISES: dict[Failure, tuple[str, ...]] = {
+    "call": ("NoReplicaError", "UnknownServiceError", "CallTimeoutError"),
+    "get of call": ("CallError", "CallTimeoutError", "NoReplicaError", "UnknownServiceError"),
+    "query": ("QueryError", "UnknownDatabaseError"),
+    "get of query": ("QueryError", "UnknownDatabaseError", "CallTimeoutError"),
+}
+"""What a failing operation may raise."""
 
 
 @dataclass
 class _Points:
     """Where exceptions can occur inside one ``try``: a state per kind and sequence of operations."""
 
-    states: dict[Failure, list[State]] = field(default_factory=lambda: {"remote": [], "local": []})
+    states: dict[Failure, list[State]] = field(default_factory=dict)
 
     def add(self, kind: Failure, state: State) -> None:
-        self.states[kind].append(state)
+        self.states.setdefault(kind, []).append(state)
 
     def merged(self, depth: int) -> Iterator[tuple[Failure, State]]:
         for kind, states in self.states.items():
@@ -269,7 +277,7 @@ class Execution(Evaluation):
                 return [Flow(state, "raise", state.frames[-1].get(HANDLED, UNKNOWN), line)]
             return [Flow(s, "raise", _exception(v), line) for s, v in self._raised_value(node.value, state)]
         if node.value is None:
-            return [Flow(state, "return", Const(None))]
+            return [Flow(state, "return", NONE)]
         self.may_fail(state, "local")
         return [Flow(s, "return", value) for s, value in self.evaluate(node.value, state)]
 
@@ -278,11 +286,7 @@ class Execution(Evaluation):
         if isinstance(value, cst.Call):
             kind = self.evaluate(value.func, state)
             arguments = [a.value for a in value.args]
-            return [
-                (after, one)
-                for before, one in kind
-                for after, _ in self.evaluate_all(arguments, before)
-            ]
+            return [(after, one) for before, one in kind for after, _ in self.evaluate_all(arguments, before)]
         return self.evaluate(value, state)
 
     # Branches.
@@ -344,7 +348,7 @@ class Execution(Evaluation):
         return flows
 
     def _long(self, node: Loop, state: State, iterable: Value, items: tuple[Value, ...]) -> list[Flow]:
-        """Unroll a long loop only if it has to be: if an iteration that is followed by another communicates."""
+        """Unroll a long loop only if it has to be: if iterations that others follow communicate."""
         saved = self.diagnostics, self._tries
         self.diagnostics = Diagnostics()
         self._tries = [_Points({k: list(v) for k, v in p.states.items()}) for p in self._tries]
@@ -435,9 +439,7 @@ class Execution(Evaluation):
         for flow in flows:
             if flow.kind == "next":
                 passed.append(flow.state)
-            elif flow.kind != "raise":
-                done.append(flow)
-            elif self._catch(node.handlers, flow.value, flow.state, entered):
+            elif flow.kind != "raise" or self._catch(node.handlers, flow.value, flow.state, entered):
                 done.append(flow)
         escaped: list[tuple[Failure, State]] = []
         for kind, place in points.merged(depth):
@@ -460,8 +462,8 @@ class Execution(Evaluation):
             return flows
         done: list[Flow] = []
         for flow in flows:
-            for end in self._block(node.final, [flow.state]):
-                done.append(Flow(end.state, flow.kind, flow.value, flow.line) if end.kind == "next" else end)
+            ends = self._block(node.final, [flow.state])
+            done += [replace(flow, state=end.state) if end.kind == "next" else end for end in ends]
         for kind, state in escaped:
             for end in self._block(node.final, [state]):
                 if end.kind != "next":
@@ -485,12 +487,10 @@ class Execution(Evaluation):
         state: State,
         entered: dict[int, list[State]],
     ) -> bool:
-        """Send a state to the handlers that may catch what was raised; return whether it may pass them all."""
+        """Send a state to the handlers that may catch what was raised; tell whether it may pass them."""
         for index, handler in enumerate(handlers):
             types = [UNKNOWN] if handler.types is None else self._types(handler.types)
-            certainty = [
-                True if handler.types is None else self._matches(raised, kind) for kind in types
-            ]
+            certainty = [True if handler.types is None else self._matches(raised, kind) for kind in types]
             if any(c is not False for c in certainty):
                 entered.setdefault(index, []).append(state)
             if any(c is True for c in certainty):
@@ -512,19 +512,20 @@ class Execution(Evaluation):
         if name in CATCH_ALL:
             return True
         builtin = isinstance(kind, External) and kind.name.startswith("builtins.")
-        if raised == "remote":
-            if name in REMOTE_ERRORS:
-                return True if name in ("MupError", "CommunicationError") else None
+        framework = name in ANCESTORS and bool(mup_name(kind))
+        if isinstance(raised, str):
+            if raised == "local":
+                return False if framework else None
+            if framework:
+                caught = [r == name or name in ANCESTORS[r] for r in RAISES[raised]]
+                return True if all(caught) else None if any(caught) else False
             return False if builtin or isinstance(kind, ClassValue) else None
-        if raised == "local":
-            return False if name in REMOTE_ERRORS and mup_name(kind) else None
-        assert isinstance(raised, Value)  # noqa: S101  (failures were dealt with above)
         if not _class_name(raised):
             return None
         lineage = self._lineage(raised)
         if name in lineage:
             return True
-        return False if builtin or isinstance(kind, ClassValue) or mup_name(kind) else None
+        return False if builtin or isinstance(kind, ClassValue) or framework else None
 
     def _lineage(self, raised: Value) -> set[str]:
         """Return the names of an exception class and all its bases."""
@@ -536,7 +537,7 @@ class Execution(Evaluation):
             kind = getattr(builtins, name, None)
             if isinstance(kind, type):
                 found |= {k.__name__ for k in kind.__mro__}
-            found |= {parent for parent, children in COMMUNICATION_ERRORS.items() if name in children}
+            found.update(ANCESTORS.get(name, ()))
         return found
 
 

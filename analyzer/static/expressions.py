@@ -77,16 +77,14 @@ def _index(node: cst.Subscript) -> Sequence[cst.BaseExpression]:
     for element in node.slice:
         if isinstance(element.slice, cst.Index):
             parts.append(element.slice.value)
-        else:
+        elif isinstance(element.slice, cst.Slice):
             bounds = (element.slice.lower, element.slice.upper, element.slice.step)
             parts.extend(bound for bound in bounds if bound is not None)
     return parts
 
 
 def _formatted(node: cst.FormattedString) -> Sequence[cst.BaseExpression]:
-    return tuple(
-        part.expression for part in node.parts if isinstance(part, cst.FormattedStringExpression)
-    )
+    return tuple(part.expression for part in node.parts if isinstance(part, cst.FormattedStringExpression))
 
 
 def combine(node: cst.BaseExpression, values: Sequence[Value]) -> Value:
@@ -119,11 +117,7 @@ def unless_tracked(values: Sequence[Value]) -> Value:
 
 def subscript(owner: Value, index: Value) -> Value:
     """Return an item of a tuple or text."""
-    results: list[Value] = []
-    for one in alternatives(owner):
-        for place in alternatives(index):
-            results.append(_item(one, place))
-    return join(results)
+    return join(_item(one, place) for one in alternatives(owner) for place in alternatives(index))
 
 
 def _item(owner: Value, place: Value) -> Value:

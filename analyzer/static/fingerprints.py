@@ -1,9 +1,9 @@
 """Has the code behind an endpoint changed since it was measured?
 
-A fingerprint is a hash of the normalised code of a method and of everything of the source tree it refers to: helpers,
-base class methods, constants, classes. Layout, comments, docstrings, line numbers and the names of local
-variables do not count; everything else does. It errs on the safe side: code that is referred to but never
-communicates counts too, because it is work that was measured.
+A fingerprint is a hash of the normalised code of a method and of everything of the source tree it refers
+to: helpers, base class methods, constants, classes. Layout, comments, docstrings, line numbers and the
+names of local variables do not count; everything else does. It errs on the safe side: code that is
+referred to but never communicates counts too, because it is work that was measured.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import hashlib
 from collections import deque
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
-
 
 from analyzer.static.names import Assigned, Binding, ClassInfo, FunctionInfo, Names
 from analyzer.static.source import Module
@@ -64,7 +63,11 @@ class _Normaliser:
     """Writes a tree as text in which local variables are numbered in order of appearance."""
 
     def __init__(self, tree: ast.AST) -> None:
-        self.local_names = frozenset(_local_names(tree)) if isinstance(tree, ast.FunctionDef | ast.AsyncFunctionDef) else frozenset()
+        self.local_names = (
+            frozenset(_local_names(tree))
+            if isinstance(tree, ast.FunctionDef | ast.AsyncFunctionDef)
+            else frozenset()
+        )
         self._numbers: dict[str, int] = {}
         parts: list[str] = []
         self._write(tree, parts, depth=0)
@@ -105,7 +108,9 @@ _DOCUMENTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 def _without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
     first = body[0]
     documented = (
-        isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)
+        isinstance(first, ast.Expr)
+        and isinstance(first.value, ast.Constant)
+        and isinstance(first.value.value, str)
     )
     return body[1:] if documented else body
 
@@ -172,7 +177,11 @@ class _Resolver:
         found = self._resolve(node)
         if isinstance(found, _Item):
             yield found
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and self._self == node.value.id:
+        if (
+            isinstance(node, ast.Attribute)
+            and isinstance(node.value, ast.Name)
+            and self._self == node.value.id
+        ):
             # What a method stores in self.x is part of what self.x does.
             for method in self._names.assigned_by_methods(self._receiver, node.attr):
                 yield _Item(method, method.module)
@@ -210,5 +219,3 @@ class _Resolver:
         if isinstance(found, Module):
             return found
         return _Item(found[1], found[0]) if isinstance(found, tuple) else None
-
-

@@ -1,8 +1,11 @@
 """What does a name mean: which function, class, module or constant?
 
-Scopes are tables of *bindings*, collected without evaluating anything; ``Names`` follows imports, aliases, base
-classes and attributes from there. A name that is bound in more than one way is unknown, never guessed.
+Scopes are tables of *bindings*, collected without evaluating anything; ``Names`` follows imports,
+aliases, base classes and attributes from there. A name that is bound in more than one way is unknown,
+never guessed.
 """
+
+# ruff: noqa: N802  (visit_NODE is how libcst spells it)
 
 from __future__ import annotations
 
@@ -106,11 +109,6 @@ def mup_name(value: Value) -> str:
     if isinstance(value, External) and value.name.split(".")[0] == "mup":
         return value.name.rsplit(".", 1)[-1]
     return ""
-
-
-def body_statements(body: cst.BaseSuite) -> Sequence[cst.BaseStatement | cst.BaseSmallStatement]:
-    """Return the statements of a block, whether on its own lines or behind the colon."""
-    return body.body
 
 
 def _simple(body: Sequence[cst.CSTNode]) -> Iterator[cst.CSTNode]:
@@ -416,7 +414,7 @@ class Names:
 
     def _tree_module(self, name: str) -> Module | None:
         # The framework is known by its contract; its own source is never part of the application.
-        return None if name.split(".")[0] == "mup" else self.tree.module(name)
+        return None if name.split(".", maxsplit=1)[0] == "mup" else self.tree.module(name)
 
     def _import(self, binding: Imported, importer: Module) -> Module | External | tuple[Module, str]:
         module = self._tree_module(binding.module)

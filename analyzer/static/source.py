@@ -6,7 +6,6 @@ parsed is reported once and then treated as absent.
 
 from __future__ import annotations
 
-import ast
 import io
 import tokenize
 import warnings
@@ -34,7 +33,6 @@ class Module:
         file: Path relative to the source folder, with ``/``.
         is_package: True for ``__init__.py``.
         tree: Concrete syntax tree; node identity is what ``positions`` is keyed by.
-        syntax: The interpreter's own tree of the same text, where layout does not matter.
         positions: Start and end of every node: lines from 1, columns in characters from 0.
         sites: Call sites by end line, end column in UTF-8 bytes, and kind.
     """
@@ -44,7 +42,6 @@ class Module:
     is_package: bool
     lines: tuple[str, ...]
     tree: cst.Module
-    syntax: ast.Module
     positions: Mapping[cst.CSTNode, CodeRange]
     sites: Mapping[tuple[int, int, Kind], Site]
 
@@ -137,11 +134,10 @@ class SourceTree:
             with warnings.catch_warnings():
                 # Dubious escapes and the like are the business of the code's own linter.
                 warnings.simplefilter("ignore")
-                syntax = ast.parse(text)
                 sites = site_index(text, file)
             # Positions belong to the nodes of the wrapper's tree, which without a copy is ours.
             wrapper = MetadataWrapper(cst.parse_module(text), unsafe_skip_copy=True)
-            positions: Mapping[cst.CSTNode, CodeRange] = wrapper.resolve(PositionProvider)  # type: ignore[assignment]
+            positions: Mapping[cst.CSTNode, CodeRange] = wrapper.resolve(PositionProvider)
         except SyntaxError as error:
             self._diagnostics.add(
                 "MUP001",
@@ -161,13 +157,12 @@ class SourceTree:
             is_package=path.name == "__init__.py",
             lines=tuple(text.split("\n")),
             tree=wrapper.module,
-            syntax=syntax,
             positions=positions,
             sites=sites,
         )
 
 
 def _decode(data: bytes) -> str:
-    """Return source text with ``\\n`` line ends, decoded as the interpreter would."""
+    """Return source text with newlines as line ends, decoded as the interpreter would."""
     encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
     return io.TextIOWrapper(io.BytesIO(data), encoding, newline=None).read()

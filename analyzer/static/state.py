@@ -1,7 +1,8 @@
 """Where is an execution, and when are two executions the same?
 
-A state is what one way through an endpoint has done so far: its operations, and what its variables hold. States
-with equal operations are the same path and are merged, so that branches which only compute do not multiply paths.
+A state is what one way through an endpoint has done so far: its operations, and what its variables hold.
+States with equal operations are the same path and are merged, so that branches which only compute do not
+multiply paths.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """What is the layered queueing network of an application, before anything was measured?
 
-Follows Garbi's thesis, section 5.2.1: a task per service, an entry per endpoint, ``Net`` with an exchange per call, a task
-per database with an entry per query, AND fork and join around every remote operation, an OR choice between the
-paths of an entry. Two differences: the respond operation is not an activity of its own (the reply belongs to
-the last activity before it), and the work between it and the return of the method is an activity ``after_LINE``,
-because the worker is held until then.
+Follows Garbi's thesis, section 5.2.1: a task per service, an entry per endpoint, ``Net`` with an exchange
+per call, a task per database with an entry per query, AND fork and join around every remote operation, an
+OR choice between the paths of an entry. Two differences: the respond operation is not an activity of its
+own (the reply belongs to the last activity before it), and the work between it and the return of the
+method is an activity ``after_LINE``, because the worker is held until then.
 
 All times and probabilities are None, except think times, which the source states.
 """
@@ -168,11 +168,17 @@ class _Translation:
         several = len(paths) > 1
         if several:
             start = names.take("start")
-            activities.append(
-                Activity(name=start, kind="choice", demand=ZERO, delay=ZERO, line=line)
-            )
+            activities.append(Activity(name=start, kind="choice", demand=ZERO, delay=ZERO, line=line))
         for number, path in enumerate(paths, 1):
-            builder = _PathBuilder(self, task, name, line, path, f"#{number}" if several else "", names)
+            builder = _PathBuilder(
+                shared=self,
+                names=names,
+                task=task,
+                entry=name,
+                line=line,
+                path=path,
+                suffix=f"#{number}" if several else "",
+            )
             plans.append(builder.build())
             activities += builder.activities
             precedences += builder.precedences
@@ -220,38 +226,29 @@ class _Unique:
         return base + (f".{count}" if count > 1 else "") + suffix
 
 
+@dataclass(kw_only=True)
 class _PathBuilder:
     """Turns one path into activities and precedences."""
 
-    def __init__(
-        self,
-        shared: _Translation,
-        task: str,
-        entry: str,
-        line: int,
-        path: Path,
-        suffix: str,
-        names: _Unique,
-    ) -> None:
-        self.activities: list[Activity] = []
-        self.precedences: list[Precedence] = []
-        self._shared = shared
-        self._task = task
-        self._entry = entry
-        self._line = line
-        self._path = path
-        self._suffix = suffix
-        self._names = names
-        self._segments: list[str] = []
-        self._registry: dict[int, str] = {}
-        self._communication: dict[int, str] = {}
-        self._exchange: dict[int, str] = {}
-        self._think: dict[int, str] = {}
+    shared: _Translation
+    names: _Unique
+    task: str
+    entry: str
+    line: int
+    path: Path
+    suffix: str
+    activities: list[Activity] = field(default_factory=list)
+    precedences: list[Precedence] = field(default_factory=list)
+    _segments: list[str] = field(default_factory=list)
+    _registry: dict[int, str] = field(default_factory=dict)
+    _communication: dict[int, str] = field(default_factory=dict)
+    _exchange: dict[int, str] = field(default_factory=dict)
+    _think: dict[int, str] = field(default_factory=dict)
 
     def build(self) -> PathPlan:
-        waited = {o.of for o in self._path.operations if o.op == "get"}
+        waited = {o.of for o in self.path.operations if o.op == "get"}
         current = self._segment(0, None)
-        for index, operation in enumerate(self._path.operations):
+        for index, operation in enumerate(self.path.operations):
             following = self._segment(index + 1, operation)
             if operation.op in ("call", "query"):
                 self._fork(index, operation, current, following, detached=index not in waited)
@@ -271,9 +268,9 @@ class _PathBuilder:
                 self.precedences.append(Precedence(pre=(think,), post=(following,)))
             current = following
         return PathPlan(
-            task=self._task,
-            entry=self._entry,
-            path=self._path,
+            task=self.task,
+            entry=self.entry,
+            path=self.path,
             segments=tuple(self._segments),
             registry=self._registry,
             communication=self._communication,
@@ -283,13 +280,13 @@ class _PathBuilder:
 
     def _segment(self, index: int, previous: Operation | None) -> str:
         """Add the main flow's activity at a position, named by what the source has there."""
-        local = self._path.local_lines[index]
+        local = self.path.local_lines[index]
         if previous is not None and previous.op == "respond":
             name = self._add("after", previous.site.line, kind="after")
         elif local:
             name = self._add("comp", local)
         elif previous is None:
-            name = self._add("init", self._line)
+            name = self._add("init", self.line)
         else:
             name = self._add("cont", previous.site.line)
         self._segments.append(name)
@@ -312,17 +309,17 @@ class _PathBuilder:
     def _calls(self, index: int, operation: Operation) -> tuple[Call, ...]:
         if operation.op == "query":
             database, query = operation.target.split(".", 1)
-            self._shared.queries.setdefault(database, {})[query] = None
+            self.shared.queries.setdefault(database, {})[query] = None
             return (Call(task=database, entry=query),)
-        place = f"{self._task}{self._entry}" if self._entry.startswith("/") else f"{self._task}.{self._entry}"
-        exchange = self._names.take(f"exchange_{operation.site.line}", f"@{place}{self._suffix}")
-        self._shared.exchanges.append(exchange)
+        place = f"{self.task}{self.entry}" if self.entry.startswith("/") else f"{self.task}.{self.entry}"
+        exchange = self.names.take(f"exchange_{operation.site.line}", f"@{place}{self.suffix}")
+        self.shared.exchanges.append(exchange)
         self._exchange[index] = exchange
         service, path = operation.target.split("/", 1)
         return (Call(task=NETWORK, entry=exchange), Call(task=service, entry=f"/{path}"))
 
     def _add(self, prefix: str, line: int, *, kind: ActivityKind = "local") -> str:
-        name = self._names.take(f"{prefix}_{line}", self._suffix)
+        name = self.names.take(f"{prefix}_{line}", self.suffix)
         self.activities.append(Activity(name=name, kind=kind, line=line))
         return name
 

@@ -1,9 +1,9 @@
 """What can the analyzer know about the value of an expression?
 
-Abstract values: constants are known exactly, futures by the operation that created them, functions and classes by
-their definition; everything else is ``UNKNOWN``. All values are immutable and hashable, so that two ways through
-a program that end up the same can be recognised; contents of lists and dicts live in the heap of a state and
-are referred to by number.
+Abstract values: constants are known exactly, futures by the operation that created them, functions and
+classes by their definition; everything else is ``UNKNOWN``. All values are immutable and hashable, so
+that two ways through a program that end up the same can be recognised; contents of lists and dicts live
+in the heap of a state and are referred to by number.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "COMM",
     "LOST",
+    "NONE",
     "UNKNOWN",
     "ClassValue",
     "Closure",
@@ -95,12 +96,15 @@ class Const(Value):
     """A str, bytes, int, float, bool or None that is the same in every execution."""
 
     value: Any
-    kind: type = type(None)
+    kind: type
 
     @staticmethod
     def of(value: object) -> Const:
         """Return the constant; its type takes part in equality, so that 1 is not True."""
         return Const(value, type(value))
+
+
+NONE = Const.of(None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +210,7 @@ class Coroutine(Value):
 
 @dataclass(frozen=True, slots=True)
 class Method(Value):
-    """A method of one of the other values, not called yet: ``comm.call``, ``future.get``, ``names.append``."""
+    """A method of one of the other values, not called yet: ``comm.call``, ``future.get``, ``list.append``."""
 
     owner: Value
     name: str
@@ -347,7 +351,7 @@ def compare(name: str, left: Value, right: Value) -> Value:
     if name in ("Is", "IsNot", "Equal", "NotEqual"):
         # A future is never None, so `if future is not None` tells the two apart.
         sides = {type(left), type(right)}
-        if Const(None) in (left, right) and sides & {Future, Comm, TupleValue, ListRef, DictRef}:
+        if NONE in (left, right) and sides & {Future, Comm, TupleValue, ListRef, DictRef}:
             return Const.of(name in ("IsNot", "NotEqual"))
     return _apply(_COMPARE[name], left, right) if name in _COMPARE else UNKNOWN
 
