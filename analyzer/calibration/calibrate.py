@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from analyzer.calibration.condense import condense
-from analyzer.calibration.executions import Execution, collect
+from analyzer.calibration.executions import Execution, Step, collect
 from analyzer.calibration.framework import FrameworkWork, dispatch_latency, framework_work
 from analyzer.calibration.rundir import Run, fingerprints, stale_endpoints
 from analyzer.calibration.samples import PathSamples, group, sample_path
@@ -253,19 +253,22 @@ def _signature(plan: PathPlan, *, gets: bool) -> tuple[tuple[str, object], ...]:
 
 
 def _with_gets(execution: Execution, plan: PathPlan) -> Execution:
-    """Insert the waits that a log without ``waitStart`` does not show: each begins when its reply came."""
-    from analyzer.calibration.executions import Step  # noqa: PLC0415
+    """Insert the waits that a log without ``waitStart`` does not show.
 
+    Each is taken to begin where the operation before it let the flow go on, so that waiting is never
+    charged as local work, and to end when its reply came.
+    """
     rest = iter(execution.steps)
     steps: list[Step] = []
     for operation in plan.operations:
         if operation.op != "get":
             steps.append(next(rest))
             continue
-        waited = steps[operation.of] if operation.of is not None else None
-        known = execution.operations.get(waited.seq) if waited is not None else None
-        moment = (known.finish if known is not None else None) or execution.begin
-        steps.append(Step("get", None, waited.seq if waited is not None else 0, moment, moment))
+        seq = steps[operation.of].seq if operation.of is not None else 0
+        start = steps[-1].resume if steps else execution.begin
+        known = execution.operations.get(seq)
+        finish = known.finish if known is not None else None
+        steps.append(Step("get", None, seq, start, finish or start))
     return replace(execution, steps=steps)
 
 

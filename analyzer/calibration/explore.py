@@ -15,8 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mup.runtime.launcher import Deployment, ProcessInfo
-from mup.workload.cpu import HostCpu, process_cpu_seconds
-from mup.workload.driver import LoadDriver, LoadResult
 
 from analyzer.calibration.executions import Execution, collect
 from analyzer.calibration.intervals import half_width_of_batches
@@ -34,6 +32,8 @@ from analyzer.static.application import Application
 from mup.errors import LogError, UsageError
 from mup.events.reader import read_log
 from mup.project import Project
+from mup.workload.cpu import HostCpu, process_cpu_seconds
+from mup.workload.driver import LoadDriver, LoadResult
 
 __all__ = ["ExploreSettings", "Progress", "explore"]
 
@@ -178,7 +178,8 @@ def explore(
 
 
 def _round(driver: LoadDriver, seconds: float, settings: ExploreSettings, *, seed: int) -> LoadResult:
-    return driver.run(clients=1, duration=seconds, seed=seed, think_scale=settings.think_scale)
+    # Each round begins with a think time like any cycle; it needs no warm-up of its own.
+    return driver.run(1, seconds, warmup=0.0, seed=seed, think_scale=settings.think_scale)
 
 
 class _Meter:

@@ -40,12 +40,13 @@ def reject_errors(application: Application) -> None:
     Raises:
         AnalysisError: There is at least one error.
     """
-    errors = [d for d in application.diagnostics if d.severity == "error"]
-    if errors:
-        listing = "\n".join(d.render() for d in errors)
+    if application.errors:
+        from analyzer.static import render
+        from analyzer.static.diagnostics import summary
+
+        listing = "\n".join(render(e, application.root) for e in application.errors)
         raise AnalysisError(
-            f"{len(errors)} error{'s' * (len(errors) > 1)} in the source\n{listing}",
-            hint="'mup paths' lists them all",
+            f"{summary(application.errors)} in the source\n{listing}", hint="'mup paths' lists all findings"
         )
 
 

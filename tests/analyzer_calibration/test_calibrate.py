@@ -1,0 +1,277 @@
+"""Calibration charges every microsecond once, to what spent it, and says what it does not know."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from calibration_logs import LogFile
+
+from analyzer.calibration.calibrate import Calibration, calibrate
+from analyzer.calibration.rundir import ProcessUse, Run, RunInfo, Window, fingerprints, load_run
+from analyzer.static import Application, analyse
+from mup.errors import LogError, StaleLogError
+from mup.events.ids import child_id
+from mup.events.record import CENSORED, QUEUED, Event
+from mup.events.sites import Site
+from mup.lqn import Constant, Distribution, Model
+
+SOURCE = """\
+from mup import EP, MS, Client
+
+class Web(MS):
+    pool_size = 3
+
+    @EP("/page/")
+    def page(self, comm):
+        if not comm.params:
+            comm.respond("nothing", status=400)
+            return
+        if "quick" in comm.params:
+            comm.respond("quick")
+            return
+        reply = comm.call("Back", "/work/", {})
+        comm.respond(reply.get())
+
+class Back(MS):
+    @EP("/work/")
+    def work(self, comm):
+        comm.respond(sum(range(1000)))
+
+class User(Client):
+    async def scenario(self, comm):
+        await self.think(0.05)
+        await comm.call("Web", "/page/", {})
+"""
+
+PAGE, WORK, CYCLE = "Web/page/", "Back/work/", "User.scenario"
+SLOW, QUICK = 3, 1
+"""How often each path is taken in the log."""
+
+
+@pytest.fixture
+def application(tmp_path: Path) -> Application:
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "services.py").write_text(SOURCE)
+    found = analyse(source)
+    assert not found.errors
+    return found
+
+
+def site(application: Application, label: str, path: int, operation: int) -> Site:
+    return application.endpoint(label).paths[path].operations[operation].site
+
+
+@pytest.fixture
+def write(application: Application, tmp_path: Path) -> Callable[..., Run]:
+    """Write a run: SLOW pages that call Back (20 ms each), QUICK pages, one client; times are known exactly."""
+
+    def make(*, queued_callee: bool = False, censored: bool = False, **info: object) -> Run:
+        run = tmp_path / "run"
+        run.mkdir(exist_ok=True)
+        web, back = (
+            LogFile(run / "Web.0.w0.mlog", service="Web"),
+            LogFile(run / "Back.0.w0.mlog", service="Back"),
+        )
+        front = LogFile(run / "Back.0.front.mlog", service="Back", role="front")
+        client = LogFile(run / "User.client.mlog", service="User", role="client")
+        scenario = application.client("User").paths[0].operations
+        for k in range(SLOW + QUICK):
+            t, cycle = 100.0 * k, 1000 + k
+            page = child_id(cycle, 1)
+            client.add(Event.BEGIN, cycle, t, cpu=t / 10, name=CYCLE)
+            client.add(Event.THINK_START, cycle, t, cpu=t / 10, site=scenario[0].site)
+            client.add(Event.THINK_END, cycle, t + 50, cpu=t / 10, site=scenario[0].site)
+            client.add(Event.COMM_START, cycle, t + 50, cpu=t / 10, name=PAGE, site=scenario[1].site, seq=1)
+            client.add(Event.CONTACT_DEST, cycle, t + 50, cpu=t / 10, name=PAGE, seq=1)
+            client.add(Event.WAIT_START, cycle, t + 50, cpu=t / 10, site=scenario[2].site, seq=1)
+            if k < SLOW:
+                end = slow_page(application, web, back, front, page, t + 51, queued_callee, censored)
+            else:
+                end = t + 53
+                web.add(Event.BEGIN, page, t + 51, cpu=0, name=PAGE)
+                web.add(Event.END, page, end, cpu=2, name=PAGE, site=site(application, PAGE, 1, 0))
+                web.add(Event.DONE, page, end, cpu=2, name=PAGE)
+            client.add(Event.COMM_FINISH, cycle, end + 1, cpu=t / 10, name=PAGE, seq=1)
+            client.add(Event.WAIT_END, cycle, end + 1, cpu=t / 10, seq=1)
+            client.add(Event.DONE, cycle, end + 1, cpu=t / 10, name=CYCLE)
+        for log in (web, back, front, client):
+            log.close()
+        fields = {
+            "project": "shop",
+            "client": "User",
+            "cores": 2,
+            "windows": [Window(-1, 10**9)],
+            "fingerprints": fingerprints(application),
+            **info,
+        }
+        RunInfo(**fields).save(run)  # type: ignore[arg-type]
+        return load_run(run)
+
+    return make
+
+
+def slow_page(
+    application: Application,
+    web: LogFile,
+    back: LogFile,
+    front: LogFile,
+    page: int,
+    t: float,
+    queued_callee: bool,
+    censored: bool,
+) -> float:
+    """Write one page that calls Back; return when it responds.
+
+    Web: 2 ms CPU and 1 ms sleep, 0.5 ms sending, waits 20 ms, 1 ms CPU, responds, 0.25 ms after.
+    Back: has the request for 15 ms (5 ms of them queued if ``queued_callee``), of which 8 ms CPU and 2 ms sleep.
+    """
+    call, get, respond = (site(application, PAGE, 2, i) for i in range(3))
+    web.add(Event.BEGIN, page, t, cpu=0, name=PAGE)
+    web.add(Event.COMM_START, page, t + 3, cpu=2, name=WORK, site=call, seq=1)
+    web.add(Event.CONTACT_DEST, page, t + 3.5, cpu=2.5, name=WORK, seq=1)
+    web.add(Event.WAIT_START, page, t + 3.5, cpu=2.5, site=get, seq=1)
+    flags = CENSORED if censored else 0
+    web.add(Event.COMM_FINISH, page, t + 23.5, cpu=2.5, name=WORK, seq=1, flags=flags)
+    web.add(Event.WAIT_END, page, t + 23.5, cpu=2.5, seq=1)
+    web.add(Event.END, page, t + 24.5, cpu=3.5, name=PAGE, site=respond)
+    web.add(Event.DONE, page, t + 24.75, cpu=3.75, name=PAGE)
+    child, begin = child_id(page, 1), t + 11 if queued_callee else t + 6
+    front.add(Event.ARRIVE, child, t + 6, cpu=0, name=WORK, seq=1, flags=QUEUED if queued_callee else 0)
+    back.add(Event.BEGIN, child, begin, cpu=0, name=WORK)
+    back.add(Event.END, child, begin + 10, cpu=8, name=WORK, site=site(application, WORK, 0, 0))
+    back.add(Event.DONE, child, begin + 10, cpu=8, name=WORK)
+    return t + 24.5
+
+
+def milliseconds(distribution: Distribution | None) -> float:
+    assert distribution is not None
+    return distribution.mean * 1e3
+
+
+def exchange_of_web(model: Model) -> Distribution | None:
+    entry = next(e for e in model.task("Net").entries if "@Web" in e.name)
+    return entry.activities[0].delay
+
+
+def test_segments_split_into_processor_time_and_delay(
+    application: Application, write: Callable[..., Run]
+) -> None:
+    """Sleeping is delay, computing is demand, and sending belongs to the registry segment."""
+    entry = calibrate(write(), application, name="shop").model.task("Web").entry("/page/")
+    segments = entry.paths[2]["segments"]
+    times = [
+        (milliseconds(entry.activity(s).demand), milliseconds(entry.activity(s).delay)) for s in segments
+    ]
+    assert times[0] == pytest.approx((2, 1))
+    assert times[1] == pytest.approx((0, 0))
+    assert times[2] == pytest.approx((1, 0))
+    assert times[3] == pytest.approx((0.25, 0))
+    registry = entry.activity(entry.paths[2]["registry"]["0"])
+    assert (milliseconds(registry.demand), milliseconds(registry.delay)) == pytest.approx((0.5, 0))
+
+
+def test_probabilities_are_frequencies_and_unseen_paths_stay_unknown(
+    application: Application, write: Callable[..., Run]
+) -> None:
+    """Three slow pages and one quick one; the bad request was never seen and says so."""
+    result = calibrate(write(), application, name="shop")
+    entry = result.model.task("Web").entry("/page/")
+    choice = next(p for p in entry.precedences if p.fork == "or")
+    assert choice.probabilities == pytest.approx((0, 0.25, 0.75))
+    assert entry.activity(entry.paths[0]["segments"][0]).demand is None
+    assert len(result.uncovered) == 1
+    assert (result.observed, result.paths) == (4, 5)
+
+
+@pytest.mark.parametrize(("queued", "expected"), [(False, 20 - 10), (True, 20 - 15)], ids=["idle", "queued"])
+def test_exchange_is_what_the_callee_does_not_explain(
+    application: Application, write: Callable[..., Run], queued: bool, expected: float
+) -> None:
+    """20 ms between contactDest and commFinish, minus the callee's end - arrive, queueing included."""
+    model = calibrate(write(queued_callee=queued), application, name="shop").model
+    assert milliseconds(exchange_of_web(model)) == pytest.approx(expected)
+
+
+def test_framework_work_is_charged_once(application: Application, write: Callable[..., Run]) -> None:
+    """Front and worker time per request become demands and leave the exchange by as much."""
+    cpu = {
+        "front": 0.006 + 0.001,  # 2 ms per call, and 1 ms of housekeeping in the window of one second
+        "worker": 3 * 0.008 + 0.003,  # what was logged, and 1 ms per call
+    }
+    processes = [
+        ProcessUse(role=role, service="Back", pid=1, cpu=seconds, idle_rate=0.001 if role == "front" else 0)
+        for role, seconds in cpu.items()
+    ]
+    result = calibrate(write(processes=processes), application, name="shop")
+    back = result.model.task("Back")
+    assert back.front is not None
+    assert milliseconds(back.front.request) == pytest.approx(1)
+    assert milliseconds(back.front.reply) == pytest.approx(1)
+    assert milliseconds(back.entry("/work/").activities[0].demand) == pytest.approx(8 + 1)
+    assert milliseconds(exchange_of_web(result.model)) == pytest.approx(10 - 2 - 1)
+
+
+def test_replies_picked_up_late_do_not_count(application: Application, write: Callable[..., Run]) -> None:
+    """A censored reply contains the caller's own work; with nothing else the exchange is 0 and a warning says so."""
+    result = calibrate(write(censored=True), application, name="shop")
+    assert exchange_of_web(result.model) == Constant(0.0)
+    assert any("picked up late" in w for w in result.warnings)
+
+
+def test_everything_runs_on_the_host_of_the_run(application: Application, write: Callable[..., Run]) -> None:
+    """Services and the load generator share one processor-sharing processor; Net has none."""
+    model = calibrate(write(), application, name="shop").model
+    assert {t.name: t.processor for t in model.tasks} == {
+        "User": "host",
+        "Web": "host",
+        "Back": "host",
+        "Net": None,
+    }
+    assert (model.processor("host").cores, model.processor("host").discipline) == (2, "ps")
+
+
+def test_changed_code_is_recognised(application: Application, write: Callable[..., Run]) -> None:
+    """A log of other code is refused with the endpoint's name; comments do not matter."""
+    run = write()
+    file = application.root / "services.py"
+    file.write_text("# a comment\n" + SOURCE.replace("sum(range(1000))", "sum(range(9999))"))
+    with pytest.raises(StaleLogError, match="Back/work/ changed") as caught:
+        calibrate(run, analyse(application.root), name="shop")
+    assert "Web/page/" not in caught.value.message
+    partial = calibrate(run, analyse(application.root), name="shop", partial=True)
+    assert partial.model.task("Back").entry("/work/").activities[0].demand is None
+    page = partial.model.task("Web").entry("/page/")
+    assert page.activity(page.paths[2]["segments"][0]).demand is not None
+
+
+def test_a_log_that_fits_no_path_is_refused(application: Application, write: Callable[..., Run]) -> None:
+    """Without fingerprints the sites themselves tell that the log belongs to other code."""
+    run = write(fingerprints={})
+    moved = SOURCE.replace('comm.respond("quick")', 'len("x"); comm.respond("quick")')
+    (application.root / "services.py").write_text(moved)
+    with pytest.raises(LogError, match="Web/page/ fit no path"):
+        calibrate(run, analyse(application.root), name="shop")
+
+
+def test_a_truncated_log_is_used_and_named(application: Application, write: Callable[..., Run]) -> None:
+    """A process that was killed costs the tail of its log, not the run."""
+    run = write()
+    file = run.path / "Web.0.w0.mlog"
+    file.write_bytes(file.read_bytes()[:-17])
+    result: Calibration = calibrate(load_run(run.path), application, name="shop")
+    assert any("Web.0.w0.mlog is cut off" in w for w in result.warnings)
+
+
+@pytest.mark.parametrize("damage", ["missing", "empty", "broken"])
+def test_an_unusable_run_is_one_message(tmp_path: Path, damage: str) -> None:
+    """No run.json, no events, or a broken file: the directory is named with the remedy."""
+    run = tmp_path / "run"
+    run.mkdir()
+    if damage == "empty":
+        RunInfo(project="shop").save(run)
+    elif damage == "broken":
+        (run / "run.json").write_text("{")
+    with pytest.raises(LogError, match="run") as caught:
+        load_run(run)
+    assert "mup explore" in caught.value.hint
