@@ -42,7 +42,7 @@ def analyse(
         services: ``module:Class`` by service name; None = every ``MS`` subclass, named by its class.
         clients: ``module:Class`` of the clients; None = every ``Client`` subclass.
         databases: Names of the databases; None = not known, every name is fine.
-        overrides: Per service, settings that replace class attributes (``pool_size``, ``replicas``, ``port``).
+        overrides: Per service, what replaces class attributes (``pool_size``, ``replicas``, ``port``).
 
     Returns:
         What was found. Source that cannot be analysed is in ``diagnostics``, not an exception.

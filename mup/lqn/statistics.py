@@ -1,0 +1,229 @@
+"""How big is a model?
+
+Counts follow Table 3 of Garbi's thesis. They depend on few quantities: services, endpoints, paths, calls and
+queries on them, endpoints with several paths. Paths with equal sequences of operations count once. Three views:
+
+- *Table 3*: what a workload reaches and was observed; databases are opaque (no query entry), one database task;
+  the branches of a fork or join count as one arc.
+- *full*: the same paths with every query, every arc and every database counted.
+- *all paths*: as full, with everything the source can do, reached or not.
+
+What mup adds to the thesis's form (activities after the response) is not counted. A model that did not come from
+source code has no paths; it is counted element by element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from mup.lqn.model import Entry, Model, Task
+
+__all__ = ["Size", "Statistics", "reached_entries", "statistics"]
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """Counts of one view, in the order of Table 3."""
+
+    tasks: int
+    entries: int
+    activities: int
+    nodes: int
+    or_nodes: int
+    arcs: int
+    paths: int
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """Counts of a model.
+
+    Attributes:
+        table3: As the thesis counts.
+        correct_arcs: Arcs of the Table 3 view with every branch of a fork or join counted.
+        full: With queries and databases.
+        all_paths: With unreached endpoints and unobserved paths too.
+    """
+
+    table3: Size
+    correct_arcs: int
+    full: Size
+    all_paths: Size
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON object of ``mup stats --json``."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class _Path:
+    """What matters of a path: calls and queries, and how many of each are waited for."""
+
+    key: tuple[object, ...]
+    calls: int
+    calls_joined: int
+    queries: int
+    queries_joined: int
+    targets: frozenset[str]
+
+
+def statistics(model: Model) -> Statistics:
+    """Return the size of a model in all views."""
+    if not any(entry.paths for task in model.tasks for entry in task.entries):
+        size = _elements(model)
+        return Statistics(table3=size, correct_arcs=size.arcs, full=size, all_paths=size)
+    reached = reached_entries(model)
+    observed = [
+        (task.name, _merged(_observed(entry)))
+        for task, entry in _endpoints(model)
+        if (task.name, entry.name) in reached
+    ]
+    everything = [(task.name, _merged(entry.paths)) for task, entry in _endpoints(model)]
+    table3, correct_arcs = _table3(observed)
+    return Statistics(table3, correct_arcs, _full(observed), _full(everything))
+
+
+def _endpoints(model: Model) -> Iterator[tuple[Task, Entry]]:
+    for task in model.tasks:
+        if task.role == "service":
+            for entry in task.entries:
+                yield task, entry
+
+
+def _probabilities(entry: Entry) -> list[float | None]:
+    """Return the probability of each path of an entry, None where it was never measured."""
+    for precedence in entry.precedences:
+        if precedence.pre == (entry.start,) and precedence.fork == "or":
+            if precedence.probabilities is None:
+                return [None] * len(entry.paths)
+            chosen = dict(zip(precedence.post, precedence.probabilities, strict=True))
+            return [chosen.get(str(path.get("first"))) for path in entry.paths]
+    return [None] * len(entry.paths)
+
+
+def _observed(entry: Entry) -> list[Mapping[str, Any]]:
+    """Return the paths that were taken, or all of them if nothing was measured."""
+    return [p for p, odds in zip(entry.paths, _probabilities(entry), strict=True) if odds is None or odds > 0]
+
+
+def reached_entries(model: Model) -> set[tuple[str, str]]:
+    """Return every (task, entry) that requests of the reference tasks can arrive at.
+
+    Without a reference task everything is reached. Branches of probability 0 lead nowhere.
+    """
+    if not model.reference_tasks:
+        return {(task.name, entry.name) for task in model.tasks for entry in task.entries}
+    entries = {(task.name, entry.name): entry for task in model.tasks for entry in task.entries}
+    stack = [(task.name, task.entries[0].name) for task in model.reference_tasks]
+    reached: set[tuple[str, str]] = set()
+    while stack:
+        key = stack.pop()
+        if key not in reached:
+            reached.add(key)
+            entry = entries[key]
+            possible = possible_activities(entry)
+            stack += [(c.task, c.entry) for a in entry.activities if a.name in possible for c in a.calls]
+    return reached
+
+
+def possible_activities(entry: Entry) -> set[str]:
+    """Return the activities of an entry that no branch of probability 0 cuts off."""
+    following: dict[str, list[str]] = {}
+    for precedence in entry.precedences:
+        odds = precedence.probabilities or (None,) * len(precedence.post)
+        possible = [name for name, p in zip(precedence.post, odds, strict=True) if p is None or p > 0]
+        for name in precedence.pre:
+            following.setdefault(name, []).extend(possible)
+    found: set[str] = set()
+    stack = [entry.start]
+    while stack:
+        name = stack.pop()
+        if name not in found:
+            found.add(name)
+            stack += following.get(name, [])
+    return found
+
+
+def _merged(paths: Iterable[Mapping[str, Any]]) -> list[_Path]:
+    """Return the paths that differ in what they do, whatever branch of the source they took."""
+    found: dict[tuple[object, ...], _Path] = {}
+    for record in paths:
+        operations = record["operations"]
+        key = (
+            *((o["op"], o["target"], o["of"]) for o in operations),
+            record.get("ends", "return"),
+        )
+        waited = {o["of"] for o in operations if o["op"] == "get"}
+        calls = [i for i, o in enumerate(operations) if o["op"] == "call"]
+        queries = [i for i, o in enumerate(operations) if o["op"] == "query"]
+        found[key] = _Path(
+            key=key,
+            calls=len(calls),
+            calls_joined=sum(i in waited for i in calls),
+            queries=len(queries),
+            queries_joined=sum(i in waited for i in queries),
+            targets=frozenset(operations[i]["target"] for i in queries),
+        )
+    return list(found.values())
+
+
+def _table3(endpoints: list[tuple[str, list[_Path]]]) -> tuple[Size, int]:
+    services = len({task for task, _ in endpoints})
+    paths = [path for _, found in endpoints for path in found]
+    several = sum(len(found) > 1 for _, found in endpoints)
+    calls, joined = sum(p.calls for p in paths), sum(p.calls_joined for p in paths)
+    size = Size(
+        tasks=services + 2,
+        entries=len(endpoints) + calls,
+        activities=len(paths) + 3 * calls + joined + several,
+        nodes=len(endpoints) + calls + joined,
+        or_nodes=len(endpoints),
+        # Per call: into the fork, out of it (both branches as one), registry to call, two calls; per join:
+        # into it (both branches as one), out of it.
+        arcs=len(endpoints) + len(paths) + 5 * calls + 2 * joined,
+        paths=len(paths),
+    )
+    return size, len(endpoints) + len(paths) + 6 * calls + 3 * joined
+
+
+def _full(endpoints: list[tuple[str, list[_Path]]]) -> Size:
+    services = len({task for task, _ in endpoints})
+    paths = [path for _, found in endpoints for path in found]
+    several = sum(len(found) > 1 for _, found in endpoints)
+    calls, queries = sum(p.calls for p in paths), sum(p.queries for p in paths)
+    joined, fetched = sum(p.calls_joined for p in paths), sum(p.queries_joined for p in paths)
+    targets = {target for p in paths for target in p.targets}
+    databases = {target.split(".", 1)[0] for target in targets}
+    return Size(
+        tasks=services + bool(calls) + len(databases),
+        entries=len(endpoints) + calls + len(targets),
+        activities=len(paths) + 3 * (calls + queries) + joined + fetched + several,
+        nodes=len(endpoints) + calls + queries + joined + fetched,
+        or_nodes=len(endpoints),
+        # A query calls only the database: one arc less than a call.
+        arcs=len(endpoints) + len(paths) + 6 * calls + 5 * queries + 3 * (joined + fetched),
+        paths=len(paths),
+    )
+
+
+def _elements(model: Model) -> Size:
+    """Count the elements of a model that did not come from source code; clients are not counted."""
+    tasks = [task for task in model.tasks if not task.is_reference]
+    entries = [entry for task in tasks for entry in task.entries]
+    precedences = [p for entry in entries for p in entry.precedences]
+    forks = [p for p in precedences if len(p.post) > 1]
+    joins = [p for p in precedences if len(p.pre) > 1]
+    calls = sum(len(a.calls) for entry in entries for a in entry.activities)
+    arcs = sum(1 if len(p.pre) == len(p.post) == 1 else len(p.pre) + len(p.post) for p in precedences)
+    return Size(
+        tasks=len(tasks),
+        entries=len(entries),
+        activities=sum(len(entry.activities) for entry in entries),
+        nodes=len(forks) + len(joins),
+        or_nodes=sum(p.fork == "or" for p in forks) + sum(p.join == "or" for p in joins),
+        # Entry to its first activity, between activities (through a node: one in or out per branch), calls.
+        arcs=len(entries) + arcs + calls,
+        paths=0,
+    )
