@@ -45,17 +45,28 @@ class Headers(Mapping[str, str]):
 class Communication(ABC):
     """The request an endpoint serves, and everything it may do with the outside.
 
-    Attributes:
-        params: Query string and JSON object or form body, merged; the body wins.
-        headers: Of the request; names in any case.
-        cookies: Of the request.
-        body: Of the request, undecoded.
+    In a client's scenario there is no request: what describes one is empty.
     """
 
-    params: dict[str, Any]
-    headers: Headers
-    cookies: Mapping[str, str]
-    body: bytes
+    @property
+    def params(self) -> dict[str, Any]:
+        """Query string and JSON object or form body, merged; the body wins."""
+        return {}
+
+    @property
+    def headers(self) -> Headers:
+        """Headers of the request; names in any case."""
+        return Headers()
+
+    @property
+    def cookies(self) -> Mapping[str, str]:
+        """Cookies of the request."""
+        return {}
+
+    @property
+    def body(self) -> bytes:
+        """Body of the request, undecoded."""
+        return b""
 
     @abstractmethod
     def call(

@@ -1,0 +1,285 @@
+"""What happens between a blocking ``call`` or ``query`` and its ``get``?
+
+A call is sent when it is made and read when it is asked for, on a connection of its own: calls run in
+parallel without any thread. The price is that the arrival of a reply is only seen in ``get``; a reply that
+was there before is marked *censored*, because its age is not known.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from mup.errors import CallError, CallTimeoutError, CommunicationError, NoReplicaError
+from mup.events.record import CENSORED, FAILED, Event
+from mup.future import MupFuture, Response
+from mup.runtime.http_client import Address, BrokenError, Connection, ConnectionPool, RawResponse
+from mup.runtime.resolver import Resolver
+
+if TYPE_CHECKING:
+    from mup.databases.runner import QueryHandle
+
+__all__ = ["CallFuture", "Operation", "QueryFuture", "connect_and_send"]
+
+_RETRY_SECONDS = 0.05
+"""A kept connection that ends this soon after the request, without a byte, was closed while it was idle."""
+
+Log = Callable[..., None]
+
+
+@dataclass(slots=True)
+class Operation:
+    """One remote operation of an execution, as far as the event log is concerned.
+
+    Attributes:
+        log: Writes a record of this operation: ``log(event, flags=0, site=None)``.
+        site_of_caller: Returns the site of the code that called the caller of the given depth.
+        name: Destination: ``B/epB/`` or ``db.qry``.
+        deadline: Seconds of the monotonic clock.
+    """
+
+    log: Log
+    site_of_caller: Callable[[Any], int]
+    name: str
+    deadline: float
+
+    def remaining(self) -> float:
+        """Return the seconds until the deadline.
+
+        Raises:
+            CallTimeoutError: There are none.
+        """
+        seconds = self.deadline - time.monotonic()
+        if seconds <= 0:
+            raise CallTimeoutError(f"no time left for {self.name}: its deadline has passed")
+        return seconds
+
+
+def connect_and_send(
+    operation: Operation,
+    service: str,
+    request_to: Callable[[Address, float], bytes],
+    resolver: Resolver,
+    pool: ConnectionPool,
+) -> Connection:
+    """Send a request to a random live replica; a replica that refuses is replaced once by another one.
+
+    Args:
+        operation: What is logged and how long it may take.
+        service: Name of the service called.
+        request_to: Returns the bytes to send to an address with so many seconds left.
+        resolver: Knows the replicas.
+        pool: Connections to use.
+
+    Raises:
+        UnknownServiceError: No such service.
+        NoReplicaError: No live replica accepted the request.
+        CallTimeoutError: The deadline has passed.
+    """
+    refused: list[Address] = []
+    while True:
+        address = resolver.choose(service, refused)
+        try:
+            return send_to(address, operation, request_to, pool)
+        except TimeoutError as error:
+            host, port = address
+            raise CallTimeoutError(f"{operation.name}: no connection to {host}:{port} in time") from error
+        except OSError as error:
+            refused.append(address)
+            if len(refused) == 2:
+                tried = " and ".join(f"{host}:{port}" for host, port in refused)
+                raise NoReplicaError(
+                    f"no replica of service {service!r} is reachable: {tried}: {error.strerror or error}"
+                ) from error
+
+
+def send_to(
+    address: Address,
+    operation: Operation,
+    request_to: Callable[[Address, float], bytes],
+    pool: ConnectionPool,
+) -> Connection:
+    """Send a request on a kept connection, or on a fresh one if the server has just closed it.
+
+    Raises:
+        OSError: The server cannot be reached.
+        CallTimeoutError: The deadline has passed.
+    """
+    for fresh in (False, True):
+        seconds = operation.remaining()
+        connection = pool.take(address, seconds, fresh=fresh)
+        try:
+            connection.send(request_to(address, seconds), seconds)
+            return connection
+        except TimeoutError:
+            connection.close()
+            raise
+        except OSError:
+            connection.close()
+            # A request that could not even be sent has not been executed: safe to repeat.
+            if not connection.used:
+                raise
+    raise ConnectionResetError("the connection broke while the request was sent")
+
+
+class CallFuture(MupFuture):
+    """A call under way on a connection of its own."""
+
+    def __init__(
+        self,
+        operation: Operation,
+        connection: Connection,
+        request_to: Callable[[Address, float], bytes],
+        pool: ConnectionPool,
+    ) -> None:
+        self._operation = operation
+        self._connection: Connection | None = connection
+        self._request_to = request_to
+        self._pool = pool
+        self._sent = time.monotonic()
+        self._response: Response | None = None
+        self._error: CommunicationError | None = None
+
+    def get(self, timeout: float | None = None, *, check: bool = True) -> Any:
+        """Wait for the response; see :meth:`MupFuture.get`."""
+        operation = self._operation
+        site = operation.site_of_caller(sys._getframe(1))  # noqa: SLF001 - the only way to see who waits
+        operation.log(Event.WAIT_START, 0, site)
+        flags = FAILED
+        try:
+            if self._connection is None:
+                flags |= CENSORED
+            else:
+                flags |= self._receive(timeout)
+            if self._error is not None:
+                raise self._error
+            assert self._response is not None  # noqa: S101 - without an error there is a response
+            if check and not self._response.ok:
+                raise _call_error(operation.name, self._response)
+            flags &= ~FAILED
+        finally:
+            operation.log(Event.WAIT_END, flags, site)
+        return self._response.body if check else self._response
+
+    def abandon(self) -> None:
+        """Nobody will ask for the response any more."""
+        if self._connection is not None:
+            self._pool.abandon(self._connection, self._operation.deadline)
+            self._connection = None
+            self._error = CommunicationError(
+                f"{self._operation.name}: the endpoint that made this call has ended; nobody listens any more"
+            )
+
+    def _receive(self, timeout: float | None) -> int:
+        """Read the response, or learn that there will be none; return the flags of the wait.
+
+        Raises:
+            CallTimeoutError: ``timeout`` is over, but not the deadline: the response may still come.
+        """
+        assert self._connection is not None  # noqa: S101 - by the caller
+        operation = self._operation
+        flags = CENSORED if self._connection.readable() else 0
+        limit = operation.deadline if timeout is None else min(operation.deadline, time.monotonic() + timeout)
+        try:
+            raw = self._read(limit)
+        except TimeoutError:
+            waited = time.monotonic() - self._sent
+            error = CallTimeoutError(f"{operation.name}: no answer within {waited:.3g} s")
+            if limit < operation.deadline:
+                raise error from None
+            self._fail(error)
+        except BrokenError as problem:
+            self._fail(CommunicationError(f"{operation.name}: {problem}"))
+        except OSError as problem:
+            self._fail(CommunicationError(f"{operation.name}: {problem.strerror or problem}"))
+        else:
+            operation.log(Event.COMM_FINISH, flags)
+            self._pool.give_back(self._connection, raw)
+            self._connection = None
+            self._finish(raw)
+        return flags
+
+    def _read(self, limit: float) -> RawResponse:
+        assert self._connection is not None  # noqa: S101 - by the caller
+        connection = self._connection
+        try:
+            return connection.receive(limit)
+        except BrokenError as problem:
+            soon = time.monotonic() - self._sent < _RETRY_SECONDS
+            if not (connection.used and problem.empty and soon):
+                raise
+        # The request crossed the server's decision to close an idle connection: it was not executed.
+        connection.close()
+        self._connection = send_to(connection.address, self._operation, self._request_to, self._pool)
+        return self._connection.receive(limit)
+
+    def _fail(self, error: CommunicationError) -> None:
+        self._operation.log(Event.COMM_FINISH, FAILED)
+        self._error = error
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _finish(self, raw: RawResponse) -> None:
+        try:
+            self._response = Response(
+                raw.status, raw.headers, decode_body(raw.body, raw.headers.get("content-type", ""))
+            )
+        except ValueError as problem:
+            self._error = CommunicationError(f"{self._operation.name}: the body of the response: {problem}")
+
+
+class QueryFuture(MupFuture):
+    """A query under way on an auxiliary thread."""
+
+    def __init__(self, operation: Operation, handle: QueryHandle) -> None:
+        self._operation = operation
+        self._handle = handle
+
+    def get(self, timeout: float | None = None, *, check: bool = True) -> Any:  # noqa: ARG002 - as for calls
+        """Wait for the documents; see :meth:`MupFuture.get`."""
+        operation = self._operation
+        site = operation.site_of_caller(sys._getframe(1))  # noqa: SLF001 - the only way to see who waits
+        operation.log(Event.WAIT_START, 0, site)
+        flags = FAILED
+        try:
+            seconds = max(operation.deadline - time.monotonic(), 0.0)
+            documents = self._handle.wait(seconds if timeout is None else min(timeout, seconds))
+            flags = 0
+        finally:
+            operation.log(Event.WAIT_END, flags, site)
+        return documents
+
+
+def decode_body(body: bytes, content_type: str) -> Any:
+    """Return a body as its content type says.
+
+    Raises:
+        ValueError: It is not what the content type says.
+    """
+    kind = content_type.partition(";")[0].strip().lower()
+    if kind == "application/json" or kind.endswith("+json"):
+        return msgspec.json.decode(body) if body else None
+    if kind.startswith("text/"):
+        _, _, charset = content_type.lower().partition("charset=")
+        try:
+            return body.decode(charset.strip(' "') or "utf-8")
+        except LookupError:
+            raise ValueError(f"unknown charset in {content_type!r}") from None
+    return body
+
+
+def _call_error(name: str, response: Response) -> CallError:
+    reason = response.body
+    if isinstance(reason, dict) and "error" in reason:
+        reason = reason["error"]
+    if isinstance(reason, bytes):
+        reason = f"{len(reason)} bytes"
+    return CallError(
+        f"{name} answered {response.status}: {reason}", status=response.status, body=response.body
+    )

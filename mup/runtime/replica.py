@@ -1,0 +1,428 @@
+"""Run one replica of a service: ``python -m mup.runtime.replica CONFIG``.
+
+``CONFIG`` is a JSON object (fields: :class:`ReplicaConfig`), or ``-``: then it is the first line of standard
+input, and the replica ends when standard input does, so that it never survives whoever started it.
+
+Prints one JSON line when it serves, ``{"ready": true, "url", "pid", "workers", ...}``, or when it cannot,
+``{"error", "where", "hint"}`` with exit status 2.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import gc
+import importlib
+import json
+import logging
+import os
+import signal
+import socket
+import sys
+import time
+from pathlib import Path
+from typing import Any, NoReturn
+
+import msgspec
+
+from mup.errors import DeploymentError, MupError
+from mup.events.writer import open_log
+from mup.runtime.front import MAX_BODY, Front, WorkerLink
+from mup.runtime.registration import Registration
+from mup.runtime.worker import ServiceRun, run_worker
+from mup.service import MS, check_service
+
+__all__ = ["ReplicaConfig", "main"]
+
+_log = logging.getLogger("mup.runtime")
+
+
+class ReplicaConfig(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """What one replica is told.
+
+    Attributes:
+        service: Name of the service.
+        target: ``module:Class``.
+        source: Folder to import it from.
+        registry: URL of the registry.
+        replica: Number of this replica, from 0.
+        pool_size, replicas, port: Override the class; None = as the class says.
+        host: Address to listen on.
+        log_dir: Folder for event logs, or "".
+        max_body: Bytes a request body may have.
+        heartbeat: Seconds between signs of life to the registry.
+        registry_patience: Seconds to wait for the registry at start.
+        drain: Seconds requests in work get when the replica stops.
+    """
+
+    service: str
+    target: str
+    source: str
+    registry: str
+    replica: int = 0
+    pool_size: int | None = None
+    replicas: int | None = None
+    port: int | None = None
+    host: str = "127.0.0.1"
+    log_dir: str = ""
+    max_body: int = MAX_BODY
+    heartbeat: float = 1.0
+    registry_patience: float = 3.0
+    drain: float = 5.0
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run a replica until it is told to stop; return the exit status."""
+    words = sys.argv[1:] if arguments is None else arguments
+    # What services print must not get between the launcher and its JSON line.
+    report = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    watch_stdin = words == ["-"]
+    try:
+        if len(words) != 1:
+            raise DeploymentError("expected one argument: a JSON object, or - to read it from stdin")
+        config = _config(_first_line() if watch_stdin else words[0])
+        _set_up_logging(f"{config.service}.{config.replica}")
+        _Replica(config, report, watch_stdin=watch_stdin).run()
+    except MupError as error:
+        if not report.closed:
+            json.dump({"error": error.message, "where": error.where, "hint": error.hint}, report)
+            report.write("\n")
+            report.close()
+        return 2
+    return 0
+
+
+class _Replica:
+    """Import, bind, fork, register, serve, drain."""
+
+    def __init__(self, config: ReplicaConfig, report: Any, *, watch_stdin: bool) -> None:
+        self._config = config
+        self._report = report
+        self._watch_stdin = watch_stdin
+        kind = _import_service(config.target, Path(config.source))
+        self._pool_size: int = kind.pool_size if config.pool_size is None else config.pool_size
+        self._replicas: int = kind.replicas if config.replicas is None else config.replicas
+        self._port: int = kind.port if config.port is None else config.port
+        endpoints = check_service(kind, pool_size=self._pool_size, replicas=self._replicas, port=self._port)
+        self._run = ServiceRun(
+            service=config.service,
+            kind=kind,
+            endpoints=endpoints,
+            replica=config.replica,
+            registry=config.registry,
+            source=Path(config.source),
+            log_dir=config.log_dir,
+        )
+        self._stopping = False
+        self._respawns: set[asyncio.Task[None]] = set()
+
+    def run(self) -> None:
+        """Serve until SIGTERM, SIGINT, or the end of standard input.
+
+        Raises:
+            DeploymentError: It could not start.
+        """
+        # Descriptors of the user's module survive in workers, everything opened from here on does not.
+        self._inherited = _open_descriptors() - {self._report.fileno()}
+        self._listener = self._bind()
+        # The pages of what is imported by now stay shared with the workers.
+        gc.freeze()
+        forked = [self._fork(number) for number in range(self._pool_size)]
+        with asyncio.Runner(loop_factory=_new_event_loop) as runner:
+            runner.run(self._serve(forked))
+
+    def _bind(self) -> socket.socket:
+        port = self._port + self._config.replica if self._port else 0
+        listener = socket.socket()
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind((self._config.host, port))
+            listener.listen(1024)
+        except (OSError, OverflowError) as error:
+            listener.close()
+            in_use = getattr(error, "errno", None) == errno.EADDRINUSE
+            reason = "is in use" if in_use else f"cannot be used: {error}"
+            raise DeploymentError(
+                f"port {port} of replica {self._config.replica} {reason}",
+                where=f"services.{self._config.service}",
+                hint="stop what listens there, or set another port (0 = any free one) in mup.toml",
+            ) from error
+        return listener
+
+    def _fork(self, number: int) -> tuple[int, int, socket.socket]:
+        """Start a worker; return its number, its pid and the front's end of its socket."""
+        ours, theirs = socket.socketpair()
+        front = os.getpid()
+        # A signal that arrived in the child before it has set its handlers would be taken for the front's.
+        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+        pid = os.fork()
+        if pid == 0:
+            self._be_worker(number, theirs, front, blocked)
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        theirs.close()
+        ours.setblocking(False)
+        return number, pid, ours
+
+    def _be_worker(self, number: int, sock: socket.socket, front: int, blocked: set[Any]) -> NoReturn:
+        status = 1
+        try:
+            signal.set_wakeup_fd(-1)
+            keep = self._inherited | {0, 1, 2, sock.fileno()}
+            for descriptor in _open_descriptors() - keep:
+                with contextlib.suppress(OSError):
+                    os.close(descriptor)
+            nothing = os.open(os.devnull, os.O_RDONLY)
+            os.dup2(nothing, 0)
+            os.close(nothing)
+            _set_up_logging(f"{self._config.service}.{self._config.replica}.w{number}")
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+            run_worker(self._run, number, sock, front)
+            status = 0
+        except BaseException:  # noqa: BLE001 - nothing of the worker may go on in the front's code
+            _log.exception("worker %d failed", number)
+        finally:
+            for stream in (sys.stdout, sys.stderr):
+                with contextlib.suppress(OSError, ValueError):
+                    stream.flush()
+            # Not exit(): what the front has registered to happen at its exit is not the worker's business.
+            os._exit(status)
+
+    async def _serve(self, forked: list[tuple[int, int, socket.socket]]) -> None:
+        loop = asyncio.get_running_loop()
+        stop = asyncio.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, stop.set)
+        if self._watch_stdin:
+            loop.add_reader(0, _at_end_of_stdin, stop.set)
+        config = self._config
+        header = {"role": "front", "service": config.service, "replica": config.replica, "worker": None}
+        writer = open_log(config.log_dir, f"{config.service}.{config.replica}.front", header)
+        self._front = Front(self._run, self._pool_size, writer, config.max_body)
+        links = [await self._connect(*worker) for worker in forked]
+        try:
+            for link in links:
+                await self._admit(link)
+            host, port = self._listener.getsockname()[:2]
+            self._front.url, self._front.pid = f"http://{host}:{port}", os.getpid()
+            web = self._front.server()
+            server = await loop.create_server(web, sock=self._listener, backlog=1024)
+            registration = self._registration()
+            try:
+                await registration.start()
+                self._say_ready()
+                await self._until(stop, writer)
+            finally:
+                self._stopping = True
+                await registration.stop()
+                server.close()
+                await self._front.drained(config.drain)
+                await web.shutdown(0.5)
+        finally:
+            self._stopping = True
+            await self._end_workers([*links, *self._front.workers.values()])
+            if writer is not None:
+                writer.close()
+
+    async def _until(self, stop: asyncio.Event, writer: Any) -> None:
+        """Wait for the end, keeping the log fresh for readers."""
+        while not stop.is_set():
+            if writer is not None:
+                writer.flush_if_older(1.0)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(stop.wait(), 1.0)
+
+    async def _connect(self, number: int, pid: int, sock: socket.socket) -> WorkerLink:
+        loop = asyncio.get_running_loop()
+        link = WorkerLink(number, pid, loop)
+        link.on_lost = self._lost
+        await loop.create_unix_connection(lambda: link, sock=sock)
+        return link
+
+    async def _admit(self, link: WorkerLink) -> None:
+        """Wait until a worker is set up, and let it work.
+
+        Raises:
+            DeploymentError: Its setup failed.
+        """
+        error = await link.ready
+        if error:
+            raise DeploymentError(error, where=f"services.{self._config.service}")
+        self._front.add(link)
+
+    def _lost(self, link: WorkerLink) -> None:
+        """A worker has ended: report it, and replace it unless the replica ends too."""
+        if self._stopping:
+            self._front.remove(link, "has ended")
+            return
+        how = _how_it_ended(link.pid)
+        _log.error("worker %d (pid %d) %s", link.number, link.pid, how)
+        self._front.remove(link, how)
+        if link.ready.done() and link.ready.result() == "":
+            task = asyncio.create_task(self._replace(link))
+            self._respawns.add(task)
+            task.add_done_callback(self._respawns.discard)
+
+    async def _replace(self, lost: WorkerLink) -> None:
+        # One that died at once would die again: at most one attempt per second.
+        await asyncio.sleep(max(0.0, lost.started + 1.0 - time.monotonic()))
+        while not self._stopping:
+            link = await self._connect(*self._fork(lost.number))
+            try:
+                await self._admit(link)
+            except DeploymentError as error:
+                _log.error("worker %d cannot be replaced: %s", lost.number, error.message)
+                await asyncio.sleep(1.0)
+            else:
+                _log.warning("worker %d was replaced (pid %d)", link.number, link.pid)
+                return
+
+    def _registration(self) -> Registration:
+        entry = {
+            "service": self._config.service,
+            "replica": self._config.replica,
+            "url": self._front.url,
+            "pid": os.getpid(),
+            "endpoints": {endpoint.name: path for path, endpoint in self._run.endpoints.items()},
+        }
+        config = self._config
+        return Registration(
+            config.registry, entry, heartbeat=config.heartbeat, patience=config.registry_patience
+        )
+
+    def _say_ready(self) -> None:
+        """Tell whoever started the replica that it serves."""
+        ready = {
+            "ready": True,
+            **self._front.status(),
+            "replicas": self._replicas,
+            "port": self._port,
+        }
+        with contextlib.suppress(OSError):  # nobody may be listening
+            json.dump(ready, self._report)
+            self._report.write("\n")
+            self._report.close()
+
+    @staticmethod
+    async def _end_workers(links: list[WorkerLink]) -> None:
+        """Let the workers tear down and flush their logs; kill the ones that do not end."""
+        for link in links:
+            link.end()
+        pending = {link.pid for link in links}
+        give_up = time.monotonic() + 2.0
+        while pending:
+            pending = {pid for pid in pending if not _reaped(pid)}
+            if pending and time.monotonic() > give_up:
+                for pid in pending:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
+                give_up = time.monotonic() + 2.0
+            if pending:
+                await asyncio.sleep(0.005)
+
+
+def _config(text: str) -> ReplicaConfig:
+    try:
+        return msgspec.json.decode(text, type=ReplicaConfig)
+    except msgspec.DecodeError as error:
+        raise DeploymentError(f"the replica's configuration is wrong: {error}") from error
+
+
+def _first_line() -> str:
+    """Read one line without taking anything behind it from the descriptor."""
+    line = bytearray()
+    while not line.endswith(b"\n"):
+        byte = os.read(0, 1)
+        if not byte:
+            break
+        line += byte
+    return line.decode()
+
+
+def _at_end_of_stdin(stop: Any) -> None:
+    if not os.read(0, 4096):
+        asyncio.get_running_loop().remove_reader(0)
+        stop()
+
+
+def _import_service(target: str, source: Path) -> type[MS]:
+    """Return the class a service is made of.
+
+    Raises:
+        DeploymentError: It cannot be imported, or is no service.
+    """
+    module_name, _, class_name = target.partition(":")
+    sys.path.insert(0, str(source))
+    try:
+        module = importlib.import_module(module_name)
+    except (Exception, SystemExit) as error:
+        # The user's own mistake somewhere in there: show where.
+        _log.exception("cannot import %s", module_name)
+        raise DeploymentError(
+            f"cannot import {module_name!r} from {source}: {type(error).__name__}: {error}", where=target
+        ) from error
+    kind = getattr(module, class_name, None)
+    if not (isinstance(kind, type) and issubclass(kind, MS)):
+        found = [
+            n for n, v in vars(module).items() if isinstance(v, type) and issubclass(v, MS) and v is not MS
+        ]
+        problem = "is not a subclass of mup.MS" if kind is not None else "does not exist"
+        raise DeploymentError(
+            f"{class_name!r} {problem} in {module.__file__}",
+            where=target,
+            hint=f"services there: {', '.join(found) or 'none'}",
+        )
+    return kind
+
+
+def _new_event_loop() -> asyncio.AbstractEventLoop:
+    try:
+        import uvloop  # noqa: PLC0415 - where it exists
+    except ImportError:
+        return asyncio.new_event_loop()
+    loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
+    return loop
+
+
+def _open_descriptors() -> set[int]:
+    folder = "/proc/self/fd" if sys.platform == "linux" else "/dev/fd"
+    return {int(path.name) for path in Path(folder).iterdir()}
+
+
+def _reaped(pid: int) -> bool:
+    """Collect a child that has ended; False = it has not."""
+    try:
+        return os.waitpid(pid, os.WNOHANG)[0] != 0
+    except ChildProcessError:
+        return True
+
+
+def _how_it_ended(pid: int) -> str:
+    """Collect a child whose socket is closed, and say how it ended."""
+    give_up = time.monotonic() + 0.2
+    while time.monotonic() < give_up:
+        # Its socket closes an instant before the kernel has its exit status.
+        try:
+            done, status = os.waitpid(pid, os.WNOHANG)
+        except ChildProcessError:
+            break
+        if done:
+            code = os.waitstatus_to_exitcode(status)
+            return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with status {code}"
+        time.sleep(0.001)
+    return "has closed its socket"
+
+
+def _set_up_logging(who: str) -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter(f"%(asctime)s {who} %(levelname)s %(message)s", "%H:%M:%S"))
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(logging.INFO)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

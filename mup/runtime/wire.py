@@ -1,0 +1,121 @@
+"""What do a front and its workers say to each other? Length-prefixed MessagePack frames on a socket pair."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+
+import msgspec
+
+__all__ = ["Answer", "BlockingChannel", "Done", "FrameBuffer", "FromWorker", "Ready", "Request", "frame"]
+
+_PREFIX = 4
+_CHUNK = 65536
+
+
+class Request(msgspec.Struct, array_like=True):
+    """A request for a worker.
+
+    Attributes:
+        request: Id of the execution.
+        trace: Id of the client cycle behind it.
+        path: Path of the endpoint.
+        query: Query string, undecoded.
+        headers: As received.
+        body: As received.
+        deadline: Seconds of the monotonic clock after which nobody waits for the answer; None = never.
+    """
+
+    request: int
+    trace: int
+    path: str
+    query: str
+    headers: list[tuple[bytes, bytes]]
+    body: bytes
+    deadline: float | None
+
+
+class Ready(msgspec.Struct, array_like=True, tag=0):
+    """The worker has been set up (``error`` = "") or could not be."""
+
+    error: str = ""
+
+
+class Answer(msgspec.Struct, array_like=True, tag=1):
+    """The response to the request in work."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
+class Done(msgspec.Struct, array_like=True, tag=2):
+    """The worker is free again."""
+
+    failed: bool
+
+
+FromWorker = Ready | Answer | Done
+
+_encoder = msgspec.msgpack.Encoder()
+
+
+def frame(message: msgspec.Struct) -> bytes:
+    """Return a message as it travels."""
+    data = _encoder.encode(message)
+    return len(data).to_bytes(_PREFIX, "little") + data
+
+
+class FrameBuffer:
+    """Cuts a stream of bytes into frames."""
+
+    __slots__ = ("_data",)
+
+    def __init__(self) -> None:
+        self._data = bytearray()
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """Add received bytes; yield the content of every frame that is complete."""
+        buffer = self._data
+        buffer += data
+        start = 0
+        while len(buffer) - start >= _PREFIX:
+            end = start + _PREFIX + int.from_bytes(buffer[start : start + _PREFIX], "little")
+            if end > len(buffer):
+                break
+            yield bytes(buffer[start + _PREFIX : end])
+            start = end
+        del buffer[:start]
+
+
+class BlockingChannel:
+    """The worker's end of the socket pair."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock = sock
+        self._decode = msgspec.msgpack.Decoder(Request).decode
+
+    def fileno(self) -> int:
+        """Return the descriptor, for polling."""
+        return self._sock.fileno()
+
+    def send(self, message: FromWorker) -> None:
+        """Send one message."""
+        self._sock.sendall(frame(message))
+
+    def receive(self) -> Request | None:
+        """Return the next request; None = the front has gone or wants the worker to end."""
+        # At most one request is under way, so nothing of a next frame can be in what is read here.
+        data = self._sock.recv(_CHUNK)
+        if not data:
+            return None
+        content = bytearray(data)
+        size = _PREFIX
+        while len(content) < size or (
+            size == _PREFIX and (size := _PREFIX + int.from_bytes(content[:_PREFIX], "little")) > len(content)
+        ):
+            data = self._sock.recv(_CHUNK)
+            if not data:
+                return None
+            content += data
+        return self._decode(memoryview(content)[_PREFIX:size])

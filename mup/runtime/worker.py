@@ -1,0 +1,159 @@
+"""What does a worker process do? Set up, serve one request at a time, tear down."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import logging
+import os
+import select
+import signal
+import socket
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from mup.errors import MupError
+from mup.events.record import FAILED, Event
+from mup.events.writer import open_log
+from mup.runtime.http_client import ConnectionPool
+from mup.runtime.resolver import Resolver
+from mup.runtime.wire import BlockingChannel, Done, Ready, Request
+from mup.runtime.worker_communication import BadRequestError, EventLog, WorkerCommunication, WorkerTools
+from mup.service import MS, EndpointInfo
+
+__all__ = ["ServiceRun", "run_worker"]
+
+_log = logging.getLogger("mup.runtime")
+_IDLE_SECONDS = 1.0
+_PR_SET_PDEATHSIG = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceRun:
+    """What one replica of a service runs.
+
+    Attributes:
+        service: Its name.
+        kind: Its class.
+        endpoints: By path.
+        replica: Number of this replica.
+        registry: URL of the registry.
+        source: Folder that sites are named relative to.
+        log_dir: Folder for event logs, or "".
+    """
+
+    service: str
+    kind: type[MS]
+    endpoints: dict[str, EndpointInfo]
+    replica: int
+    registry: str
+    source: Path
+    log_dir: str
+
+
+def run_worker(run: ServiceRun, number: int, sock: socket.socket, parent: int) -> None:
+    """Serve until the front closes its end of the socket, or dies.
+
+    Args:
+        run: What to serve.
+        number: Of this worker in the replica, from 0.
+        sock: Connected to the front.
+        parent: Process id of the front.
+    """
+    # Ctrl-C and SIGTERM reach whole process groups; the front decides when its workers end.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    _die_with(parent)
+    channel = BlockingChannel(sock)
+    header = {"role": "worker", "service": run.service, "replica": run.replica, "worker": number}
+    writer = open_log(run.log_dir, f"{run.service}.{run.replica}.w{number}", header)
+    pool = ConnectionPool()
+    tools = WorkerTools(run.service, EventLog(writer, run.source), Resolver(run.registry, pool), pool)
+    try:
+        instance = run.kind()
+        instance.service_name = run.service
+        instance.setup()
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - the user's code may raise anything
+        _log.exception("worker %d: setup failed", number)
+        channel.send(Ready(f"setup failed: {_describe(error)}"))
+        return
+    channel.send(Ready())
+    try:
+        _serve(instance, run, tools, channel)
+    except OSError as error:
+        # The front has gone in the middle of a request; nobody is left to tell.
+        _log.warning("worker %d: the front has gone: %s", number, error)
+    finally:
+        try:
+            instance.teardown()
+        except (Exception, SystemExit):  # noqa: BLE001 - the user's code may raise anything
+            _log.exception("worker %d: teardown failed", number)
+        if tools.queries is not None:
+            tools.queries.close()
+        pool.close()
+        if writer is not None:
+            writer.close()
+
+
+def _serve(instance: MS, run: ServiceRun, tools: WorkerTools, channel: BlockingChannel) -> None:
+    poll = select.poll()
+    poll.register(channel, select.POLLIN)
+    writer, pool = tools.log.writer, tools.pool
+    while True:
+        if writer is not None or pool.abandoned:
+            # While idle, keep the log fresh for readers and look after answers nobody waits for.
+            while not poll.poll(
+                _IDLE_SECONDS * 1000 if pool.abandoned or (writer and writer.pending) else None
+            ):
+                pool.reap()
+                if writer is not None:
+                    writer.flush_if_older(_IDLE_SECONDS)
+        request = channel.receive()
+        if request is None:
+            return
+        _execute(instance, run, tools, channel, request)
+        if pool.abandoned:
+            pool.reap()
+        if writer is not None:
+            writer.flush_if_older(_IDLE_SECONDS)
+
+
+def _execute(
+    instance: MS, run: ServiceRun, tools: WorkerTools, channel: BlockingChannel, request: Request
+) -> None:
+    endpoint = run.endpoints[request.path]
+    comm = WorkerCommunication(request, f"{run.service}{request.path}", tools, channel)
+    comm.write(Event.BEGIN)
+    failed = 0
+    try:
+        comm.check_params()
+        getattr(instance, endpoint.method)(comm)
+        if not comm.responded:
+            raise MupError(f"endpoint {endpoint.method!r} returned without respond()")
+    except BadRequestError as error:
+        failed = FAILED
+        comm.write(Event.ERROR, FAILED)
+        _log.warning("%s%s: bad request %016x: %s", run.service, request.path, request.request, error)
+        comm.fail(400, str(error))
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - the user's code may raise anything
+        failed = FAILED
+        comm.write(Event.ERROR, FAILED)
+        _log.exception("%s%s failed (request %016x)", run.service, request.path, request.request)
+        comm.fail(500, _describe(error))
+    comm.write(Event.DONE, failed)
+    channel.send(Done(bool(failed)))
+    comm.close()
+
+
+def _describe(error: BaseException) -> str:
+    return str(error) if isinstance(error, MupError) else f"{type(error).__name__}: {error}"
+
+
+def _die_with(parent: int) -> None:
+    """Have the kernel kill this worker when its front dies, also in the middle of a request."""
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)  # it died before the kernel was asked
