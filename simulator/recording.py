@@ -171,10 +171,10 @@ class Samples:
         self._values.append(value)
         self._skip = self._stride - 1
         if len(self._ends) == self._capacity:
+            # The first and every second one stay; the next to keep comes as soon as it would have.
             self._ends = self._ends[::2]
             self._values = self._values[::2]
             self._stride *= 2
-            self._skip = self._stride - 1
 
     def arrays(self) -> tuple[FloatArray, FloatArray]:
         """Return copies of the ends and the values."""

@@ -114,6 +114,8 @@ class ReferenceEngine:
 
     def __init__(self, program: Program, seed: int) -> None:
         self.program = program
+        self.now = 0.0
+        """How far the run has got, in simulated seconds."""
         self.events = 0
         """Timed steps begun so far (thinks, delays, uses of a processor)."""
         self.cycle_samples = Samples(CYCLE_SAMPLES)
@@ -148,17 +150,21 @@ class ReferenceEngine:
         Raises:
             SimulationError: Nothing can happen any more, a join cannot complete, or a client spins.
         """
+        # Not ``run(until=time)``: that leaves a marker among the events.
+        peek, step = self._env.peek, self._env.step
         try:
-            self._env.run(until=time)
+            while (following := peek()) < time:
+                step()
         except _EngineError as failure:
             error: SimulationError = failure.args[0]
             raise error from None
-        if self._env.peek() == inf:
+        self.now = time
+        if following == inf:
             raise self._deadlock()
 
     def snapshot(self) -> list[float]:
         """Return all sums as of now; the columns are those of ``Layout``."""
-        now = self._env.now
+        now = self.now
         columns: list[float] = []
         for waiting, busy in zip(self._waiting, self._busy, strict=True):
             columns += waiting.snapshot(now)
@@ -166,7 +172,7 @@ class ReferenceEngine:
         for level in (*self._inside, *self._thinking):
             columns += level.snapshot(now)
         for server in self._servers:
-            columns += server.accounts()
+            columns += server.accounts(now)
         for cycles in self._cycles:
             columns += cycles
         return columns

@@ -79,9 +79,9 @@ class SharedProcessor:
             event.succeed()
         self._reschedule()
 
-    def accounts(self) -> tuple[float, float]:
-        """Return busy core-seconds and service given in core-seconds, both as of now."""
-        elapsed = self._env.now - self._last
+    def accounts(self, now: float) -> tuple[float, float]:
+        """Return busy core-seconds and service given in core-seconds, with nothing left to do before now."""
+        elapsed = now - self._last
         busy = self._busy + min(len(self._jobs), self._cores) * elapsed
         virtual = self._virtual + elapsed * self._rate
         underway = sum(demand - (end - virtual) for end, _, demand, _ in self._jobs)
@@ -129,9 +129,8 @@ class FcfsProcessor:
         if self._waiting:
             self._start(*self._waiting.popleft())
 
-    def accounts(self) -> tuple[float, float]:
-        """Return busy core-seconds and service given in core-seconds, both as of now."""
-        now = self._env.now
+    def accounts(self, now: float) -> tuple[float, float]:
+        """Return busy core-seconds and service given in core-seconds, with nothing left to do before now."""
         busy = self._busy + len(self._started) * (now - self._last)
         underway = sum(now - start for _, start, _ in self._started.values())
         return busy, self._done / self._speed + underway

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 from mup.lqn import (
@@ -50,7 +51,7 @@ def act(
 
 
 def seq(*names: str) -> tuple[Precedence, ...]:
-    return tuple(Precedence(pre=(a,), post=(b,)) for a, b in zip(names, names[1:], strict=False))
+    return tuple(Precedence(pre=(a,), post=(b,)) for a, b in itertools.pairwise(names))
 
 
 def fork(pre: str, *post: str) -> Precedence:
