@@ -1,0 +1,112 @@
+"""``mup run``: start a project, keep it running, stop it cleanly."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from mup.runtime.launcher import Deployment
+
+
+@click.command()
+@click.argument("project", default=".", type=click.Path())
+@click.option(
+    "--pool", "pools", multiple=True, metavar="SERVICE=N", help="Pool size of a service; repeatable."
+)
+@click.option("--replicas", multiple=True, metavar="SERVICE=N", help="Replicas of a service; repeatable.")
+@click.option("--log", "log_dir", type=click.Path(file_okay=False), help="Folder for event logs.")
+@click.option("--json", "as_json", is_flag=True, help="Print where everything listens as one JSON document.")
+def command(
+    project: str, pools: tuple[str, ...], replicas: tuple[str, ...], log_dir: str | None, as_json: bool
+) -> None:
+    """Start the registry, databases and services of PROJECT (a folder with mup.toml); Ctrl-C stops them.
+
+    A service that dies is reported and restarted.
+    """
+    from mup.project import load_project
+    from mup.runtime.launcher import Deployment
+
+    deployment = Deployment(
+        load_project(project),
+        log_dir=Path(log_dir) if log_dir else None,
+        pools=_numbers("--pool", pools),
+        replicas=_numbers("--replicas", replicas),
+    )
+    # `kill` and the end of the terminal stop it as cleanly as Ctrl-C does; nohup and the like stay in force.
+    # SIGINT itself too: a shell script starts its background jobs with SIGINT ignored.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, _interrupt)
+    with contextlib.suppress(KeyboardInterrupt), deployment:
+        _show(deployment, as_json=as_json)
+        while True:
+            time.sleep(1.0)
+            for event in deployment.supervise():
+                click.echo(f"mup: {event}", err=True)
+    click.echo("mup: stopped", err=True)
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _show(deployment: Deployment, *, as_json: bool) -> None:
+    services = deployment.services()
+    described: dict[str, Any] = {
+        "registry": deployment.registry_url,
+        "services": {
+            name: {
+                "pool_size": info.pool_size,
+                "replicas": [r.url for r in deployment.replicas() if r.service == name],
+            }
+            for name, info in services.items()
+        },
+        "databases": {name: _server(database.uri) for name, database in deployment.databases().items()},
+    }
+    if as_json:
+        import json
+
+        click.echo(json.dumps(described, indent=1))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table("service", "replicas", "pool (workers per replica)", "URL")
+    for name, service in described["services"].items():
+        urls = service["replicas"]
+        table.add_row(name, str(len(urls)), str(service["pool_size"]), "\n".join(urls))
+    console = Console()
+    console.print(table)
+    console.print(f"registry  {deployment.registry_url}", highlight=False)
+    for name, database in deployment.databases().items():
+        kind = "embedded, in memory" if database.embedded else database.version
+        console.print(f"database  {name}: {_server(database.uri)} ({kind})", highlight=False, markup=False)
+    click.echo("running; Ctrl-C stops", err=True)
+
+
+def _numbers(option: str, words: tuple[str, ...]) -> dict[str, int]:
+    from mup.errors import UsageError
+
+    numbers = {}
+    for word in words:
+        name, mark, value = word.partition("=")
+        try:
+            numbers[name] = int(value)
+        except ValueError:
+            mark = ""
+        if not name or not mark:
+            raise UsageError(f"{option}: expected SERVICE=N, got {word!r}")
+    return numbers
+
+
+def _server(uri: str) -> str:
+    """Return a database's address without what may be secret in its URI."""
+    from mup.databases.address import server_of
+
+    return server_of(uri)

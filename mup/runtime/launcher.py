@@ -1,0 +1,344 @@
+"""How does a whole project start and stop? Registry, databases and replicas, each a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from mup.errors import DeploymentError, UsageError, did_you_mean
+from mup.project import Project, ServiceConfig
+from mup.runtime.child import Child
+from mup.runtime.http_client import BrokenError, ConnectionPool, RawResponse, address_of, build_request
+
+if TYPE_CHECKING:
+    from mup.databases.server import DatabaseServer
+
+__all__ = ["Deployment", "ProcessInfo", "ReplicaInfo", "ServiceInfo"]
+
+READY_SECONDS = 30.0
+STOP_SECONDS = 9.0
+"""A replica gives its requests 5 s and its workers 2 s before it kills them itself."""
+
+Role = Literal["front", "worker", "registry", "database", "client"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplicaInfo:
+    """A running replica; ``pid`` is its front's."""
+
+    service: str
+    replica: int
+    url: str
+    pid: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceInfo:
+    """What a service runs with, class attributes and overrides taken together."""
+
+    name: str
+    pool_size: int
+    replicas: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessInfo:
+    """A process whose CPU time belongs to the deployment.
+
+    Attributes:
+        role: What it does.
+        service: Service or database it belongs to; "registry" for the registry.
+        replica: Number of the replica, else 0.
+        worker: Number of the worker, else 0.
+        pid: Process id.
+    """
+
+    role: Role
+    service: str
+    replica: int = 0
+    worker: int = 0
+    pid: int
+
+
+@dataclass(slots=True)
+class _Replica:
+    config: ServiceConfig
+    number: int
+    child: Child
+    started: float
+    ready: dict[str, Any]
+
+
+class Deployment:
+    """A project, running. A context manager: starts on entry, stops on exit.
+
+    Args:
+        project: What to run.
+        log_dir: Folder for event logs; None = ``MUP_LOG_DIR``, or no logs.
+        pools: Changed pool sizes by service.
+        replicas: Changed numbers of replicas by service.
+
+    Raises:
+        UsageError: ``pools`` or ``replicas`` name an unknown service, or a number below 1.
+    """
+
+    def __init__(
+        self,
+        project: Project,
+        *,
+        log_dir: Path | None = None,
+        pools: Mapping[str, int] | None = None,
+        replicas: Mapping[str, int] | None = None,
+    ) -> None:
+        self._project = project
+        self._log_dir = str(log_dir.resolve()) if log_dir else os.environ.get("MUP_LOG_DIR", "")
+        self._pools = _checked("pool", pools or {}, project)
+        self._counts = _checked("replicas", replicas or {}, project)
+        self._registry: Child | None = None
+        self._databases: dict[str, DatabaseServer] = {}
+        self._replicas: list[_Replica] = []
+        self._http = ConnectionPool()
+        self.registry_url = ""
+
+    def __enter__(self) -> Deployment:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Start everything, and return when every replica serves.
+
+        Raises:
+            DeploymentError: Something did not start; then everything is stopped again.
+        """
+        try:
+            deadline = time.monotonic() + READY_SECONDS
+            self._start_registry()
+            for config in self._project.services:
+                # How many replicas the class wants is known when the first one has imported it.
+                for number in range(self._counts.get(config.name) or config.replicas or 1):
+                    self._replicas.append(self._start_replica(config, number))
+            self._start_databases(deadline)
+            for replica in self._replicas:
+                replica.ready = replica.child.ready(deadline)
+            more = [
+                self._start_replica(first.config, number)
+                for first in [r for r in self._replicas if r.number == 0]
+                if first.config.name not in self._counts and first.config.replicas is None
+                for number in range(1, first.ready["replicas"])
+            ]
+            self._replicas += more
+            for replica in more:
+                replica.ready = replica.child.ready(deadline)
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        """Stop everything, requests in work first; may be called again."""
+        replicas, self._replicas = self._replicas, []
+        databases, self._databases = self._databases, {}
+        registry, self._registry = self._registry, None
+        deadline = time.monotonic() + STOP_SECONDS
+        for replica in replicas:
+            replica.child.terminate()
+        for replica in replicas:
+            replica.child.end(deadline)
+        for database in databases.values():
+            database.stop()
+        if registry is not None:
+            registry.terminate()
+            registry.end(time.monotonic() + 3.0)
+        self._http.close()
+
+    def services(self) -> dict[str, ServiceInfo]:
+        """Return what each service runs with."""
+        return {
+            config.name: ServiceInfo(
+                name=config.name,
+                pool_size=self._of(config.name)[0].ready["pool_size"],
+                replicas=len(self._of(config.name)),
+            )
+            for config in self._project.services
+        }
+
+    def replicas(self) -> list[ReplicaInfo]:
+        """Return the replicas, by service in file order, then by number."""
+        return [
+            ReplicaInfo(service=name, replica=r.number, url=r.ready["url"], pid=r.child.pid)
+            for name in (config.name for config in self._project.services)
+            for r in self._of(name)
+        ]
+
+    def databases(self) -> dict[str, DatabaseServer]:
+        """Return the databases by name."""
+        return dict(self._databases)
+
+    def processes(self) -> list[ProcessInfo]:
+        """Return every process of the deployment on this host, as of now.
+
+        Raises:
+            DeploymentError: A replica does not answer.
+        """
+        found = []
+        if self._registry is not None:
+            found.append(ProcessInfo(role="registry", service="registry", pid=self._registry.pid))
+        for name, database in self._databases.items():
+            if database.pid is not None:
+                found.append(ProcessInfo(role="database", service=name, pid=database.pid))
+        for replica in self.replicas():
+            who = {"service": replica.service, "replica": replica.replica}
+            found.append(ProcessInfo(role="front", pid=replica.pid, **who))  # type: ignore[arg-type]
+            for number, pid in enumerate(self._status(replica)["workers"]):
+                found.append(ProcessInfo(role="worker", worker=number, pid=pid, **who))  # type: ignore[arg-type]
+        return found
+
+    def alive(self) -> bool:
+        """Whether every process the launcher started still runs."""
+        return (
+            (self._registry is None or self._registry.alive())
+            and all(database.alive() for database in self._databases.values())
+            and all(replica.child.alive() for replica in self._replicas)
+        )
+
+    def supervise(self) -> list[str]:
+        """Replace replicas that have died; to be called about once a second.
+
+        Returns:
+            What happened, one line each.
+
+        Raises:
+            DeploymentError: The registry or a database has died, or a replica dies again and again.
+        """
+        if self._registry is not None and not self._registry.alive():
+            raise DeploymentError(f"the registry {self._registry.how_it_ended()}")
+        for name, database in self._databases.items():
+            if not database.alive():
+                raise DeploymentError(f"database {name!r} has died")
+        events = []
+        for replica in self._replicas:
+            if replica.child.alive():
+                continue
+            who = f"{replica.config.name}.{replica.number}"
+            events.append(f"{who} (pid {replica.child.pid}) {replica.child.how_it_ended()}")
+            replica.child.end(time.monotonic())
+            if time.monotonic() - replica.started < 1.0:
+                raise DeploymentError(f"replica {who} dies right after its start; giving up")
+            fresh = self._start_replica(replica.config, replica.number)
+            replica.child, replica.started = fresh.child, fresh.started
+            replica.ready = fresh.child.ready(time.monotonic() + READY_SECONDS)
+            events.append(f"{who} was restarted (pid {replica.child.pid})")
+        return events
+
+    def _of(self, service: str) -> list[_Replica]:
+        mine = [replica for replica in self._replicas if replica.config.name == service]
+        return sorted(mine, key=lambda replica: replica.number)
+
+    def _start_registry(self) -> None:
+        """Start the registry on a socket that is open already: replicas need not wait for it."""
+        port = self._project.registry_port
+        with socket.socket() as listener:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                listener.bind(("127.0.0.1", port))
+            except OSError as error:
+                raise DeploymentError(
+                    f"port {port} of the registry cannot be used: {error.strerror}",
+                    where="registry",
+                    hint="stop what listens there, or set another port (0 = any free one) in mup.toml",
+                ) from error
+            listener.listen(1024)
+            self.registry_url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+            descriptor = listener.fileno()
+            self._registry = Child(
+                "mup_registry", ["--fd", str(descriptor)], where="registry", pass_fds=[descriptor]
+            )
+
+    def _start_databases(self, deadline: float) -> None:
+        assert self._registry is not None  # noqa: S101 - started before
+        if not self._project.databases:
+            self._registry.ready(deadline)
+            return
+        # A project without databases does not load their drivers.
+        from mup.databases.server import start_database  # noqa: PLC0415
+
+        for config in self._project.databases:
+            self._databases[config.name] = start_database(config, self._project.source)
+        self._registry.ready(deadline)
+        for name, database in self._databases.items():
+            self._post("/databases", {"name": name, "uri": database.uri})
+
+    def _start_replica(self, config: ServiceConfig, number: int) -> _Replica:
+        told = {
+            "service": config.name,
+            "target": config.target,
+            "source": str(self._project.source),
+            "registry": self.registry_url,
+            "replica": number,
+            "pool_size": self._pools.get(config.name, config.pool_size),
+            "replicas": self._counts.get(config.name, config.replicas),
+            "port": config.port,
+            "log_dir": self._log_dir,
+        }
+        child = Child(
+            "mup.runtime.replica",
+            ["-"],
+            where=f"services.{config.name}",
+            first_line=json.dumps(told),
+            env=config.env,
+        )
+        return _Replica(config, number, child, time.monotonic(), {})
+
+    def _status(self, replica: ReplicaInfo) -> dict[str, Any]:
+        with self._reach(f"replica {replica.service}.{replica.replica}"):
+            status: dict[str, Any] = msgspec.json.decode(
+                self._exchange("GET", replica.url, "/mup/status").body
+            )
+            return status
+
+    def _post(self, path: str, data: dict[str, Any]) -> None:
+        with self._reach("the registry"):
+            response = self._exchange("POST", self.registry_url, path, msgspec.json.encode(data))
+            if response.status != 200:
+                raise DeploymentError(f"the registry refuses {data!r}: {response.body.decode()}")
+
+    def _exchange(self, method: str, url: str, path: str, body: bytes | None = None) -> RawResponse:
+        address = address_of(url)
+        connection = self._http.take(address, 3.0)
+        try:
+            connection.send(build_request(method, path, f"{address[0]}:{address[1]}", {}, body), 3.0)
+            response = connection.receive(time.monotonic() + 3.0)
+        except BaseException:
+            connection.close()
+            raise
+        self._http.give_back(connection, response)
+        return response
+
+    @staticmethod
+    @contextmanager
+    def _reach(who: str) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, BrokenError) as error:
+            raise DeploymentError(f"{who} does not answer: {error}") from error
+
+
+def _checked(what: str, changes: Mapping[str, int], project: Project) -> dict[str, int]:
+    known = [service.name for service in project.services]
+    for name, number in changes.items():
+        if name not in known:
+            raise UsageError(f"{what}: no service {name!r}; {did_you_mean(name, known)}")
+        if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+            raise UsageError(f"{what} of {name!r} must be a whole number >= 1, got {number!r}")
+    return dict(changes)
