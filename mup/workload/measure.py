@@ -1,13 +1,7 @@
 """What does a real load run show? Starts a project, drives it, and takes the figures of one window.
 
-Figures and their intervals:
-
-- Response times of consecutive cycles depend on each other (they queue behind one another), so the 95 %
-  interval of their mean comes from batch means: the window is cut into spans, cycles belong to the span they
-  began in. With three or more repeats the means of whole runs count too, where they differ more.
-- Throughput likewise, from the completions in each span.
-- Utilization of a service = time its workers were between ``begin`` and ``done`` within the window, over
-  window x pool x replicas: read from the event logs, hence unknown for a system that was not started here.
+Utilization of a service = busy time of its workers within the window, over window x pool x replicas. It is
+read from the event logs, hence unknown for a system that was not started here.
 """
 
 from __future__ import annotations
@@ -21,54 +15,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from scipy import stats
 
 from mup.errors import UsageError
-from mup.events.reader import Log, read_log
-from mup.events.record import Event
+from mup.events.reader import read_log
 from mup.project import Project
 from mup.runtime.launcher import Deployment, ProcessInfo
 from mup.workload.cpu import HostCpu, process_cpu_seconds
 from mup.workload.driver import LoadDriver
 from mup.workload.engine import Settings
+from mup.workload.figures import Figure, ResponseTime, busy_seconds, response_time, throughput
 from mup.workload.result import LoadResult
 
 _Drive = Callable[[LoadDriver, "_Watch"], LoadResult]
 
 __all__ = ["CpuUse", "Figure", "Measurement", "ResponseTime", "measure_load"]
-
-BATCH_SECONDS = 1.0
-FEWEST_BATCHES, MOST_BATCHES = 5, 20
-PERCENTILES = (50, 90, 95, 99)
-
-FloatArray = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """A mean and the half-width of its 95 % interval (None: too few data to tell)."""
-
-    mean: float
-    ci95: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class ResponseTime:
-    """Seconds per cycle, think time excluded.
-
-    Attributes:
-        mean: 0 if no cycle succeeded; look at the number of errors first.
-        ci95: Half-width of the 95 % interval of the mean; None with fewer than two batches.
-        p50, p90, p95, p99: Percentiles over all cycles.
-    """
-
-    mean: float
-    ci95: float | None
-    p50: float
-    p90: float
-    p95: float
-    p99: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,18 +245,8 @@ def _busy(folder: Path, result: LoadResult, workers: Mapping[str, int]) -> dict[
     for path in sorted(folder.glob("*.mlog")):
         log = read_log(path)
         if log.header.get("role") == "worker" and log.header["service"] in used:
-            used[log.header["service"]] += _busy_seconds(log, result.start_ns, result.end_ns)
+            used[log.header["service"]] += busy_seconds(log, result.start_ns, result.end_ns)
     return {name: (used[name], count * result.window_seconds) for name, count in workers.items()}
-
-
-def _busy_seconds(log: Log, start: int, end: int) -> float:
-    """Return how long one worker was between ``begin`` and ``done`` within a window."""
-    records = log.records[np.isin(log.records["event"], (Event.BEGIN, Event.DONE))]
-    # One request at a time: a begin without a done right after it belongs to a worker that died.
-    pairs = np.flatnonzero((records["event"][:-1] == Event.BEGIN) & (records["event"][1:] == Event.DONE))
-    begin = np.maximum(records["time"][pairs], start)
-    done = np.minimum(records["time"][pairs + 1], end)
-    return float(np.maximum(done - begin, 0).sum() * 1e-9)
 
 
 def _summary(project: Project, runs: Sequence[_Run], clients: int, duration: float) -> Measurement:
@@ -311,8 +261,8 @@ def _summary(project: Project, runs: Sequence[_Run], clients: int, duration: flo
         duration=duration,
         repeats=len(runs),
         window_seconds=window,
-        response_time=_response_time(results),
-        throughput=_throughput(results),
+        response_time=response_time(results),
+        throughput=throughput(results),
         utilization=_utilization(runs) or {service.name: None for service in project.services},
         cpu=CpuUse(
             seconds=cpu,
@@ -341,52 +291,3 @@ def _sums(items: Iterable[tuple[str, float]]) -> dict[str, float]:
     for name, value in items:
         total[name] = total.get(name, 0.0) + value
     return dict(sorted(total.items()))
-
-
-def _response_time(results: Sequence[LoadResult]) -> ResponseTime:
-    everything = np.array([value for result in results for value in result.response_times])
-    if not len(everything):
-        return ResponseTime(0.0, None, 0.0, 0.0, 0.0, 0.0)
-    batches, means = [], []
-    for result in results:
-        values = np.array(result.response_times)
-        starts = np.array([cycle.start_ns for cycle in result.cycles])
-        batch = _batch_of(starts, result)
-        batches += [
-            float(values[batch == k].mean()) for k in range(_batch_count(result)) if (batch == k).any()
-        ]
-        if len(values):
-            means.append(float(values.mean()))
-    p50, p90, p95, p99 = (float(p) for p in np.percentile(everything, PERCENTILES))
-    return ResponseTime(float(everything.mean()), _half_width(batches, means), p50, p90, p95, p99)
-
-
-def _throughput(results: Sequence[LoadResult]) -> Figure:
-    batches: list[float] = []
-    means = [result.throughput for result in results]
-    for result in results:
-        count = _batch_count(result)
-        ends = _batch_of(np.array(result.completions), result)
-        batches += list(np.bincount(ends, minlength=count) * count / result.window_seconds)
-    return Figure(float(np.mean(means)), _half_width(batches, means))
-
-
-def _batch_count(result: LoadResult) -> int:
-    return max(FEWEST_BATCHES, min(MOST_BATCHES, int(result.window_seconds / BATCH_SECONDS)))
-
-
-def _batch_of(times: npt.NDArray[np.int64], result: LoadResult) -> npt.NDArray[np.int64]:
-    """Return the number of the batch each time of a window falls into."""
-    share = (times.astype(np.float64) - result.start_ns) / (result.end_ns - result.start_ns)
-    count = _batch_count(result)
-    return np.minimum((share * count).astype(np.int64), count - 1)
-
-
-def _half_width(batches: Sequence[float], means: Sequence[float]) -> float | None:
-    """Return the 95 % half-width of the mean: of batches, or of whole runs where these differ more."""
-    widths = [
-        float(stats.t.ppf(0.975, len(sample) - 1) * np.std(sample, ddof=1) / np.sqrt(len(sample)))
-        for sample, fewest in ((batches, 2), (means, 3))
-        if len(sample) >= fewest
-    ]
-    return max(widths) if widths else None

@@ -1,0 +1,61 @@
+"""CPU time of processes and of the host."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from mup.workload import cpu
+from mup.workload.cpu import HostCpu, process_cpu_seconds
+
+
+def _burn(seconds: float) -> None:
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+
+
+def test_own_cpu_time_is_the_process_clock() -> None:
+    """The figure for this process agrees with its own clock, far below a scheduler tick."""
+    before = process_cpu_seconds(os.getpid())
+    _burn(0.05)
+    assert process_cpu_seconds(os.getpid()) - before == pytest.approx(0.05, abs=0.005)
+
+
+@pytest.mark.services
+def test_cpu_time_of_another_process() -> None:
+    """A child's work is seen from here, its sleep is not."""
+    code = "import time\nend = time.process_time() + 0.3\nwhile time.process_time() < end: pass\nprint(flush=True)\ntime.sleep(30)"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        used = process_cpu_seconds(child.pid)
+        fallback = cpu._from_proc(child.pid)
+        time.sleep(0.1)
+        assert process_cpu_seconds(child.pid) - used < 0.01
+        child.kill()
+    assert 0.3 <= used < 0.6
+    assert fallback == pytest.approx(used, abs=0.03)
+
+
+def test_no_such_process() -> None:
+    """A process that is gone is an error that says so."""
+    with pytest.raises(ProcessLookupError, match="no process"):
+        process_cpu_seconds(2**22 + 1)
+
+
+def test_the_host_is_at_least_as_busy_as_we_are() -> None:
+    """Intervals add up, and our own work is in them."""
+    host = HostCpu()
+    for _ in range(2):
+        host.start()
+        _burn(0.2)
+        host.stop()
+    host.stop()
+    assert host.busy_seconds >= 0.36
+    assert host.capacity_seconds >= 0.4 * (os.cpu_count() or 1)
+    assert 0 < host.utilization <= 1.02

@@ -1,0 +1,114 @@
+"""Figures of a window: means, percentiles, intervals that cover, busy time of workers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mup.events.reader import read_log
+from mup.events.record import Event
+from mup.events.writer import EventWriter
+from mup.workload.figures import busy_seconds, response_time, throughput
+from mup.workload.result import Cycle, LoadResult
+
+SECOND = 10**9
+
+
+def _result(cycles: list[Cycle], completions: list[int], seconds: int = 10) -> LoadResult:
+    return LoadResult(
+        clients=1,
+        seed=0,
+        start_ns=0,
+        end_ns=seconds * SECOND,
+        cycles=tuple(cycles),
+        completions=tuple(completions),
+        errors=0,
+        first_error="",
+        cpu_seconds=0.0,
+        think_lateness=(),
+    )
+
+
+def test_response_time_excludes_think_time() -> None:
+    """Mean and percentiles are of duration minus think."""
+    cycles = [Cycle(k * SECOND // 10, 1.0 + k / 100, 1.0) for k in range(100)]
+    figure = response_time([_result(cycles, [])])
+    assert figure.mean == pytest.approx(0.495)
+    assert (figure.p50, figure.p99) == pytest.approx((0.495, 0.9801))
+
+
+def test_nothing_succeeded() -> None:
+    """Without a cycle there is no interval, and no crash."""
+    result = _result([], [])
+    assert response_time([result]).ci95 is None
+    assert throughput([result]).mean == 0.0
+    assert result.failed_share == 1.0
+
+
+def test_steady_throughput_has_a_narrow_interval() -> None:
+    """Equally spaced completions: exact mean, interval of zero."""
+    ends = [SECOND // 20 + k * SECOND // 10 for k in range(100)]
+    figure = throughput([_result([], ends)])
+    assert figure.mean == pytest.approx(10.0)
+    assert figure.ci95 == pytest.approx(0.0, abs=1e-9)
+
+
+def test_intervals_cover_the_mean_of_correlated_response_times() -> None:
+    """Over many runs of an autocorrelated series with known mean the 95 % interval covers it about as often."""
+    rng = np.random.default_rng(1)
+    covered, count = 0, 300
+    for _ in range(count):
+        noise = rng.normal(size=2000)
+        level, values = 0.0, []
+        for shock in noise:
+            level = 0.9 * level + shock
+            values.append(100.0 + level)
+        cycles = [Cycle(k * 20 * SECOND // 2000, value, 0.0) for k, value in enumerate(values)]
+        figure = response_time([_result(cycles, [], seconds=20)])
+        assert figure.ci95 is not None
+        covered += abs(figure.mean - 100.0) <= figure.ci95
+    # Intervals of independent values would cover about 35 %.
+    assert covered / count > 0.88
+
+
+def test_repeats_that_differ_widen_the_interval() -> None:
+    """Three steady runs at different levels: their spread is the uncertainty."""
+    runs = [
+        _result([Cycle(k * SECOND // 10, level, 0.0) for k in range(100)], []) for level in (1.0, 2.0, 3.0)
+    ]
+    assert response_time(runs[:1]).ci95 == pytest.approx(0.0, abs=1e-9)
+    # Student's t with two degrees of freedom, over the square root of three runs.
+    assert response_time(runs).ci95 == pytest.approx(4.3027 / 3**0.5, rel=1e-3)
+
+
+def test_result_survives_its_json() -> None:
+    """What the driver process sends is what arrives."""
+    result = _result([Cycle(1, 0.5, 0.25)], [2])
+    assert LoadResult.from_dict(result.to_dict()) == result
+
+
+def test_busy_time_is_clipped_to_the_window(tmp_path: Path) -> None:
+    """Executions count with the part inside; one that never ended does not count."""
+    writer = EventWriter(tmp_path / "A.0.w0.mlog", {"role": "worker", "service": "A"})
+
+    def write(event: Event, seconds: float) -> None:
+        writer.write(event, 1, 1, time=int(seconds * SECOND))
+
+    for begin, done in ((0.0, 2.0), (3.0, 4.0), (9.0, 12.0)):
+        write(Event.BEGIN, begin)
+        write(Event.END, begin)
+        write(Event.DONE, done)
+    write(Event.BEGIN, 12.0)
+    writer.close()
+    log = read_log(writer.path)
+    assert busy_seconds(log, 1 * SECOND, 10 * SECOND) == pytest.approx(1 + 1 + 1)
+
+
+@pytest.mark.parametrize("data", [{}, {"cycles": [[1, 0.5, 0.25]]}])
+def test_failed_share_counts_failed_cycles(data: dict[str, Any]) -> None:
+    """Failed cycles are compared with all that began."""
+    result = LoadResult.from_dict(_result([], []).to_dict() | data | {"errors": 1})
+    assert result.failed_share == 1 / (1 + len(data.get("cycles", [])))
