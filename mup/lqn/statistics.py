@@ -1,15 +1,16 @@
 """How big is a model?
 
-Counts follow Table 3 of Garbi's thesis. They depend on few quantities: services, endpoints, paths, calls and
-queries on them, endpoints with several paths. Paths with equal sequences of operations count once. Three views:
+Counts follow Table 3 of Garbi's thesis. They depend on few quantities: services, endpoints, paths, calls
+and queries on them, endpoints with several paths. Paths with equal sequences of operations count once.
+Three views:
 
-- *Table 3*: what a workload reaches and was observed; databases are opaque (no query entry), one database task;
-  the branches of a fork or join count as one arc.
+- *Table 3*: what a workload reaches and was observed; databases are opaque (no query entry), one database
+  task; the branches of a fork or join count as one arc.
 - *full*: the same paths with every query, every arc and every database counted.
 - *all paths*: as full, with everything the source can do, reached or not.
 
-What mup adds to the thesis's form (activities after the response) is not counted. A model that did not come from
-source code has no paths; it is counted element by element.
+What mup adds to the thesis's form (activities after the response) is not counted. A model that did not
+come from source code has no paths; it is counted element by element.
 """
 
 from __future__ import annotations

@@ -1,0 +1,40 @@
+"""``mup graph MODEL``: what does a model look like?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+__all__ = ["command"]
+
+
+@click.command(name="graph")
+@click.argument("model", type=click.Path(path_type=Path))
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="SVG file to write [default: MODEL with .svg]"
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document about the file written.")
+def command(model: Path, output: Path | None, *, as_json: bool) -> int:
+    """Draw a model as SVG: tasks in layers, entries, activities with their mean times, calls.
+
+    MODEL is a file written by 'mup model'. '?' is what was never measured; grey is what the workload never
+    reached.
+    """
+    import json
+
+    from mup.errors import UsageError
+    from mup.lqn.drawing import draw
+    from mup.lqn.json_io import load_model
+
+    loaded = load_model(model)
+    target = model.with_suffix(".svg") if output is None else output
+    try:
+        target.write_text(draw(loaded), encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot write the picture: {error.strerror}", where=str(target)) from error
+    if as_json:
+        click.echo(json.dumps({"file": str(target), "tasks": len(loaded.tasks)}, indent=1))
+    else:
+        click.echo(f"wrote {target}: {loaded.name}, {len(loaded.tasks)} tasks")
+    return 0
