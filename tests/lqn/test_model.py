@@ -228,3 +228,13 @@ def test_errors_cross_process_boundaries(kind: type[MupError]) -> None:
     assert str(again) == str(error) == "here: too bad: 7\n  try 8"
     assert again.__dict__ == error.__dict__
     assert kind.__name__ in (errors.__doc__ or "")
+
+
+def test_example_in_the_reference_is_a_model() -> None:
+    """The example of docs/reference/model-schema.md loads, and can be simulated."""
+    from simulator import simulate
+
+    page = Path(__file__).parents[2] / "docs" / "reference" / "model-schema.md"
+    text = page.read_text(encoding="utf-8").split("```json\n")[1].split("```")[0]
+    result = simulate(model_from_json(json.loads(text)), horizon=20)
+    assert result.entries["A/epA/"].throughput.mean > 0
