@@ -457,7 +457,8 @@ STYLE = """
  .grey { opacity: .38; }
  @media (prefers-color-scheme: dark) {
   text { fill: #e4e7eb; } .soft { fill: #a7b1bc; } .paper { fill: #171b20; }
-  .task { fill: #222830; stroke: #6b7784; } .reference { fill: #1f2c23; } .network, .database { fill: #2c281f; }
+  .task { fill: #222830; stroke: #6b7784; } .reference { fill: #1f2c23; }
+  .network, .database { fill: #2c281f; }
   .entry { fill: #1a1f25; stroke: #4a545f; } .activity { fill: #22344a; stroke: #5d82b0; }
   .registry, .communication { fill: #3d3220; stroke: #a98a4a; }
   .think, .choice, .after { fill: #2d3036; stroke: #6d7178; }
