@@ -230,9 +230,9 @@ def _center(picture: Picture, model: Model) -> None:
 
 
 def _layers(model: Model) -> list[list[Task]]:
-    """Return tasks by depth: the longest chain of calls from a client; network and databases last."""
+    """Return tasks by depth: the longest chain of calls from a client; the network last."""
     depth = {t.name: 0 if t.is_reference else 1 for t in model.tasks}
-    passive = {t.name for t in model.tasks if t.role in ("network", "database")}
+    passive = {t.name for t in model.tasks if t.role == "network"}
     calls = {
         (task.name, call.task)
         for task, _, activity in model.walk()
@@ -247,8 +247,8 @@ def _layers(model: Model) -> list[list[Task]]:
     levels = sorted({depth[t.name] for t in model.tasks if t.name not in passive})
     layers = [[t for t in model.tasks if depth[t.name] == d and t.name not in passive] for d in levels]
     # The network comes last: calls through it are labels, so no arrow has to cross it.
-    rest = [[t for t in model.tasks if t.role == role] for role in ("database", "network")]
-    return [*layers, *(layer for layer in rest if layer)]
+    last = [t for t in model.tasks if t.name in passive]
+    return [*layers, *([last] if last else [])]
 
 
 def _rows(layer: Iterable[Task], widths: Mapping[str, float]) -> list[list[Task]]:
