@@ -53,6 +53,8 @@ def mser5(series: FloatArray) -> int:
     squares = (means**2)[::-1].cumsum()[::-1]
     error = np.maximum(squares - tail**2 / left, 0.0) / left.astype(float) ** 2
     candidates = kept <= groups // 2
+    if not candidates.any():
+        return groups // 2 * 5
     # Rounding noise of a run without any variation must not look like a trend.
     error[error <= 1e-24 * max(float(np.max(squares)), 1e-300)] = 0.0
     return int(kept[int(np.argmin(error[candidates]))]) * 5

@@ -30,6 +30,7 @@ def test_mser5_keeps_a_stationary_or_constant_series() -> None:
 def test_mser5_cuts_at_most_half() -> None:
     """A series that never settles is cut in the middle, not at its end."""
     assert mser5(np.arange(1000.0)) == 500
+    assert mser5(np.concatenate([np.full(800, math.nan), np.ones(200)])) == 500
 
 
 def test_ratio_of_independent_batches() -> None:

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sim_models import ZERO, act, choice, clients, entry, exp, fork, join, merge, model, service
 
+from mup.errors import SimulationError
 from mup.lqn import (
     Activity,
     Constant,
@@ -88,11 +89,17 @@ def models(draw: st.DrawFn) -> Model:
     return model(*crowd, high, low, processors=processors)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60, deadline=None, derandomize=True)
 @given(tested=models(), seed=st.integers(0, 2**64))
 def test_every_run_obeys_the_laws(tested: Model, seed: int) -> None:
     """Utilizations are in [0, 1], identities hold (else simulate raises), percentiles are ordered."""
-    result = simulate(tested, seed=seed, horizon=20, max_events=20_000)
+    try:
+        result = simulate(tested, seed=seed, horizon=20, max_events=20_000)
+    except SimulationError as error:
+        # A slow model may not get anybody through in so short a run; nothing else is excused.
+        if "no client completed a cycle" in str(error):
+            return
+        raise
     for figure in _figures(result):
         assert math.isfinite(figure.mean)
         assert figure.ci95 >= 0
@@ -105,14 +112,14 @@ def test_every_run_obeys_the_laws(tested: Model, seed: int) -> None:
     assert response.mean <= result.cycle.cycle_time.mean + 1e-9
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15, deadline=None, derandomize=True)
 @given(tested=models(), seed=st.integers(0, 1000))
 def test_same_seed_same_result(tested: Model, seed: int) -> None:
     """A run depends on nothing but model, seed and length."""
     assert simulate(tested, seed=seed, horizon=5) == simulate(tested, seed=seed, horizon=5)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60, deadline=None, derandomize=True)
 @given(tested=models())
 def test_model_survives_its_file(tested: Model) -> None:
     """load(save(model)) == model."""
