@@ -30,7 +30,10 @@ def main() -> None:
     error = _fill(config["uri"], config["target"], config["source"])
     if error:
         answer.write(json.dumps({"error": error}) + "\n")
-        answer.flush()
+    for stream in (answer, sys.stdout, sys.stderr):
+        stream.flush()
+    # PyMongo's monitor threads would hold the end of the interpreter up by half a second.
+    os._exit(0)
 
 
 def _fill(uri: str, target: str, source: str) -> str:
