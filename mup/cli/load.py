@@ -79,7 +79,7 @@ def command(
     else:
         _show(measured, console())
     for warning in _warnings(measured):
-        err.print(f"mup: warning: {warning}")
+        click.echo(f"mup: warning: {warning}", err=True)
     return 1 if measured.failed_share > TOLERATED_FAILURES else 0
 
 
