@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 import libcst as cst
 
 from analyzer.static.application import Path
+from analyzer.static.catalogue import Catalogue
 from analyzer.static.control import (
     Arm,
     Block,
@@ -45,7 +46,16 @@ from analyzer.static.evaluation import (
     TooManyPathsError,
 )
 from analyzer.static.expressions import operands
-from analyzer.static.names import ClassInfo, FunctionInfo, assigned_names, mup_name, target_names
+from analyzer.static.names import (
+    Assigned,
+    ClassInfo,
+    FunctionInfo,
+    Names,
+    assigned_names,
+    mup_name,
+    target_names,
+)
+from analyzer.static.source import Module
 from analyzer.static.state import Flow, State, forget, merge, merge_flows
 from analyzer.static.values import (
     LOST,
@@ -108,7 +118,17 @@ class _Points:
 class Execution(Evaluation):
     """Symbolic execution of one endpoint or scenario at a time."""
 
-    _tries: list[_Points]
+    def __init__(self, names: Names, catalogue: Catalogue, diagnostics: Diagnostics) -> None:
+        super().__init__(names, catalogue, diagnostics)
+        self._tries: list[_Points] = []
+
+    def constant(self, module: Module, binding: Assigned, owner: ClassInfo | None = None) -> Value:
+        """Return what a module or class constant is worth; unknown if it is not one."""
+        # A constant is computed when its module is imported, not inside the `try` that uses it.
+        outer, self._tries = self._tries, []
+        value = super().constant(module, binding, owner)
+        self._tries = outer
+        return value
 
     def paths(self, function: FunctionInfo, receiver: ClassInfo, role: Role) -> tuple[Path, ...]:
         """Return the paths of a method.
