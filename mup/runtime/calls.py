@@ -60,12 +60,13 @@ class Operation:
         return seconds
 
 
-def connect_and_send(
+def connect_and_send(  # noqa: PLR0917 - all but the last are bound, once per call
     operation: Operation,
     service: str,
     request_to: Callable[[Address, float], bytes],
     resolver: Resolver,
     pool: ConnectionPool,
+    first: Address | None = None,
 ) -> Connection:
     """Send a request to a random live replica; a replica that refuses is replaced once by another one.
 
@@ -75,6 +76,7 @@ def connect_and_send(
         request_to: Returns the bytes to send to an address with so many seconds left.
         resolver: Knows the replicas.
         pool: Connections to use.
+        first: Replica to try first; None = any.
 
     Raises:
         UnknownServiceError: No such service.
@@ -83,9 +85,9 @@ def connect_and_send(
     """
     refused: list[Address] = []
     while True:
-        address = resolver.choose(service, refused)
+        address = first if first and not refused else resolver.choose(service, refused)
         try:
-            return send_to(address, operation, request_to, pool)
+            return _send_to(address, operation, request_to, pool)
         except TimeoutError as error:
             host, port = address
             raise CallTimeoutError(f"{operation.name}: no connection to {host}:{port} in time") from error
@@ -98,7 +100,7 @@ def connect_and_send(
                 ) from error
 
 
-def send_to(
+def _send_to(
     address: Address,
     operation: Operation,
     request_to: Callable[[Address, float], bytes],
@@ -128,19 +130,24 @@ def send_to(
 
 
 class CallFuture(MupFuture):
-    """A call under way on a connection of its own."""
+    """A call under way on a connection of its own.
+
+    Args:
+        operation: What is logged and how long it may take.
+        send: Sends the request, to the replica given first if there is one, and returns the connection.
+        pool: Where the connection goes afterwards.
+    """
 
     def __init__(
         self,
         operation: Operation,
-        connection: Connection,
-        request_to: Callable[[Address, float], bytes],
+        send: Callable[[Address | None], Connection],
         pool: ConnectionPool,
     ) -> None:
         self._operation = operation
-        self._connection: Connection | None = connection
-        self._request_to = request_to
+        self._send = send
         self._pool = pool
+        self._connection: Connection | None = send(None)
         self._sent = time.monotonic()
         self._response: Response | None = None
         self._error: CommunicationError | None = None
@@ -195,8 +202,8 @@ class CallFuture(MupFuture):
             self._fail(error)
         except BrokenError as problem:
             self._fail(CommunicationError(f"{operation.name}: {problem}"))
-        except OSError as problem:
-            self._fail(CommunicationError(f"{operation.name}: {problem.strerror or problem}"))
+        except CommunicationError as problem:
+            self._fail(problem)
         else:
             operation.log(Event.COMM_FINISH, flags)
             self._pool.give_back(self._connection, raw)
@@ -215,7 +222,7 @@ class CallFuture(MupFuture):
                 raise
         # The request crossed the server's decision to close an idle connection: it was not executed.
         connection.close()
-        self._connection = send_to(connection.address, self._operation, self._request_to, self._pool)
+        self._connection = self._send(connection.address)
         return self._connection.receive(limit)
 
     def _fail(self, error: CommunicationError) -> None:

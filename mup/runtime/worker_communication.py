@@ -176,14 +176,14 @@ class WorkerCommunication(Communication):
             target = quote(path, safe=_SAFE_IN_PATH)
             body = _encode_params(params)
             request_to = partial(self._call_request, seq, target, dict(headers or {}), body)
-            connection = connect_and_send(operation, dest_ms, request_to, tools.resolver, tools.pool)
+            send = partial(connect_and_send, operation, dest_ms, request_to, tools.resolver, tools.pool)
+            future = CallFuture(operation, send, tools.pool)
         except BaseException:
             # Every commStart has its contactDest and commFinish, so that readers need no special case.
             operation.log(Event.CONTACT_DEST, FAILED)
             operation.log(Event.COMM_FINISH, FAILED)
             raise
         operation.log(Event.CONTACT_DEST, 0)
-        future = CallFuture(operation, connection, request_to, tools.pool)
         self._calls.append(future)
         return future
 
