@@ -23,7 +23,7 @@ __all__ = ["QueryHandle", "QueryRunner"]
 Log = Callable[[Event, bool], None]
 """Writes one record on the thread that calls it; the flag says whether the operation failed."""
 
-SWITCH_SECONDS = 1e-4
+SWITCH_SECONDS = 3e-5
 """A query thread needs the interpreter a few times for some ten microseconds. With Python's default of 5 ms
 it would each time wait that long for a worker that computes: the query would hardly run in parallel."""
 
