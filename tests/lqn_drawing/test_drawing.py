@@ -1,0 +1,189 @@
+"""Pictures of models: well-formed, complete, nothing on top of anything else."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+from click.testing import CliRunner
+
+from analyzer.static import analyse, translate
+from mup.cli.graph import command
+from mup.errors import UsageError
+from mup.lqn import Constant, Model, Processor, save_model
+from mup.lqn.drawing import Box, draw, layout
+from mup.lqn.model import Activity, Call, Entry, Front, Precedence, Task
+
+SVG = "{http://www.w3.org/2000/svg}"
+ROOT = Path(__file__).parents[2]
+
+
+def big(folder: Path, services: int, endpoints: int) -> Model:
+    """Return a chain of services with many endpoints, each with calls, a query and a branch."""
+    lines = ["from mup import MS, EP, Client"]
+    for s in range(services):
+        lines.append(f"class S{s}(MS):")
+        for e in range(endpoints):
+            lines.append(f"    @EP('/e{e}/')\n    def e{e}(self, comm):")
+            if s + 1 < services:
+                lines.append(f"        f = comm.call('S{s + 1}', '/e{e}/')")
+                lines.append("        if comm.params:\n            f.get()")
+            lines.append(f"        comm.query('shop', 'q{e}', 'c', {{}}).get()\n        comm.respond(1)")
+    lines.append("class User(Client):\n    async def scenario(self, comm):")
+    lines += [f"        await comm.call('S0', '/e{e}/')" for e in range(endpoints)]
+    (folder / "app.py").write_text("\n".join(lines))
+    return translate(analyse(folder), name="big", client="User")
+
+
+def translator() -> Model:
+    return translate(analyse(ROOT / "examples/translator"), name="translator", client="Reader")
+
+
+def texts(svg: str) -> list[str]:
+    return [t.text or "" for t in ET.fromstring(svg).iter(f"{SVG}text")]
+
+
+def assert_apart(boxes: list[Box]) -> None:
+    for one, other in itertools.combinations(boxes, 2):
+        assert not one.overlaps(other)
+
+
+def assert_inside(inner: Box, outer: Box) -> None:
+    assert outer.x <= inner.x
+    assert outer.y <= inner.y
+    assert inner.x + inner.width <= outer.x + outer.width
+    assert inner.bottom <= outer.bottom
+
+
+@pytest.mark.parametrize(("services", "endpoints"), [(1, 1), (3, 4), (6, 12)])
+def test_nothing_overlaps(tmp_path: Path, services: int, endpoints: int) -> None:
+    """Tasks, entries of a task and activities of an entry are apart; each lies inside what it belongs to."""
+    model = big(tmp_path, services, endpoints)
+    picture = layout(replace(model, processors=(Processor(name="host", cores=2),)))
+    assert_apart([*picture.tasks.values(), *picture.processors.values()])
+    page = Box(0, 0, picture.width, picture.height)
+    for task in model.tasks:
+        assert_inside(picture.tasks[task.name], page)
+        entries = {e.name: picture.entries[task.name, e.name] for e in task.entries}
+        assert_apart(list(entries.values()))
+        for entry in task.entries:
+            assert_inside(entries[entry.name], picture.tasks[task.name])
+            keys = [(task.name, entry.name, a.name) for a in entry.activities]
+            boxes = [picture.activities[k] for k in keys if k in picture.activities]
+            assert_apart(boxes)
+            for box in boxes:
+                assert_inside(box, entries[entry.name])
+
+
+def test_every_element_is_named(tmp_path: Path) -> None:
+    """The picture is well-formed XML with a viewBox that names every task, entry and processor."""
+    model = replace(big(tmp_path, 3, 4), processors=(Processor(name="host", cores=2),))
+    svg = draw(model)
+    assert ET.fromstring(svg).get("viewBox")
+    shown = texts(svg)
+    for task in model.tasks:
+        assert task.name in shown
+        assert all(any(e.name[:20] in t for t in shown) for e in task.entries)
+    assert "host" in shown
+
+
+def test_small_models_show_activities() -> None:
+    """Up to some twenty entries every activity is drawn, uncalibrated ones with a question mark."""
+    model = translator()
+    shown = texts(draw(model))
+    for task, _, activity in model.walk():
+        if task.role in ("service", "reference"):
+            assert activity.name in shown
+    assert "?" in shown
+    assert "think 100 ms" in shown
+    assert "p = ?" in shown
+
+
+def test_calibrated_numbers_are_shown() -> None:
+    """Times are in milliseconds, probabilities on their branches, framework work at the task."""
+    model = translator()
+    task = model.task("A")
+    (entry,) = task.entries
+    activities = tuple(
+        replace(a, demand=Constant(0.00231), delay=Constant(0.01)) if a.kind == "local" else a
+        for a in entry.activities
+    )
+    forks = tuple(
+        replace(p, probabilities=(0.0, 0.05, 0.95)) if p.fork == "or" else p for p in entry.precedences
+    )
+    task = replace(
+        task,
+        entries=(replace(entry, activities=activities, precedences=forks),),
+        front=Front(request=Constant(0.0002), reply=None),
+    )
+    svg = draw(model.with_task(task))
+    shown = texts(svg)
+    assert {"CPU 2.31 ms, wait 10 ms", "p = 0.95", "front: 0.2 ms in, ? out"} <= set(shown)
+    grey = [e for e in ET.fromstring(svg).iter(f"{SVG}text") if "grey" in e.get("class", "")]
+    assert any(e.text == "after_32#1" or (e.text or "").endswith("#1") for e in grey)
+    assert not any((e.text or "").endswith("#3") for e in grey)
+
+
+def test_names_are_escaped() -> None:
+    """Names with markup in them neither break the picture nor get into it."""
+    zero = Constant(0.0)
+    name = '<b>&"x'
+    entry = Entry(name=name, start=name, activities=(Activity(name=name, demand=zero, delay=zero),))
+    svg = draw(Model(name=name, tasks=(Task(name=name, entries=(entry,)),)))
+    assert name in texts(svg)
+    assert "<b>" not in svg
+
+
+def test_any_valid_graph_can_be_drawn() -> None:
+    """Models from elsewhere have nested forks, choices that merge, and tasks that call each other."""
+    zero = Constant(0.0)
+    arcs = (
+        Precedence(pre=("a",), post=("b", "c", "d"), fork="and"),
+        Precedence(pre=("b",), post=("e", "f"), fork="or", probabilities=(0.5, 0.5)),
+        Precedence(pre=("e", "f"), post=("g",), join="or"),
+        Precedence(pre=("c", "d"), post=("h",), join="and"),
+        Precedence(pre=("g", "h"), post=("i",), join="and"),
+    )
+    calls = {"c": (Call(task="B", entry="one"),)}
+    activities = tuple(Activity(name=n, demand=zero, delay=zero, calls=calls.get(n, ())) for n in "abcdefghi")
+
+    def leaf(name: str, *to: Call) -> Entry:
+        return Entry(
+            name=name, start="x", activities=(Activity(name="x", demand=zero, delay=zero, calls=to),)
+        )
+
+    model = Model(
+        name="x",
+        tasks=(
+            Task(
+                name="A",
+                entries=(Entry(name="main", start="a", activities=activities, precedences=arcs), leaf("two")),
+            ),
+            Task(name="B", entries=(leaf("one", Call(task="A", entry="two")),)),
+        ),
+    )
+    picture = layout(model)
+    assert_apart([picture.activities["A", "main", n] for n in "abcdefghi"])
+    assert ET.fromstring(draw(model)) is not None
+
+
+def test_graph_command(tmp_path: Path) -> None:
+    """`mup graph` writes the SVG next to the model, or where it is told."""
+    save_model(translator(), tmp_path / "m.json")
+    CliRunner().invoke(command, [str(tmp_path / "m.json")], catch_exceptions=False)
+    assert ET.parse(tmp_path / "m.svg").getroot().tag == f"{SVG}svg"
+    result = CliRunner().invoke(
+        command, [str(tmp_path / "m.json"), "-o", str(tmp_path / "x.svg"), "--json"], catch_exceptions=False
+    )
+    assert json.loads(result.stdout)["file"] == str(tmp_path / "x.svg")
+    with pytest.raises(UsageError, match="cannot write"):
+        CliRunner().invoke(
+            command,
+            [str(tmp_path / "m.json"), "-o", str(tmp_path / "no/x.svg")],
+            catch_exceptions=False,
+            standalone_mode=False,
+        )
