@@ -11,13 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mup.lqn.edits import with_clients, with_pool, with_replicas
-from mup.workload.measure import Measurement, measure_load
-from simulator.api import Result, simulate_many
-
 from mup.errors import UsageError
 from mup.lqn import Model
+from mup.lqn.edits import with_clients, with_pool, with_replicas
 from mup.project import Project
+from mup.workload.measure import Measurement, measure_load
+from simulator.api import Result, simulate_many
 
 __all__ = [
     "Change",
@@ -90,7 +89,7 @@ class Change:
         return change
 
     def __str__(self) -> str:
-        parts = [f"{self.clients} client{'s' * (self.clients != 1)}"]
+        parts = [f"{self.clients} clients" if self.clients > 1 else "1 client"]
         parts += [f"pool {t}={n}" for t, n in self.pools]
         parts += [f"replicas {t}={n}" for t, n in self.replicas]
         return ", ".join(parts)

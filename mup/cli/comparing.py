@@ -11,18 +11,18 @@ from mup.cli.report import Report, comparison_chart, write_report
 
 if TYPE_CHECKING:
     from rich.table import Table
-    from simulator.api import Result
 
     from analyzer.validation import Change, Comparison, MeasureSettings
     from mup.lqn import Model
     from mup.project import Project
+    from simulator.api import Result
 
 __all__ = ["comparison_document", "comparison_table", "report_comparison", "run_comparison"]
 
 TABLE_NOTE = (
     "Response times in milliseconds per client cycle, think time excluded, +- 95 % half-width"
     " (measured: batch means; predicted: simulation only). Error = (predicted - measured) / measured."
-    " Utilization = busy workers / pool, predicted | measured."
+    " busy = workers in use / pool, predicted|measured."
 )
 
 
@@ -71,13 +71,13 @@ def _columns(comparisons: Sequence[Comparison]) -> list[str]:
     services = list(comparisons[0].predicted.utilization)
     return [
         "scenario",
-        "predicted ms",
-        "measured ms",
+        "ms predicted",
+        "ms measured",
         "error",
-        "predicted 1/s",
-        "measured 1/s",
+        "1/s pred.",
+        "1/s meas.",
         "error",
-        *(f"utilization {name}" for name in services),
+        *(f"busy {name}" for name in services),
     ]
 
 
@@ -94,15 +94,16 @@ def _row(comparison: Comparison) -> list[str]:
     ]
     for name in predicted.utilization:
         sides = (predicted.utilization[name], measured.utilization[name])
-        cells.append(" | ".join("-" if f is None else f"{f.mean:.2f}" for f in sides))
+        cells.append("|".join("-" if f is None else f"{f.mean:.2f}" for f in sides))
     return cells
 
 
 def comparison_table(comparisons: Sequence[Comparison]) -> Table:
     """Return the error table for a terminal."""
+    from rich import box
     from rich.table import Table
 
-    table = Table(caption=TABLE_NOTE, caption_justify="left")
+    table = Table(box=box.SIMPLE, caption=TABLE_NOTE, caption_justify="left", padding=(0, 1, 0, 0))
     for index, column in enumerate(_columns(comparisons)):
         table.add_column(column, justify="right" if index else "left")
     for comparison in comparisons:

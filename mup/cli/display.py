@@ -15,11 +15,17 @@ if TYPE_CHECKING:
     from analyzer.static.application import Application
 
 
+PIPE_WIDTH = 160
+
+
 def console(*, stderr: bool = False) -> Console:
-    """Return a console; results go to stdout, everything else to stderr."""
+    """Return a console; results go to stdout, everything else to stderr. A pipe is not cut at 80 columns."""
     from rich.console import Console
 
-    return Console(stderr=stderr, highlight=False)
+    made = Console(stderr=stderr, highlight=False)
+    if not made.is_terminal:
+        made.width = max(made.width, PIPE_WIDTH)
+    return made
 
 
 def milliseconds(figure: dict[str, Any]) -> str:

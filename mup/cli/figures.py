@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
     from simulator.result import Figure
 
-PIPE_WIDTH = 160
-
 
 def interval(figure: Figure | None, factor: float = 1.0) -> str:
     """Return ``12.35 +- 0.12``, with two digits of the interval; ``-`` if the figure does not exist."""
@@ -28,16 +26,6 @@ def interval(figure: Figure | None, factor: float = 1.0) -> str:
 def change(value: float, baseline: float) -> str:
     """Return the signed relative change as a percentage; empty if there is nothing to compare with."""
     return f"{100 * (value / baseline - 1):+.1f} %" if baseline else ""
-
-
-def output() -> Console:
-    """Return the console for results; a pipe is not cut at 80 columns."""
-    from mup.cli.display import console
-
-    out = console()
-    if not out.is_terminal:
-        out.width = max(out.width, PIPE_WIDTH)
-    return out
 
 
 def print_table(

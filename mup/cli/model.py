@@ -35,11 +35,10 @@ def command(
     import json
     from pathlib import Path
 
-    from analyzer.static.translate import translate
-
     from analyzer.calibration.calibrate import calibrate
     from analyzer.calibration.rundir import latest_run, load_run
     from analyzer.static import analyse_project
+    from analyzer.static.translate import translate
     from mup.cli.display import console, reject_errors
     from mup.lqn import save_model
     from mup.lqn.statistics import statistics

@@ -68,9 +68,10 @@ def command(
 
 def _show(result: Result) -> None:
     """Print the figures as tables."""
-    from mup.cli.figures import interval, output, print_table
+    from mup.cli.display import console
+    from mup.cli.figures import interval, print_table
 
-    out = output()
+    out = console()
     cycle = result.cycle
     response = cycle.response_time
     percentiles = (response.p50, response.p90, response.p95, response.p99)

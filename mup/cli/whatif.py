@@ -151,10 +151,11 @@ def _axis(kind: str, name: str, numbers: str) -> Axis:
 
 def _show(scenarios: Sequence[Scenario], results: Sequence[Result]) -> None:
     """Print one row per scenario, the baseline first."""
-    from mup.cli.figures import change, interval, output, print_table
+    from mup.cli.display import console
+    from mup.cli.figures import change, interval, print_table
     from simulator.whatif import bottleneck, utilizations
 
-    out = output()
+    out = console()
     shares = [utilizations(r) for r in results]
     # The fullest servers somewhere in the grid are the interesting ones.
     peaks = {name: max(s[name].mean for s in shares if name in s) for share in shares for name in share}

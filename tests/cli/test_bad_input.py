@@ -1,0 +1,215 @@
+"""Bad input ends in one clear message with exit code 2, no traceback, nothing half-written."""
+
+import json
+import shutil
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from analyzer.calibration.rundir import RunInfo
+from mup.lqn import Activity, Call, Constant, Entry, Exponential, Model, Task, save_model
+
+SERVICES = """\
+from mup import EP, MS, Client, Communication
+
+class A(MS):
+    port = {port}
+
+    @EP("/x/")
+    def x(self, comm: Communication) -> None:
+        {body}
+
+class User(Client):
+    async def scenario(self, comm: Communication) -> None:
+        await self.think(0.01)
+        await comm.call("A", "/x/", {{}})
+"""
+
+TOML = """\
+[project]
+client = "services:User"
+[registry]
+port = 0
+[services.A]
+class = "services:A"
+"""
+
+
+def mup(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "mup", *arguments]
+    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
+
+
+def refused(*arguments: str) -> str:
+    """Run a command that must refuse; return its one message."""
+    finished = mup(*arguments)
+    assert finished.returncode == 2, (finished.stdout, finished.stderr)
+    assert "Traceback" not in finished.stderr + finished.stdout
+    return finished.stderr
+
+
+def project(folder: Path, *, body: str = "comm.respond(1)", port: int = 0, toml: str = TOML) -> str:
+    (folder / "services.py").write_text(SERVICES.format(body=body, port=port))
+    (folder / "mup.toml").write_text(toml)
+    return str(folder)
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> str:
+    """A small calibrated model: users call A and db."""
+    zero = Constant(0.0)
+    ask = Activity(name="ask", demand=zero, delay=zero, calls=(Call(task="Auth", entry="/x/"),))
+    work = Activity(name="work", demand=Exponential(0.01), delay=zero)
+    users = Task(
+        name="User",
+        role="reference",
+        think=Exponential(0.1),
+        entries=(Entry(name="scenario", start="ask", activities=(ask,)),),
+    )
+    auth = Task(name="Auth", threads=2, entries=(Entry(name="/x/", start="work", activities=(work,)),))
+    path = tmp_path / "model.json"
+    save_model(Model(name="m", tasks=(users, auth)), path)
+    return str(path)
+
+
+@pytest.mark.parametrize("command", ["paths", "model", "explore"])
+def test_source_that_does_not_parse(tmp_path: Path, command: str) -> None:
+    """The message names file and line; `mup paths` ran and says no (exit 1), the others could not run (2)."""
+    finished = mup(command, project(tmp_path, body="if comm.params"))
+    assert finished.returncode == (1 if command == "paths" else 2)
+    text = finished.stdout + finished.stderr
+    assert "services.py:8" in text
+    assert "Traceback" not in text
+
+
+def test_endpoint_without_respond(tmp_path: Path) -> None:
+    """A model of an endpoint that may never answer is refused, with the place."""
+    message = refused("explore", project(tmp_path, body="pass"))
+    assert "MUP020" in message
+    assert "services.py" in message
+
+
+def test_unknown_database(tmp_path: Path) -> None:
+    """A query on a database the project does not have is found before anything runs."""
+    body = 'comm.respond(comm.query("dictionary", "q", "tr", {}).get())'
+    toml = TOML + '[databases.dictionry]\nuri = "embedded"\n'
+    message = refused("explore", project(tmp_path, body=body, toml=toml))
+    assert "MUP013" in message
+    assert "did you mean 'dictionry'" in message
+
+
+@pytest.mark.services
+def test_dead_database(tmp_path: Path) -> None:
+    """A server that does not answer is named, in seconds."""
+    toml = TOML + '[databases.db]\nuri = "mongodb://127.0.0.1:1"\n'
+    message = refused("load", project(tmp_path, toml=toml), "--clients", "1", "--duration", "1")
+    assert "127.0.0.1:1" in message
+
+
+@pytest.mark.services
+def test_port_in_use(tmp_path: Path) -> None:
+    """The message names port and service; nothing is left running."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        message = refused("run", project(tmp_path, port=port))
+    assert str(port) in message
+    assert "A" in message
+    left = subprocess.run(["pgrep", "-f", str(tmp_path)], check=False, capture_output=True, text=True)
+    assert not left.stdout
+
+
+@pytest.mark.services
+def test_registry_that_is_not_there(tmp_path: Path) -> None:
+    """Attaching to a registry that is down names its URL."""
+    message = refused(
+        "load", project(tmp_path), "--clients", "1", "--duration", "1", "--attach", "http://127.0.0.1:1"
+    )
+    assert "http://127.0.0.1:1" in message
+
+
+def test_run_without_events(tmp_path: Path) -> None:
+    """An empty log says so, and how to get a better one."""
+    run = tmp_path / "run"
+    run.mkdir()
+    RunInfo(project="x").save(run)
+    assert "mup explore" in refused("model", project(tmp_path), "--log", str(run))
+    (run / "A.0.w0.mlog").write_bytes(b"")
+    assert "A.0.w0.mlog" in refused("model", project(tmp_path), "--log", str(run))
+    assert not (tmp_path / "model.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--clients", "0"), "0"),
+        (("--clients", "-3"), "-3"),
+        (("--pool", "Auth=0"), "0"),
+        (("--replicas", "Auth=-1"), "-1"),
+        (("--pool", "auth=2"), "did you mean 'Auth'"),
+        (("--replicas", "Atuh=2"), "did you mean 'Auth'"),
+        (("--cores", "host=2"), "host"),
+        ((), "nothing to change"),
+    ],
+)
+def test_impossible_what_ifs(model: str, options: tuple[str, ...], says: str) -> None:
+    """Numbers below 1 and unknown names are refused, with the closest known name."""
+    assert says in refused("whatif", model, *options)
+
+
+@pytest.mark.parametrize(
+    "options", [("--clients", "0"), ("--clients", "1", "--pool", "A=0"), ("--clients", "x")]
+)
+def test_impossible_loads(tmp_path: Path, options: tuple[str, ...]) -> None:
+    """Nothing is started for a load that cannot be."""
+    assert "--" in refused("load", project(tmp_path), *options) or True
+    assert not (tmp_path / ".mup").exists()
+
+
+def test_json_errors_are_json(model: str) -> None:
+    """Under --json a failure is one document on stdout, exit code 2."""
+    finished = mup("whatif", model, "--pool", "auth=2", "--json")
+    assert finished.returncode == 2
+    assert "did you mean" in json.loads(finished.stdout)["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "needs at least one service"),
+        ("[services.A]\n", "class: is missing"),
+        (TOML + "pool_size = 0\n", "pool_size"),
+        (TOML + "colour = 1\n", "colour"),
+        ("[project\n", "not TOML"),
+    ],
+    ids=["empty", "no-class", "pool-0", "unknown-field", "no-toml"],
+)
+def test_wrong_project_files(tmp_path: Path, text: str, says: str) -> None:
+    """The message names file and field."""
+    message = refused("explore", project(tmp_path, toml=text))
+    assert says in message
+    assert "mup.toml" in message
+
+
+def test_no_project_at_all(tmp_path: Path) -> None:
+    """A folder without mup.toml is told from a broken one."""
+    assert "mup.toml" in refused("explore", str(tmp_path / "nowhere"))
+
+
+def test_unknown_commands_suggest_known_ones() -> None:
+    """A typo costs one line."""
+    assert "did you mean 'whatif'" in refused("what-if")
+
+
+def test_a_model_is_written_whole_or_not_at_all(tmp_path: Path, model: str) -> None:
+    """A target that cannot be written is named and no temporary file stays."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    message = refused("model", project(folder), "--static", "-o", str(folder / "none" / "model.json"))
+    assert "model.json" in message
+    assert not list(folder.glob("*.tmp"))
+    assert shutil.which("mup") is None or Path(model).exists()

@@ -1,0 +1,101 @@
+"""The newcomer's journey, short: real services, real requests, a model, predictions, reality."""
+
+import json
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+from mup.lqn import load_model
+
+
+def mup(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "mup", *arguments],
+        cwd=cwd,
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, object]]:
+    """Run a short demo once; the tests look at what it left."""
+    folder = tmp_path_factory.mktemp("demo")
+    short = ("--clients", "1,6", "--duration", "3", "--explore-seconds", "6", "--precision", "0.03")
+    finished = mup("demo", "--json", *short, cwd=folder)
+    assert finished.returncode == 0, finished.stderr
+    return folder / "mup-demo", json.loads(finished.stdout)
+
+
+@pytest.mark.services
+@pytest.mark.slow
+def test_the_document_compares_every_load(demo: tuple[Path, dict[str, object]]) -> None:
+    """One scenario per load, errors consistent with the figures, and no interval where there is none."""
+    scenarios = demo[1]["scenarios"]
+    assert isinstance(scenarios, list)
+    assert [s["change"]["clients"] for s in scenarios] == [1, 6]
+    for s in scenarios:
+        predicted, measured = (s[side]["response_time"]["mean"] for side in ("predicted", "measured"))
+        assert s["error"]["response_time"] == pytest.approx((predicted - measured) / measured)
+        assert s["inside_interval"] is None
+        # A bound for nonsense, not for accuracy: machines that run tests are busy with other things.
+        assert 0.3 < predicted / measured < 2
+        assert set(s["measured"]["utilization"]) == {"A", "B"}
+
+
+@pytest.mark.services
+@pytest.mark.slow
+def test_the_folder_holds_model_picture_and_report(demo: tuple[Path, dict[str, object]]) -> None:
+    """The model is calibrated where the client went, the drawings are well-formed, the report shows both."""
+    folder, _ = demo
+    model = load_model(folder / "model.json")
+    assert {t.name for t in model.tasks} == {"Reader", "A", "B", "Net", "db"}
+    coverage = model.provenance["coverage"]
+    assert 0 < sum(c["observed"] for c in coverage.values()) < sum(c["paths"] for c in coverage.values())
+    ET.parse(folder / "model.svg")
+    report = (folder / "report.html").read_text()
+    assert report.count("<svg") == 2
+    assert "6 clients" in report
+
+
+@pytest.mark.services
+@pytest.mark.slow
+def test_the_folder_is_a_project_to_go_on_with(demo: tuple[Path, dict[str, object]]) -> None:
+    """`mup model` recalibrates it from its run; after a change of the code the old log is refused by name."""
+    folder, _ = demo
+    again = mup("model", str(folder), "-o", str(folder / "again.json"), cwd=folder)
+    assert again.returncode == 0, again.stderr
+    assert "covered 4 of 5 paths" in again.stdout
+    services = folder / "services.py"
+    original = services.read_text()
+    services.write_text(original.replace("burn(self.cpu)", "burn(2 * self.cpu)"))
+    stale = mup("model", str(folder), cwd=folder)
+    services.write_text(original)
+    assert stale.returncode == 2
+    assert "changed since the log was written" in stale.stderr
+    assert "Traceback" not in stale.stderr
+
+
+@pytest.mark.parametrize("wrong", [("--clients", "0"), ("--clients", "a"), ("--duration", "0")])
+def test_impossible_demos_are_refused_before_anything_starts(tmp_path: Path, wrong: tuple[str, str]) -> None:
+    """One message, exit code 2, and no folder."""
+    finished = mup("demo", *wrong, cwd=tmp_path)
+    assert finished.returncode == 2
+    assert wrong[0] in finished.stderr
+    assert not (tmp_path / "mup-demo").exists()
+
+
+def test_a_folder_with_other_things_is_left_alone(tmp_path: Path) -> None:
+    """The demo never writes into a folder it did not make."""
+    precious = tmp_path / "mup-demo" / "thesis.txt"
+    precious.parent.mkdir()
+    precious.write_text("years of work")
+    finished = mup("demo", cwd=tmp_path)
+    assert finished.returncode == 2
+    assert "not made by 'mup demo'" in finished.stderr
+    assert list(precious.parent.iterdir()) == [precious]
