@@ -14,8 +14,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mup.runtime.launcher import Deployment, ProcessInfo
-
 from analyzer.calibration.executions import Execution, collect
 from analyzer.calibration.intervals import half_width_of_batches
 from analyzer.calibration.rundir import (
@@ -32,6 +30,7 @@ from analyzer.static.application import Application
 from mup.errors import LogError, UsageError
 from mup.events.reader import read_log
 from mup.project import Project
+from mup.runtime.launcher import Deployment, ProcessInfo
 from mup.workload.cpu import HostCpu, process_cpu_seconds
 from mup.workload.driver import LoadDriver, LoadResult
 

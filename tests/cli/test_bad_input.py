@@ -1,7 +1,6 @@
 """Bad input ends in one clear message with exit code 2, no traceback, nothing half-written."""
 
 import json
-import shutil
 import socket
 import subprocess
 import sys
@@ -162,11 +161,17 @@ def test_impossible_what_ifs(model: str, options: tuple[str, ...], says: str) ->
 
 
 @pytest.mark.parametrize(
-    "options", [("--clients", "0"), ("--clients", "1", "--pool", "A=0"), ("--clients", "x")]
+    ("options", "says"),
+    [
+        (("--clients", "0"), "0"),
+        (("--clients", "1", "--pool", "A=0"), "0"),
+        (("--clients", "1", "--pool", "a=2"), "did you mean 'A'"),
+        (("--clients", "x"), "x"),
+    ],
 )
-def test_impossible_loads(tmp_path: Path, options: tuple[str, ...]) -> None:
+def test_impossible_loads(tmp_path: Path, options: tuple[str, ...], says: str) -> None:
     """Nothing is started for a load that cannot be."""
-    assert "--" in refused("load", project(tmp_path), *options) or True
+    assert says in refused("load", project(tmp_path), *options)
     assert not (tmp_path / ".mup").exists()
 
 
@@ -205,11 +210,10 @@ def test_unknown_commands_suggest_known_ones() -> None:
     assert "did you mean 'whatif'" in refused("what-if")
 
 
-def test_a_model_is_written_whole_or_not_at_all(tmp_path: Path, model: str) -> None:
+def test_a_model_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     """A target that cannot be written is named and no temporary file stays."""
     folder = tmp_path / "project"
     folder.mkdir()
     message = refused("model", project(folder), "--static", "-o", str(folder / "none" / "model.json"))
     assert "model.json" in message
-    assert not list(folder.glob("*.tmp"))
-    assert shutil.which("mup") is None or Path(model).exists()
+    assert not list(folder.glob("**/*.tmp"))
