@@ -156,7 +156,7 @@ def test_bodies_are_decoded_by_content_type() -> None:
     for body, kind in (
         (b"{", "application/json"),
         (b"\xff", "text/plain"),
-        (b"", "text/plain; charset=no-such"),
+        (b"x", "text/plain; charset=no-such"),
     ):
-        with pytest.raises(ValueError, match="."):
+        with pytest.raises(ValueError, match=r"JSON|codec|charset|truncated"):
             decode_body(body, kind)
