@@ -250,6 +250,8 @@ class Evaluation(ABC):
         found = self.names.find(module, name)
         value = self.names.value_of(found)
         if value is None and isinstance(found, tuple) and isinstance(found[1], Assigned):
+            if self.contexts and name in self.names.changes(self.module).attributes:
+                return UNKNOWN
             return self.constant(found[0], found[1])
         return value or UNKNOWN
 
@@ -285,7 +287,8 @@ class Evaluation(ABC):
             return Method(Instance(info), "think") if inside_client else UNKNOWN
         provider, binding = found
         if isinstance(binding, Assigned):
-            if self.names.assigned_by_methods(info, name):
+            changed = any(name in self.names.changes(m).attributes for m in (provider.module, self.module))
+            if changed or self.names.assigned_by_methods(info, name):
                 return UNKNOWN
             return self.constant(provider.module, binding, provider)
         if not isinstance(binding, FunctionInfo):
@@ -371,7 +374,9 @@ class Evaluation(ABC):
         results: Results = []
         for after, values in self.evaluate_all(operands(node), state):
             if isinstance(node, cst.List | cst.Set):
-                if any(isinstance(e, cst.StarredElement) for e in node.elements):
+                # A set has no order that the source could tell.
+                starred = any(isinstance(e, cst.StarredElement) for e in node.elements)
+                if starred or (isinstance(node, cst.Set) and len(values) > 1):
                     number = self._allocate()
                     results.append((after.store(number, self._content_of(values, after)), ListRef(number)))
                 else:
@@ -536,6 +541,8 @@ class Evaluation(ABC):
         for after, content in found:
             number = self._allocate()
             ref = DictRef(number) if isinstance(node, cst.DictComp) else ListRef(number)
+            if isinstance(node, cst.SetComp) and not isinstance(content, Value) and len(content) > 1:
+                content = forget([content])  # noqa: PLW2901  (a set has no order)
             results.append((after.leave(depth).store(number, content), ref))
         return results
 
@@ -661,7 +668,7 @@ class Evaluation(ABC):
     def release(self, values: Iterable[Value], state: State, node: cst.CSTNode, to: str) -> None:
         """Report values that leave the code the analyzer can see."""
         for value in values:
-            if isinstance(value, Comm):
+            if _holds_communication(value):
                 self.report(
                     "MUP041",
                     f"the Communication object is handed to {to}, where its use cannot be seen",
@@ -842,9 +849,13 @@ class Evaluation(ABC):
             return None
         if name == "len":
             return Const.of(len(known[0]))
-        if name in ("list", "set", "frozenset", "sorted"):
-            # Sorting futures is an error, and the order of anything else does not matter for paths.
+        if name == "list":
             return known[0]
+        if name == "sorted" and len(given) == 1:
+            plain = [v.value for v in known[0] if isinstance(v, Const)]
+            if len(plain) == len(known[0]) and len({type(v) for v in plain}) <= 1:
+                return tuple(Const.of(v) for v in sorted(plain))
+            return None
         if name in ("tuple", "iter"):
             return TupleValue(known[0])
         if name == "reversed":
@@ -1123,6 +1134,15 @@ def _names_in(node: cst.CSTNode) -> set[str]:
     visitor = _Used()
     node.visit(visitor)
     return visitor.found
+
+
+def _holds_communication(value: Value) -> bool:
+    if isinstance(value, TupleValue):
+        return any(_holds_communication(item) for item in value.items)
+    if isinstance(value, Method | FunctionValue):
+        owner = value.owner if isinstance(value, Method) else value.bound
+        return owner is not None and _holds_communication(owner)
+    return isinstance(value, Comm)
 
 
 def _is_expression(info: FunctionInfo) -> bool:

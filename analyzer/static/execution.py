@@ -56,7 +56,7 @@ from analyzer.static.names import (
     target_names,
 )
 from analyzer.static.source import Module
-from analyzer.static.state import Flow, State, forget, merge, merge_flows
+from analyzer.static.state import Content, Flow, State, forget, merge, merge_flows
 from analyzer.static.values import (
     LOST,
     NONE,
@@ -115,6 +115,14 @@ class _Points:
                 yield kind, state
 
 
+@dataclass(frozen=True)
+class _Iteration:
+    """One iteration of a loop: how its body ends, and the states that leave before it."""
+
+    body: tuple[Flow, ...]
+    finished: tuple[State, ...]
+
+
 class Execution(Evaluation):
     """Symbolic execution of one endpoint or scenario at a time."""
 
@@ -146,6 +154,8 @@ class Execution(Evaluation):
         try:
             flows = self.run_body(function, State((self.communication_of(function, receiver),)))
         except TooManyPathsError:
+            # It may have come from deep inside a helper of another file.
+            self.contexts = [Context(function.module, function)]
             self.report(
                 "MUP034",
                 f"{function.qualname!r} has more than {MAX_PATHS} paths",
@@ -372,10 +382,12 @@ class Execution(Evaluation):
         saved = self.diagnostics, self._tries
         self.diagnostics = Diagnostics()
         self._tries = [_Points({k: list(v) for k, v in p.states.items()}) for p in self._tries]
-        flows = self._unbounded(node, state, iterable)
-        communicates = any(d.code in ("MUP031", "MUP040") for d in self.diagnostics.all())
-        trial = self.diagnostics, self._tries
-        self.diagnostics, self._tries = saved
+        try:
+            flows = self._unbounded(node, state, iterable)
+        finally:
+            trial = self.diagnostics, self._tries
+            self.diagnostics, self._tries = saved
+        communicates = any(d.code in ("MUP031", "MUP040") for d in trial[0].all())
         if not communicates:
             self._tries = trial[1]
             self.diagnostics.extend(trial[0])
@@ -419,6 +431,33 @@ class Execution(Evaluation):
         for name in sorted(names & set(start.frames[-1])):
             held = start.holds_tracked(start.frames[-1][name])
             start = start.bind(name, LOST if held else UNKNOWN)
+        flows = self._iteration_of(node, start, iterable)
+        changed = _changed(flows, start)
+        if changed:
+            # What an iteration does to lists and dicts, the next one finds.
+            for number in changed:
+                start = start.store(number, forget([start.heap[number], *_contents(flows, number)]))
+            flows = self._iteration_of(node, start, iterable)
+        repeats = any(
+            f.kind in ("next", "continue") and f.state.operations != state.operations for f in flows.body
+        )
+        if repeats:
+            self.report_loop(node.node)
+        endless = node.test is not None and truth(_constant(node.test)) is True
+        finished = list(flows.finished)
+        done: list[Flow] = []
+        for flow in flows.body:
+            if flow.kind == "break":
+                done.append(Flow(flow.state))
+            elif flow.kind not in ("next", "continue"):
+                done.append(flow)
+            elif not endless:
+                finished.append(flow.state)
+        rest = self._block(node.orelse, merge(finished)) if finished else []
+        return [_marked(f, state, line) for f in merge_flows([*done, *rest])]
+
+    def _iteration_of(self, node: Loop, start: State, iterable: Value) -> _Iteration:
+        """Walk one iteration of a loop that may have any number of them."""
         inside = [start]
         finished = [start]
         if node.target is not None:
@@ -428,22 +467,8 @@ class Execution(Evaluation):
             answers = self.test(node.test, start)
             inside = [s for s, holds in answers if holds]
             finished = [s for s, holds in answers if not holds]
-        done: list[Flow] = []
-        left: list[Flow] = []
-        repeats = False
-        for flow in self._block(node.body, merge(inside)) if inside else ():
-            if flow.kind in ("next", "continue"):
-                repeats = repeats or flow.state.operations != state.operations
-                if node.test is None or truth(_constant(node.test)) is not True:
-                    finished.append(_forgotten(flow.state, start))
-            elif flow.kind == "break":
-                left.append(Flow(_forgotten(flow.state, start)))
-            else:
-                done.append(flow)
-        if repeats:
-            self.report_loop(node.node)
-        rest = self._block(node.orelse, merge(finished)) if finished else []
-        return [_marked(f, state, line) for f in merge_flows([*done, *left, *rest])]
+        body = self._block(node.body, merge(inside)) if inside else []
+        return _Iteration(tuple(body), tuple(finished))
 
     # Exceptions.
 
@@ -590,12 +615,15 @@ def _marked(flow: Flow, before: State, line: int) -> Flow:
     return Flow(flow.state.at_local_work(line))
 
 
-def _forgotten(state: State, before: State) -> State:
-    """Return the state behind a loop: contents that an iteration changed are not known any more."""
-    for number, content in state.heap.items():
-        if number in before.heap and before.heap[number] != content:
-            state = state.store(number, forget([before.heap[number], content]))
-    return state
+def _changed(iteration: _Iteration, before: State) -> list[int]:
+    """Return the lists and dicts whose contents an iteration may have changed."""
+    heaps = [flow.state.heap for flow in iteration.body]
+    return [n for n, content in before.heap.items() if any(heap[n] != content for heap in heaps)]
+
+
+def _contents(iteration: _Iteration, number: int) -> Iterator[Content | Value]:
+    for flow in iteration.body:
+        yield flow.state.heap[number]
 
 
 class _UsedNames(cst.CSTVisitor):

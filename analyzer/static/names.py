@@ -111,24 +111,26 @@ def mup_name(value: Value) -> str:
     return ""
 
 
-def _simple(body: Sequence[cst.CSTNode]) -> Iterator[cst.CSTNode]:
-    """Yield the statements that run when the scope is executed, those inside if, try and with included."""
+def _simple(body: Sequence[cst.CSTNode], *, certain: bool = True) -> Iterator[tuple[cst.CSTNode, bool]]:
+    """Yield the statements that run when the scope is executed, and whether each certainly does."""
     for statement in body:
         if isinstance(statement, cst.SimpleStatementLine):
-            yield from statement.body
+            yield from ((small, certain) for small in statement.body)
         elif isinstance(statement, cst.If | cst.Else | cst.With | cst.For | cst.While | cst.Finally):
-            yield statement
-            yield from _simple(statement.body.body)
+            yield statement, certain
+            always = certain and isinstance(statement, cst.With | cst.Finally)
+            yield from _simple(statement.body.body, certain=always)
             orelse = getattr(statement, "orelse", None)
             if orelse is not None:
-                yield from _simple([orelse])
+                yield from _simple([orelse], certain=False)
         elif isinstance(statement, cst.Try | cst.TryStar):
-            yield from _simple(statement.body.body)
+            yield from _simple(statement.body.body, certain=False)
             for handler in statement.handlers:
-                yield from _simple(handler.body.body)
-            yield from _simple([s for s in (statement.orelse, statement.finalbody) if s is not None])
+                yield from _simple(handler.body.body, certain=False)
+            rest = [s for s in (statement.orelse, statement.finalbody) if s is not None]
+            yield from _simple(rest, certain=False)
         else:
-            yield statement
+            yield statement, certain
 
 
 class _TargetNames(cst.CSTVisitor):
@@ -218,10 +220,11 @@ class _ScopeBuilder:
         self.prefix = prefix
         self.owner = owner
         self.bindings: dict[str, Binding] = {}
+        self._certain = True
         self.stars: list[str] = []
 
     def build(self, body: Sequence[cst.CSTNode]) -> None:
-        for statement in _simple(body):
+        for statement, self._certain in _simple(body):
             if isinstance(statement, cst.FunctionDef):
                 name = statement.name.value
                 self._bind(name, FunctionInfo(self.module, statement, self.prefix + name, self.owner))
@@ -242,6 +245,11 @@ class _ScopeBuilder:
                 self._unfollowed(statement.target)
 
     def _bind(self, name: str, binding: Binding) -> None:
+        before = self.bindings.get(name)
+        both_imports = isinstance(before, Imported) and isinstance(binding, Imported)
+        if before is not None and not self._certain and not both_imports:
+            # Which definition counts is decided when the module is imported.
+            binding = Assigned(None)
         self.bindings[name] = binding
 
     def _assign(self, name: str, value: cst.BaseExpression) -> None:
@@ -346,12 +354,76 @@ class _GlobalStatements(cst.CSTVisitor):
         self.found |= {item.name.value for item in node.names}
 
 
+MUTATORS = {
+    "add",
+    "append",
+    "clear",
+    "discard",
+    "extend",
+    "insert",
+    "pop",
+    "popitem",
+    "remove",
+    "reverse",
+    "setdefault",
+    "sort",
+    "update",
+}
+
+
+class Changes(cst.CSTVisitor):
+    """Collect what a module changes after it was bound.
+
+    Attributes:
+        names: Global names whose contents change (``ROUTES["x"] = ...``, ``ROUTES.append(...)``).
+        attributes: Names of attributes that are assigned or whose contents change (``A.ROUTES = ...``),
+            except through ``self``, which `ClassInfo.set_by_methods` knows better.
+    """
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+        self.attributes: set[str] = set()
+
+    def visit_Call(self, node: cst.Call) -> None:
+        if isinstance(node.func, cst.Attribute) and node.func.attr.value in MUTATORS:
+            self._contents(node.func.value)
+
+    def visit_AssignTarget(self, node: cst.AssignTarget) -> None:
+        self._target(node.target)
+
+    def visit_AugAssign(self, node: cst.AugAssign) -> None:
+        self._target(node.target)
+
+    def visit_AnnAssign(self, node: cst.AnnAssign) -> None:
+        self._target(node.target)
+
+    def visit_Del(self, node: cst.Del) -> None:
+        self._target(node.target)
+
+    def _target(self, target: cst.CSTNode) -> None:
+        if isinstance(target, cst.Subscript):
+            self._contents(target.value)
+        elif isinstance(target, cst.Attribute):
+            if not (isinstance(target.value, cst.Name) and target.value.value == "self"):
+                self.attributes.add(target.attr.value)
+        elif isinstance(target, cst.Tuple | cst.List):
+            for element in target.elements:
+                self._target(element.value)
+
+    def _contents(self, owner: cst.CSTNode) -> None:
+        if isinstance(owner, cst.Name):
+            self.names.add(owner.value)
+        elif isinstance(owner, cst.Attribute):
+            self.attributes.add(owner.attr.value)
+
+
 class Names:
     """Looks names up in modules and attributes up in classes, across files."""
 
     def __init__(self, tree: SourceTree) -> None:
         self.tree = tree
         self._scopes: dict[Module, tuple[dict[str, Binding], list[str]]] = {}
+        self._changes: dict[Module, Changes] = {}
         self._mro: dict[ClassInfo, tuple[ClassInfo | External, ...]] = {}
 
     def scope(self, module: Module) -> dict[str, Binding]:
@@ -364,10 +436,18 @@ class Names:
             builder.build(module.tree.body)
             rebound = _GlobalStatements()
             module.tree.visit(rebound)
-            for name in rebound.found:
+            changed = {n for n in self.changes(module).names if isinstance(builder.bindings.get(n), Assigned)}
+            for name in rebound.found | changed:
                 builder.bindings[name] = Assigned(None)
             self._scopes[module] = (builder.bindings, builder.stars)
         return self._scopes[module]
+
+    def changes(self, module: Module) -> Changes:
+        """Return what a module changes after it was bound."""
+        if module not in self._changes:
+            self._changes[module] = Changes()
+            module.tree.visit(self._changes[module])
+        return self._changes[module]
 
     def classes(self, module: Module) -> Iterator[ClassInfo]:
         """Yield the classes of a module in source order, nested ones included."""

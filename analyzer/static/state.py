@@ -14,7 +14,7 @@ from typing import Literal
 from analyzer.static.application import Operation
 from analyzer.static.values import LOST, UNKNOWN, DictRef, ListRef, OneOf, TupleValue, Value, join, tracked
 
-__all__ = ["Flow", "FlowKind", "Frame", "State", "merge", "merge_flows"]
+__all__ = ["Content", "Flow", "FlowKind", "Frame", "State", "merge", "merge_flows"]
 
 Frame = Mapping[str, Value]
 FlowKind = Literal["next", "return", "raise", "break", "continue"]

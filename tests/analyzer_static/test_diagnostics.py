@@ -64,6 +64,12 @@ BODIES = [
         "fs[0].get()",
         id="future-of-unknown-origin",
     ),
+    pytest.param(
+        "import os\nos.thread(target=print, args=(comm,))\ncomm.respond(1)",
+        "MUP041",
+        "os.thread",
+        id="thread",
+    ),
     pytest.param("comm.forward('B')\ncomm.respond(1)", "MUP042", "'forward'", id="no-such-operation"),
     pytest.param(
         "comm.call('B', '/b/').done()\ncomm.respond(1)", "MUP042", "'done'", id="no-such-future-method"
@@ -95,6 +101,35 @@ BODIES = [
     ),
     pytest.param("yield comm.call('B', '/b/')\ncomm.respond(1)", "MUP030", "generator", id="generator"),
 ]
+
+
+MODULES = [
+    pytest.param(
+        "ROUTES = []\nROUTES.append('/b/')\n", "for r in ROUTES:\n    comm.call('B', r)", id="list-grows"
+    ),
+    pytest.param("R = {'x': '/b/'}\nR['x'] = '/c/'\n", "comm.call('B', R['x'])", id="table-changes"),
+    pytest.param("P = '/b/'\nP = '/c/'\n", "comm.call('B', P)", id="two-assignments"),
+    pytest.param("if MS:\n    P = '/b/'\nelse:\n    P = '/c/'\n", "comm.call('B', P)", id="conditional"),
+    pytest.param("P = '/b/'\ndef f():\n    global P\n    P = '/c/'\n", "comm.call('B', P)", id="global"),
+    pytest.param(
+        "class K:\n    P = '/b/'\nK.P = '/c/'\n", "comm.call('B', K.P)", id="class-attribute-set-later"
+    ),
+    pytest.param(
+        "def where():\n    return '/b/'\nif MS:\n    def where():\n        return '/c/'\n",
+        "comm.call('B', where())",
+        id="conditional-definition",
+    ),
+    pytest.param("", "for p in {'/b/', '/c/'}:\n    comm.call('B', p)", id="order-of-a-set"),
+]
+
+
+@pytest.mark.parametrize(("module", "body"), MODULES)
+def test_what_may_change_is_not_a_constant(tmp_path: Path, module: str, body: str) -> None:
+    """A name that is bound or changed in more than one way is reported, never guessed."""
+    source = endpoint_source(body + "\ncomm.respond(1)", module=module)
+    found = codes(analyse_files(tmp_path, app=source))
+    assert found
+    assert set(found) <= {"MUP010", "MUP031"}
 
 
 @pytest.mark.parametrize(("body", "code", "words"), BODIES)
