@@ -163,6 +163,15 @@ class Execution(Evaluation):
                 "split it, or communicate in fewer branches",
             )
             flows = []
+        except RecursionError:
+            self.contexts = [Context(function.module, function)]
+            self.report(
+                "MUP030",
+                f"{function.qualname!r} is nested too deeply to be analysed",
+                self._name_of(function),
+                "split its longest expression",
+            )
+            flows = []
         flows = merge_flows(
             f if f.kind == "raise" else Flow(f.state, "return") for f in [*flows, *self.raised]
         )

@@ -148,7 +148,10 @@ class SourceTree:
                 hint="a file that does not parse cannot be analysed",
             )
             return None
-        except (ValueError, RecursionError, cst.ParserSyntaxError) as error:
+        except RecursionError:
+            self._diagnostics.add("MUP001", "nested too deeply to be analysed", file=file)
+            return None
+        except (ValueError, cst.ParserSyntaxError) as error:
             self._diagnostics.add("MUP001", f"not Python: {error}", file=file)
             return None
         return Module(
