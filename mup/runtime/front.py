@@ -220,6 +220,9 @@ class Front:
                 return self._other(path)
         body = b""
         if request.body_exists:
+            if hdrs.EXPECT in request.headers and request.transport is not None:
+                # Clients with large bodies wait for this a second or more before they send them anyway.
+                request.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
             try:
                 body = await request.read()
             except HTTPRequestEntityTooLarge:

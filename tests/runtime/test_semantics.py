@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import time
 from collections import Counter
 from itertools import pairwise
@@ -165,6 +166,18 @@ def test_large_bodies(system: System) -> None:
     """Megabytes arrive whole through front and worker."""
     data = json.dumps({"x": "y" * 5_000_000}).encode()
     assert system.ask("Caller", "/echo/", data, Content_Type="application/json").body["body"] == len(data)
+
+
+def test_client_that_waits_to_be_asked_for_its_body(system: System) -> None:
+    """A client that sends Expect: 100-continue is told to go on."""
+    address = ("127.0.0.1", int(system.url("Caller").rpartition(":")[2]))
+    with socket.create_connection(address, timeout=5) as client:
+        client.sendall(
+            b"POST /echo/ HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n"
+        )
+        assert client.recv(1000) == b"HTTP/1.1 100 Continue\r\n\r\n"
+        client.sendall(b"body")
+        assert client.recv(1000).startswith(b"HTTP/1.1 200 OK")
 
 
 def test_printing_services_do_not_block(system: System) -> None:
