@@ -23,7 +23,7 @@ from analyzer.calibration.condense import condense
 from analyzer.calibration.executions import Execution, Step, collect
 from analyzer.calibration.framework import FrameworkWork, dispatch_latency, framework_work
 from analyzer.calibration.rundir import Run, fingerprints, stale_endpoints
-from analyzer.calibration.samples import PathSamples, group, sample_path
+from analyzer.calibration.samples import PathSamples, Signature, group, sample_path
 from analyzer.static.application import Application
 from analyzer.static.translate import PathPlan, translate_with_plan
 from mup.errors import LogError, StaleLogError
@@ -244,9 +244,13 @@ def _calibrate_entry(book: _Book, task: Task, entry: Entry, plans: Sequence[Path
     )
 
 
-def _signature(plan: PathPlan, *, gets: bool) -> tuple[tuple[str, object], ...]:
+def _signature(plan: PathPlan, *, gets: bool) -> Signature:
     return tuple(
-        (o.op, (o.site.file, o.site.function, o.site.ordinal))
+        (
+            o.op,
+            (o.site.file, o.site.function, o.site.ordinal),
+            o.target if o.op in ("call", "query") else "",
+        )
         for o in plan.operations
         if gets or o.op != "get"
     )

@@ -168,9 +168,11 @@ def _of_log(log: Log) -> list[Execution]:
                 known.censored = bool(flags & CENSORED)
                 known.failed = bool(flags & FAILED)
         elif event == Event.WAIT_START:
-            step = Step("get", keys.get(site), seq, now, now)
-            execution.steps.append(step)
-            waiting[request, seq] = step
+            # Asking again for a reply one has already is local work, not an operation.
+            if not any(s.op == "get" and s.seq == seq for s in execution.steps):
+                step = Step("get", keys.get(site), seq, now, now)
+                execution.steps.append(step)
+                waiting[request, seq] = step
         elif event == Event.WAIT_END:
             if (step_or_none := waiting.pop((request, seq), None)) is not None:
                 step_or_none.resume = now

@@ -18,9 +18,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from analyzer.calibration.executions import Execution, Moment, Operation, Step
+from analyzer.calibration.executions import Execution, Moment, Operation, SiteKey, Step
 
-__all__ = ["PathSamples", "sample_path"]
+__all__ = ["PathSamples", "Signature", "group", "sample_path"]
+
+Signature = tuple[tuple[str, SiteKey | None, str], ...]
+"""Operation, call site, and destination of calls and queries, in order: what identifies a path in a log."""
 
 _NS = 1e-9
 
@@ -156,9 +159,17 @@ def _communication(
         samples.receive.append((finish.cpu - get.start.cpu) * _NS)
 
 
-def group(executions: Sequence[Execution]) -> Mapping[tuple[tuple[str, object], ...], list[Execution]]:
-    """Group executions by their sequence of operations, identified by call site."""
-    groups: dict[tuple[tuple[str, object], ...], list[Execution]] = {}
+def group(executions: Sequence[Execution]) -> Mapping[Signature, list[Execution]]:
+    """Group executions by their sequence of operations: what each does, where in the source, to whom."""
+    groups: dict[Signature, list[Execution]] = {}
     for execution in executions:
-        groups.setdefault(tuple((s.op, s.site) for s in execution.steps), []).append(execution)
+        groups.setdefault(_signature(execution), []).append(execution)
     return groups
+
+
+def _signature(execution: Execution) -> Signature:
+    # One call site can have several destinations (a variable that holds one of two paths).
+    return tuple(
+        (s.op, s.site, execution.operations[s.seq].dest if s.op in ("call", "query") else "")
+        for s in execution.steps
+    )

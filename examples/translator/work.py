@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 
 
@@ -17,6 +18,6 @@ def burn(milliseconds: float) -> None:
 
 
 def wait(milliseconds: float) -> None:
-    """Wait without using a core, as for a slow foreign service."""
+    """Wait without using a core, as for a slow foreign service; up to a fifth more or less than this."""
     if milliseconds > 0:
-        time.sleep(milliseconds / 1000)
+        time.sleep(milliseconds / 1000 * random.uniform(0.8, 1.2))

@@ -6,6 +6,7 @@ with the project's data.
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import select
@@ -121,13 +122,19 @@ def _start_embedded(config: DatabaseConfig) -> DatabaseServer:
         )
     server.uri = with_database(f"mongodb://127.0.0.1:{ready['port']}", server.database)
     server.version = f"SQLite {ready['sqlite']}"
+    _notice(config.name)
+    return server
+
+
+@functools.cache
+def _notice(name: str) -> None:
+    """Tell, once per process and database, what the newcomer did not ask for."""
     print(  # noqa: T201
-        f"mup: database {config.name!r} is the embedded one (in memory, one request at a time; "
+        f"mup: database {name!r} is the embedded one (in memory, one request at a time; "
         "set its uri to use a real MongoDB)",
         file=sys.stderr,
         flush=True,
     )
-    return server
 
 
 def _python_path() -> str:
