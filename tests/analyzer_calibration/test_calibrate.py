@@ -29,11 +29,11 @@ class Web(MS):
         if "quick" in comm.params:
             comm.respond("quick")
             return
-        reply = comm.call("Back", "/work/", {})
+        reply = comm.call("Back", "/job/", {})
         comm.respond(reply.get())
 
 class Back(MS):
-    @EP("/work/")
+    @EP("/job/")
     def work(self, comm):
         comm.respond(sum(range(1000)))
 
@@ -43,7 +43,7 @@ class User(Client):
         await comm.call("Web", "/page/", {})
 """
 
-PAGE, WORK, CYCLE = "Web/page/", "Back/work/", "User.scenario"
+PAGE, WORK, CYCLE = "Web/page/", "Back/job/", "User.scenario"
 SLOW, QUICK = 3, 1
 """How often each path is taken in the log."""
 
@@ -208,7 +208,7 @@ def test_framework_work_is_charged_once(application: Application, write: Callabl
     assert back.front is not None
     assert milliseconds(back.front.request) == pytest.approx(1)
     assert milliseconds(back.front.reply) == pytest.approx(1)
-    assert milliseconds(back.entry("/work/").activities[0].demand) == pytest.approx(8 + 1)
+    assert milliseconds(back.entry("/job/").activities[0].demand) == pytest.approx(8 + 1)
     assert milliseconds(exchange_of_web(result.model)) == pytest.approx(10 - 2 - 1)
 
 
@@ -236,11 +236,11 @@ def test_changed_code_is_recognised(application: Application, write: Callable[..
     run = write()
     file = application.root / "services.py"
     file.write_text("# a comment\n" + SOURCE.replace("sum(range(1000))", "sum(range(9999))"))
-    with pytest.raises(StaleLogError, match="Back/work/ changed") as caught:
+    with pytest.raises(StaleLogError, match="Back/job/ changed") as caught:
         calibrate(run, analyse(application.root), name="shop")
     assert "Web/page/" not in caught.value.message
     partial = calibrate(run, analyse(application.root), name="shop", partial=True)
-    assert partial.model.task("Back").entry("/work/").activities[0].demand is None
+    assert partial.model.task("Back").entry("/job/").activities[0].demand is None
     page = partial.model.task("Web").entry("/page/")
     assert page.activity(page.paths[2]["segments"][0]).demand is not None
 
