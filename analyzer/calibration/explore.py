@@ -8,9 +8,11 @@ mean (half-width; the full-width reading is an option), or the time is up.
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -105,14 +107,43 @@ def explore(
     Returns:
         The run directory.
 
+    Ctrl-C after the first round ends the run early and keeps it.
+
     Raises:
+        UsageError: ``directory`` is not empty.
         DeploymentError: The services do not start.
         LogError: The client's scenario fails, or nothing was logged.
     """
-    if directory is None:
-        directory = new_run_directory(project.state / "runs")
-    else:
+    directory = _prepare(directory) if directory else new_run_directory(project.state / "runs")
+    try:
+        info = _explore(project, application, settings, directory, progress)
+    except BaseException:
+        # Nothing half-written: without its description a log is of no use.
+        shutil.rmtree(directory, ignore_errors=True)
+        raise
+    info.save(directory)
+    return directory
+
+
+def _prepare(directory: Path) -> Path:
+    try:
         directory.mkdir(parents=True, exist_ok=True)
+        if any(directory.iterdir()):
+            raise UsageError(
+                "exists and is not empty; a run needs a directory of its own", where=str(directory)
+            )
+    except OSError as error:
+        raise UsageError(f"cannot create: {error.strerror}", where=str(directory)) from error
+    return directory
+
+
+def _explore(
+    project: Project,
+    application: Application,
+    settings: ExploreSettings,
+    directory: Path,
+    progress: Callable[[Progress], None] | None,
+) -> RunInfo:
     windows: list[Window] = []
     results: list[LoadResult] = []
     stop = "time is up"
@@ -126,23 +157,30 @@ def explore(
         meter.measure_idle(settings.idle_seconds)
         if settings.warmup_seconds:
             _round(driver, settings.warmup_seconds, settings, seed=settings.seed)
-        widths: dict[str, Width] = {}
-        while sum(w.seconds for w in windows) < settings.max_seconds:
-            meter.start()
-            host.start()
-            result = _round(driver, settings.round_seconds, settings, seed=settings.seed + len(windows) + 1)
-            meter.stop()
-            host.stop()
-            results.append(result)
-            windows.append(Window(result.start_ns, max(result.end_ns, time.monotonic_ns())))
-            widths = _widths(directory, windows)
-            worst = _worst(widths)
-            if progress is not None:
-                progress(Progress(sum(w.seconds for w in windows), widths, worst))
-            goal = settings.width / (2 if settings.full_width else 1)
-            if worst is not None and worst <= goal:
-                stop = f"every endpoint within {goal:.2%}"
-                break
+        try:
+            while sum(w.seconds for w in windows) < settings.max_seconds:
+                meter.start()
+                host.start()
+                result = _round(
+                    driver, settings.round_seconds, settings, seed=settings.seed + len(windows) + 1
+                )
+                meter.stop()
+                host.stop()
+                windows.append(Window(result.start_ns, max(result.end_ns, time.monotonic_ns())))
+                results.append(result)
+                widths = _widths(directory, windows)
+                worst = _worst(widths)
+                if progress is not None:
+                    progress(Progress(sum(w.seconds for w in windows), widths, worst))
+                goal = settings.width / (2 if settings.full_width else 1)
+                if worst is not None and worst <= goal:
+                    stop = f"every endpoint within {goal:.2%}"
+                    break
+        except KeyboardInterrupt:
+            # What has been observed so far is worth keeping.
+            if not results:
+                raise
+            stop = "interrupted"
         uses = meter.uses()
         databases = {
             name: DatabaseUse(embedded=d.embedded, colocated=d.pid is not None)
@@ -154,7 +192,7 @@ def explore(
     # The last records reach the disk when the processes end, so the logs are complete only now.
     _check_cycles(results, directory)
     own = sum(u.cpu for u in uses)
-    info = RunInfo(
+    return RunInfo(
         **describe_host(),
         project=project.name,
         mup=_version(),
@@ -172,8 +210,6 @@ def explore(
         processes=uses,
         widths=_widths(directory, windows),
     )
-    info.save(directory)
-    return directory
 
 
 def _round(driver: LoadDriver, seconds: float, settings: ExploreSettings, *, seed: int) -> LoadResult:
@@ -195,7 +231,12 @@ class _Meter:
         self.mark: dict[int, float] = {}
 
     def _read(self) -> dict[int, float]:
-        return {p.pid: process_cpu_seconds(p.pid) for p in self.processes}
+        clocks = {}
+        for process in self.processes:
+            # A worker that dies is replaced by one nobody watches; the run tells by its failed cycles.
+            with suppress(ProcessLookupError):
+                clocks[process.pid] = process_cpu_seconds(process.pid)
+        return clocks
 
     def measure_idle(self, seconds: float) -> None:
         if seconds <= 0:
@@ -203,7 +244,7 @@ class _Meter:
         before = self._read()
         time.sleep(seconds)
         after = self._read()
-        self.idle = {pid: (after[pid] - before[pid]) / seconds for pid in before}
+        self.idle.update({pid: (cpu - before[pid]) / seconds for pid, cpu in after.items()})
 
     def start(self) -> None:
         self.mark = self._read()
