@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+"""Which pages of the documentation does the code write itself?
+
+``python docs/generate.py`` writes them; with ``--check`` it exits with 1 when one is out of date.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from mup.cli.main import COMMANDS, cli
+
+DOCS = Path(__file__).resolve().parent
+WIDTH = 100
+"""Columns of the help texts, whatever terminal this runs in."""
+
+_CLI_INTRO = """\
+# Command line
+
+<!-- Written by docs/generate.py from the help texts of the commands; change those. -->
+
+Exit codes: 0 done; 1 ran, and the answer is no (an error in the source, a load run that failed, a prediction
+off by more than the tolerance); 2 could not run, with one message that says why; 130 interrupted.
+
+With `--json`, standard output is one JSON document and nothing else; with exit code 2 it is
+`{"error": {"message", "where", "hint"}}`, the last two only if there is something to say. Progress goes to
+standard error.
+"""
+
+
+def pages() -> dict[str, str]:
+    """Return the text of every generated page by its path below ``docs``."""
+    return {"reference/cli.md": command_line()}
+
+
+def command_line() -> str:
+    """Return the reference of the command line: the complete help of ``mup`` and of every command."""
+    with cli.make_context("mup", [], resilient_parsing=True, terminal_width=WIDTH) as top:
+        parts = [_CLI_INTRO, _block(top.get_help())]
+        for name in COMMANDS:
+            command = cli.get_command(top, name)
+            if command is None:
+                raise LookupError(f"{name!r} is listed and cannot be loaded")
+            with command.make_context(name, [], parent=top, resilient_parsing=True) as context:
+                parts.append(f"## mup {name}\n\n{_block(context.get_help())}")
+    return "\n".join(parts)
+
+
+def _block(text: str) -> str:
+    lines = "\n".join(line.rstrip() for line in text.splitlines())
+    return f"```text\n{lines}\n```\n"
+
+
+@click.command()
+@click.option("--check", is_flag=True, help="Write nothing; exit with 1 if a page is out of date.")
+def main(*, check: bool) -> None:
+    """Write the generated pages of the documentation."""
+    old = {path: text for path, text in pages().items() if _differs(DOCS / path, text)}
+    for path, text in old.items():
+        if check:
+            click.echo(f"docs/{path} is out of date; run: python docs/generate.py", err=True)
+        else:
+            (DOCS / path).write_text(text, encoding="utf-8")
+            click.echo(f"docs/{path} written")
+    if check and old:
+        raise SystemExit(1)
+
+
+def _differs(file: Path, text: str) -> bool:
+    return not file.exists() or file.read_text(encoding="utf-8") != text
+
+
+if __name__ == "__main__":
+    main()
