@@ -10,7 +10,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted(
-    [ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")],
+    [
+        ROOT / "README.md",
+        *ROOT.glob("docs/**/*.md"),
+        *ROOT.glob("examples/**/*.md"),
+        *ROOT.glob("benchmarks/*.md"),
+    ],
     key=lambda page: page.relative_to(ROOT).as_posix(),
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import json
 import re
 import tempfile
@@ -19,6 +20,8 @@ from mup.project import load_project
 PYTHON = all_blocks("python")
 PROGRAMS = [block for block in PYTHON if re.search(r"^class \w+\((MS|Client)\):", block.text, re.MULTILINE)]
 
+OURS = {"mup", "mup_registry", "analyzer", "simulator"}
+
 # Pages show one side of a conversation; these stand in for the other.
 OTHERS = {"A": "/epA/", "B": "/epB/", "Shop": "/order/", "Stock": "/price/"}
 
@@ -28,6 +31,15 @@ def test_python_compiles(block: Block) -> None:
     """Every Python block is valid, also one that shows the inside of a method."""
     flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
     compile(textwrap.dedent(block.text), str(block), "exec", flags=flags, dont_inherit=True)
+
+
+@pytest.mark.parametrize("block", PYTHON, ids=str)
+def test_imports_exist(block: Block) -> None:
+    """What a block imports from this project is there."""
+    for node in ast.walk(ast.parse(textwrap.dedent(block.text))):
+        if isinstance(node, ast.ImportFrom) and str(node.module).split(".")[0] in OURS:
+            module = importlib.import_module(str(node.module))
+            assert [alias.name for alias in node.names if not hasattr(module, alias.name)] == []
 
 
 @pytest.mark.parametrize("block", all_blocks("toml"), ids=str)
