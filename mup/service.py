@@ -14,7 +14,7 @@ __all__ = ["EP", "MS", "EndpointInfo", "check_service", "endpoints_of"]
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 _MARK = "__mup_endpoint__"
 
-RESERVED = ("/healthz", "/mup/")
+RESERVED = ("/healthz", "/readyz", "/mup/")
 """Paths the front of every replica answers itself."""
 
 
@@ -150,7 +150,7 @@ def _check_path(path: Any, where: str) -> None:
         raise DeploymentError(
             f"an endpoint's path must start with '/' and have no '?', got {path!r}", where=where
         )
-    if path == RESERVED[0] or path.startswith(RESERVED[1]):
+    if path in RESERVED or path.startswith("/mup/"):
         raise DeploymentError(
-            f"path {path!r} is reserved", where=where, hint=f"mup answers {' and '.join(RESERVED)} itself"
+            f"path {path!r} is reserved", where=where, hint=f"mup answers {', '.join(RESERVED)} itself"
         )

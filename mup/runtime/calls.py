@@ -18,7 +18,7 @@ import msgspec
 from mup.errors import CallError, CallTimeoutError, CommunicationError, NoReplicaError
 from mup.events.record import CENSORED, FAILED, Event
 from mup.future import MupFuture, Response
-from mup.runtime.http_client import Address, BrokenError, Connection, ConnectionPool, RawResponse
+from mup.runtime.http_client import Address, BrokenError, Connection, ConnectionPool, RawRequest, RawResponse
 from mup.runtime.resolver import Resolver
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class Operation:
 def connect_and_send(  # noqa: PLR0917 - all but the last are bound, once per call
     operation: Operation,
     service: str,
-    request_to: Callable[[Address, float], bytes],
+    request_with: Callable[[float], RawRequest],
     resolver: Resolver,
     pool: ConnectionPool,
     first: Address | None = None,
@@ -73,7 +73,7 @@ def connect_and_send(  # noqa: PLR0917 - all but the last are bound, once per ca
     Args:
         operation: What is logged and how long it may take.
         service: Name of the service called.
-        request_to: Returns the bytes to send to an address with so many seconds left.
+        request_with: Returns the request to send with so many seconds left.
         resolver: Knows the replicas.
         pool: Connections to use.
         first: Replica to try first; None = any.
@@ -87,7 +87,7 @@ def connect_and_send(  # noqa: PLR0917 - all but the last are bound, once per ca
     while True:
         address = first if first and not refused else resolver.choose(service, refused)
         try:
-            return _send_to(address, operation, request_to, pool)
+            return _send_to(address, operation, request_with, pool)
         except TimeoutError as error:
             host, port = address
             raise CallTimeoutError(f"{operation.name}: no connection to {host}:{port} in time") from error
@@ -103,7 +103,7 @@ def connect_and_send(  # noqa: PLR0917 - all but the last are bound, once per ca
 def _send_to(
     address: Address,
     operation: Operation,
-    request_to: Callable[[Address, float], bytes],
+    request_with: Callable[[float], RawRequest],
     pool: ConnectionPool,
 ) -> Connection:
     """Send a request on a kept connection, or on a fresh one if the server has just closed it.
@@ -111,20 +111,19 @@ def _send_to(
     Raises:
         OSError: The server cannot be reached.
         CallTimeoutError: The deadline has passed.
+        CommunicationError: The request cannot be sent to anybody.
     """
     for fresh in (False, True):
         seconds = operation.remaining()
         connection = pool.take(address, seconds, fresh=fresh)
         try:
-            connection.send(request_to(address, seconds), seconds)
+            connection.send(request_with(seconds), seconds)
             return connection
-        except TimeoutError:
-            connection.close()
-            raise
-        except OSError:
+        except BaseException as error:
             connection.close()
             # A request that could not even be sent has not been executed: safe to repeat.
-            if not connection.used:
+            broke = isinstance(error, OSError) and not isinstance(error, TimeoutError)
+            if not (broke and connection.used):
                 raise
     raise ConnectionResetError("the connection broke while the request was sent")
 

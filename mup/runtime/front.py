@@ -122,6 +122,11 @@ class Front:
         pool_size: Number of workers.
         writer: Event log of the front, or None.
         max_body: Bytes a request body may have.
+
+    Attributes:
+        workers: The ones that are set up, by number.
+        draining: Whether the replica is about to stop: it finishes what it has and wants nothing new.
+        url, pid: What ``/mup/status`` says of this replica.
     """
 
     def __init__(self, run: ServiceRun, pool_size: int, writer: EventWriter | None, max_body: int) -> None:
@@ -138,6 +143,7 @@ class Front:
         self._served = 0
         self._errors = 0
         self._drained = asyncio.Event()
+        self.draining = False
         self.workers: dict[int, WorkerLink] = {}
         self.url = ""
         self.pid = 0
@@ -260,6 +266,9 @@ class Front:
         """Answer what is no endpoint."""
         if path == "/healthz":
             return self._response(_json({"status": "ok"}))
+        if path == "/readyz":
+            state = "draining" if self.draining else "ready" if self.workers else "no worker"
+            return self._response(_json({"status": state}, 200 if state == "ready" else 503))
         if path == "/mup/status":
             return self._response(_json(self.status()))
         by_name = {endpoint.name: endpoint.path for endpoint in self._run.endpoints.values()}

@@ -1,8 +1,9 @@
 """How does a blocking worker send a request now and read its response later?
 
-A small HTTP/1.1 client on plain sockets: keep-alive connections, one request under way on each. Its peers are
-fronts and registries of mup and whatever proxies stand between them, so it speaks what those speak:
-Content-Length, chunked, or until close; no redirects, no compression.
+The standard library's ``http.client`` writes the requests and reads the responses, one under way on each
+connection. Added here is what it does not have: a request leaves in one segment, a deadline holds for a
+response as a whole, a response that is late can be received later, and connections are kept. No redirects,
+no compression.
 """
 
 from __future__ import annotations
@@ -12,14 +13,21 @@ import socket
 import time
 from collections import defaultdict
 from collections.abc import Mapping
+from dataclasses import dataclass, field
+from http.client import HTTPConnection, HTTPException, HTTPResponse, IncompleteRead, InvalidURL
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
 from mup.errors import CommunicationError
 
-__all__ = ["BrokenError", "Connection", "ConnectionPool", "RawResponse", "address_of", "build_request"]
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
-_CHUNK = 65536
-_HEAD_LIMIT = 65536
+__all__ = ["BrokenError", "Connection", "ConnectionPool", "RawRequest", "RawResponse", "address_of"]
+
+_PIECE = 65536
+_SHORTEST = 1e-3
+"""Seconds a timeout has at least: 0 would mean not to wait for what is there already."""
 
 Address = tuple[str, int]
 
@@ -36,16 +44,24 @@ class BrokenError(Exception):
         self.empty = empty
 
 
+@dataclass(frozen=True, slots=True)
+class RawRequest:
+    """Method, target (path and query, quoted), headers, and the body if there is one."""
+
+    method: str
+    target: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RawResponse:
     """Status, headers by lower-case name, body, and whether the connection can be used again."""
 
-    __slots__ = ("body", "headers", "keep", "status")
-
-    def __init__(self, status: int, headers: dict[str, str], body: bytes, *, keep: bool) -> None:
-        self.status = status
-        self.headers = headers
-        self.body = body
-        self.keep = keep
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    keep: bool
 
 
 def address_of(url: str) -> Address:
@@ -55,35 +71,104 @@ def address_of(url: str) -> Address:
         CommunicationError: It is none.
     """
     parts = urlsplit(url)
+    host = parts.hostname or ""
     try:
         port = parts.port or 80
     except ValueError:
         port = 0
-    if parts.scheme != "http" or not parts.hostname or not port:
+    if parts.scheme != "http" or not host.isprintable() or not host or " " in host or not port:
         raise CommunicationError(f"not an http:// address: {url!r}")
-    return parts.hostname, port
+    return host, port
 
 
-def build_request(
-    method: str, target: str, host: str, headers: Mapping[str, str], body: bytes | None
-) -> bytes:
-    """Return a whole request as one piece, so that it leaves in one segment where it can.
+class _Stream(socket.socket):
+    """A connected socket: one deadline for all reads, and a response can be read from its start again.
 
-    Raises:
-        CommunicationError: A header or the target would change the meaning of the request.
+    Attributes:
+        received: What has come of the response under way.
+        ended: Whether the server has closed the connection.
     """
-    lines = [f"{method} {target} HTTP/1.1", f"Host: {host}"]
-    lines += [f"{name}: {value}" for name, value in headers.items()]
-    if body is not None:
-        lines.append(f"Content-Length: {len(body)}")
-    for line in lines:
-        if "\r" in line or "\n" in line or "\0" in line:
-            raise CommunicationError(f"a header cannot contain line breaks: {line!r}")
-    try:
-        head = "\r\n".join(lines).encode("latin-1")
-    except UnicodeEncodeError as error:
-        raise CommunicationError(f"a header cannot contain {error.object[error.start]!r}") from error
-    return head + b"\r\n\r\n" + (body or b"")
+
+    def __init__(self, connected: socket.socket) -> None:
+        super().__init__(fileno=connected.detach())
+        self.received = bytearray()
+        self.ended = False
+        self._position = 0
+        self._deadline = 0.0
+
+    def rewind(self, deadline: float) -> None:
+        """Read from the first byte of the response again, until the deadline."""
+        self._position = 0
+        self._deadline = deadline
+
+    def recv_into(self, buffer: WriteableBuffer, nbytes: int = 0, flags: int = 0) -> int:
+        """Receive what ``http.client`` asks for; its files read with nothing else."""
+        view = memoryview(buffer)
+        if known := self.received[self._position : self._position + len(view)]:
+            self._position += len(known)
+            view[: len(known)] = known
+            return len(known)
+        # A timeout per read would never end with a server that sends a byte now and then.
+        seconds = self._deadline - time.monotonic()
+        if seconds <= 0:
+            raise TimeoutError("timed out")
+        self.settimeout(seconds)
+        count = super().recv_into(buffer, nbytes, flags)
+        self.received += view[:count]
+        self._position += count
+        self.ended = count == 0
+        return count
+
+
+class _WholeResponse(HTTPResponse):
+    """A response that has begun when all of it is there.
+
+    ``getresponse`` may be repeated when ``begin`` has failed: so nothing is lost by a timeout.
+    """
+
+    def __init__(self, sock: _Stream, *args: Any, **options: Any) -> None:
+        super().__init__(sock, *args, **options)
+        self._stream = sock
+        self.content = b""
+
+    def begin(self) -> None:
+        """Read status, headers and body."""
+        super().begin()
+        if self._stream.ended:
+            # The library takes the end of the connection for the end of the headers.
+            raise HTTPException("the connection was closed within the headers")
+        if self.status < 200:
+            raise HTTPException(f"unexpected status {self.status}")
+        length = self.headers.get("content-length")
+        if length is not None and self.length is None and not self.chunked:
+            raise HTTPException(f"Content-Length is {length!r}")
+        # In pieces: memory is taken for what comes, not for what is announced.
+        pieces = []
+        while piece := self.read(_PIECE):
+            pieces.append(piece)
+        self.content = b"".join(pieces)
+        if self.length:
+            raise IncompleteRead(self.content, self.length)
+
+
+class _Http(HTTPConnection):
+    """The library's connection, on a :class:`_Stream`; what it sends is put together first."""
+
+    response_class = _WholeResponse
+    auto_open = 0
+
+    def __init__(self, address: Address, timeout: float) -> None:
+        super().__init__(*address, timeout=timeout)
+        self.pieces: list[bytes] = []
+
+    def connect(self) -> None:
+        """Connect; small segments leave at once."""
+        super().connect()
+        self.sock = _Stream(self.sock)
+
+    def send(self, data: Any) -> None:
+        """Keep head or body of a request: two segments would wake the server twice."""
+        self.pieces.append(data)
 
 
 class Connection:
@@ -94,29 +179,37 @@ class Connection:
         used: Whether it has carried a request before this one.
     """
 
-    __slots__ = ("_buffer", "_poll", "_sock", "address", "used")
+    __slots__ = ("_http", "_poll", "_stream", "address", "used")
 
     def __init__(self, address: Address, timeout: float) -> None:
-        self._sock = socket.create_connection(address, timeout)
-        self._sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._http = _Http(address, timeout)
+        self._http.connect()
+        self._stream = cast("_Stream", self._http.sock)
         self._poll = select.poll()
-        self._poll.register(self._sock, select.POLLIN)
-        self._buffer = bytearray()
+        self._poll.register(self._stream, select.POLLIN)
         self.address = address
         self.used = False
 
     def readable(self) -> bool:
         """Whether something has arrived: a response, or the end of the connection."""
-        return bool(self._buffer) or bool(self._poll.poll(0))
+        return bool(self._stream.received) or bool(self._poll.poll(0))
 
-    def send(self, data: bytes, timeout: float) -> None:
+    def send(self, request: RawRequest, timeout: float) -> None:
         """Send a whole request.
 
         Raises:
+            CommunicationError: A header or the target would change the meaning of the request.
             OSError: The connection broke, or it took longer than ``timeout`` seconds.
         """
-        self._sock.settimeout(max(timeout, 1e-3))
-        self._sock.sendall(data)
+        http = self._http
+        try:
+            http.request(request.method, request.target, request.body, request.headers)
+        except (ValueError, TypeError, InvalidURL) as error:
+            raise CommunicationError(f"a header or the path cannot be sent: {error}") from error
+        data = b"".join(http.pieces)
+        http.pieces.clear()
+        self._stream.settimeout(max(timeout, _SHORTEST))
+        self._stream.sendall(data)
 
     def receive(self, deadline: float) -> RawResponse:
         """Read the response to the request that was sent.
@@ -125,107 +218,31 @@ class Connection:
             deadline: Seconds of the monotonic clock.
 
         Raises:
-            TimeoutError: Its head has not arrived; it may be received later.
+            TimeoutError: Not all of it has arrived; it may be received later.
             BrokenError: The connection broke, or what came is not HTTP.
         """
-        while True:
-            head = self._until(b"\r\n\r\n", deadline)
-            status, headers, http_1_0 = _parse_head(head)
-            if status >= 200:
-                break  # skip "100 Continue" and the like
-        keep = "close" not in headers.get("connection", "keep-alive").lower() and not http_1_0
+        stream = self._stream
+        stream.rewind(max(deadline, time.monotonic() + _SHORTEST))
         try:
-            body, delimited = self._body(status, headers, deadline)
+            response = cast("_WholeResponse", self._http.getresponse())
         except TimeoutError:
-            # The head is gone from the buffer: this response cannot be taken up again.
-            raise BrokenError("the response stopped in its middle") from None
+            raise
+        except (OSError, HTTPException, ValueError) as error:
+            raise BrokenError(
+                f"no complete HTTP response came: {error!r:.200}", empty=not stream.received
+            ) from error
+        stream.received.clear()
         self.used = True
-        keep = keep and delimited
-        return RawResponse(status, headers, body, keep=keep and not self._buffer)
+        return RawResponse(
+            status=response.status,
+            headers={name.lower(): value.strip() for name, value in response.headers.items()},
+            body=response.content,
+            keep=not response.will_close and not stream.ended,
+        )
 
     def close(self) -> None:
         """Close the connection."""
-        self._sock.close()
-
-    def _body(self, status: int, headers: Mapping[str, str], deadline: float) -> tuple[bytes, bool]:
-        """Return the body, and whether it had an end of its own."""
-        if status in {204, 304}:
-            return b"", True
-        if "chunked" in headers.get("transfer-encoding", "").lower():
-            return self._chunks(deadline), True
-        if "content-length" in headers:
-            length = headers["content-length"]
-            if not length.isdecimal():
-                raise BrokenError(f"the response has a Content-Length of {length!r}")
-            return self._exactly(int(length), deadline), True
-        return self._rest(deadline), False
-
-    def _more(self, deadline: float, *, end_is_fine: bool = False) -> bool:
-        """Receive something into the buffer; False = the stream has ended."""
-        self._sock.settimeout(max(deadline - time.monotonic(), 1e-3))
-        try:
-            data = self._sock.recv(_CHUNK)
-        except TimeoutError:
-            raise
-        except OSError as error:
-            raise BrokenError(error.strerror or str(error), empty=not self._buffer) from error
-        if not data and not end_is_fine:
-            raise BrokenError("the connection was closed before the response", empty=not self._buffer)
-        self._buffer += data
-        return bool(data)
-
-    def _until(self, mark: bytes, deadline: float) -> bytes:
-        buffer = self._buffer
-        while (end := buffer.find(mark)) < 0:
-            if len(buffer) > _HEAD_LIMIT:
-                raise BrokenError("what came is not HTTP")
-            self._more(deadline)
-        data = bytes(buffer[:end])
-        del buffer[: end + len(mark)]
-        return data
-
-    def _exactly(self, length: int, deadline: float) -> bytes:
-        buffer = self._buffer
-        while len(buffer) < length:
-            self._more(deadline)
-        data = bytes(buffer[:length])
-        del buffer[:length]
-        return data
-
-    def _chunks(self, deadline: float) -> bytes:
-        parts = []
-        while True:
-            line = self._until(b"\r\n", deadline).partition(b";")[0]
-            try:
-                length = int(line, 16)
-            except ValueError:
-                raise BrokenError(f"the response has a chunk of length {line!r}") from None
-            if not length:
-                break
-            parts.append(self._exactly(length, deadline))
-            self._until(b"\r\n", deadline)
-        while self._until(b"\r\n", deadline):
-            pass  # trailers
-        return b"".join(parts)
-
-    def _rest(self, deadline: float) -> bytes:
-        while self._more(deadline, end_is_fine=True):
-            pass
-        data = bytes(self._buffer)
-        self._buffer.clear()
-        return data
-
-
-def _parse_head(head: bytes) -> tuple[int, dict[str, str], bool]:
-    first, *rest = head.decode("latin-1").split("\r\n")
-    version, _, status = first.partition(" ")
-    if not version.startswith("HTTP/1.") or not status[:3].isdecimal():
-        raise BrokenError("what came is not HTTP")
-    headers = {}
-    for line in rest:
-        name, _, value = line.partition(":")
-        headers[name.strip().lower()] = value.strip()
-    return int(status[:3]), headers, version == "HTTP/1.0"
+        self._http.close()
 
 
 class ConnectionPool:

@@ -17,7 +17,7 @@ import msgspec
 from mup.errors import DeploymentError, UsageError, did_you_mean
 from mup.project import Project, ServiceConfig
 from mup.runtime.child import Child
-from mup.runtime.http_client import BrokenError, ConnectionPool, RawResponse, address_of, build_request
+from mup.runtime.http_client import BrokenError, ConnectionPool, RawRequest, RawResponse, address_of
 
 if TYPE_CHECKING:
     from mup.databases.server import DatabaseServer
@@ -314,10 +314,9 @@ class Deployment:
                 raise DeploymentError(f"the registry refuses {data!r}: {response.body.decode()}")
 
     def _exchange(self, method: str, url: str, path: str, body: bytes | None = None) -> RawResponse:
-        address = address_of(url)
-        connection = self._http.take(address, 3.0)
+        connection = self._http.take(address_of(url), 3.0)
         try:
-            connection.send(build_request(method, path, f"{address[0]}:{address[1]}", {}, body), 3.0)
+            connection.send(RawRequest(method, path, body=body), 3.0)
             response = connection.receive(time.monotonic() + 3.0)
         except BaseException:
             connection.close()

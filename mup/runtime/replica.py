@@ -216,7 +216,7 @@ class _Replica:
                 self._say_ready()
                 await self._until(stop, writer)
             finally:
-                self._stopping = True
+                self._stopping = self._front.draining = True
                 await registration.stop()
                 server.close()
                 await self._front.drained(config.drain)

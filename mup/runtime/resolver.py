@@ -13,7 +13,7 @@ from urllib.parse import quote
 import msgspec
 
 from mup.errors import CommunicationError, NoReplicaError, UnknownDatabaseError, UnknownServiceError
-from mup.runtime.http_client import Address, BrokenError, ConnectionPool, address_of, build_request
+from mup.runtime.http_client import Address, BrokenError, ConnectionPool, RawRequest, address_of
 
 __all__ = ["Resolver", "ServiceEntry"]
 
@@ -144,13 +144,11 @@ class Resolver:
         return uri
 
     def _ask(self, target: str) -> tuple[int, dict[str, Any]]:
-        host, port = self._address
-        data = build_request("GET", target, f"{host}:{port}", {}, None)
         for fresh in (False, True):
             try:
                 connection = self._pool.take(self._address, _TIMEOUT, fresh=fresh)
                 try:
-                    connection.send(data, _TIMEOUT)
+                    connection.send(RawRequest("GET", target), _TIMEOUT)
                     response = connection.receive(time.monotonic() + _TIMEOUT)
                 except BaseException:
                     connection.close()

@@ -22,7 +22,7 @@ from mup.events.sites import SiteTable
 from mup.events.writer import EventWriter
 from mup.future import MupFuture
 from mup.runtime.calls import CallFuture, Operation, QueryFuture, connect_and_send
-from mup.runtime.http_client import Address, ConnectionPool, build_request
+from mup.runtime.http_client import ConnectionPool, RawRequest
 from mup.runtime.resolver import Resolver
 from mup.runtime.wire import Answer, BlockingChannel, Request
 
@@ -33,6 +33,8 @@ __all__ = ["BadRequestError", "WorkerCommunication", "WorkerTools"]
 
 _encode = msgspec.json.Encoder().encode
 _SAFE_IN_PATH = "/:@!$&'()*+,;=-._~%?"
+_OF_THE_CONNECTION = frozenset({"content-length", "transfer-encoding", "connection"})
+"""Headers that say how a message is sent; users pass on others' but do not choose these."""
 
 
 class BadRequestError(Exception):
@@ -175,8 +177,8 @@ class WorkerCommunication(Communication):
         try:
             target = quote(path, safe=_SAFE_IN_PATH)
             body = _encode_params(params)
-            request_to = partial(self._call_request, seq, target, dict(headers or {}), body)
-            send = partial(connect_and_send, operation, dest_ms, request_to, tools.resolver, tools.pool)
+            request_with = partial(self._call_request, seq, target, dict(headers or {}), body)
+            send = partial(connect_and_send, operation, dest_ms, request_with, tools.resolver, tools.pool)
             future = CallFuture(operation, send, tools.pool)
         except BaseException:
             # Every commStart has its contactDest and commFinish, so that readers need no special case.
@@ -266,19 +268,18 @@ class WorkerCommunication(Communication):
 
         return Operation(log, tools.log.site, name, deadline)
 
-    def _call_request(  # noqa: PLR0917 - the first four are bound, once per call
-        self, seq: int, target: str, headers: dict[str, str], body: bytes, address: Address, seconds: float
-    ) -> bytes:
-        host, port = address
+    def _call_request(
+        self, seq: int, target: str, headers: dict[str, str], body: bytes, seconds: float
+    ) -> RawRequest:
         complete = {
             "X-Mup-Request": f"{child_id(self._request.request, seq):016x}",
             "X-Mup-Trace": f"{self._request.trace:016x}",
             "X-Mup-Deadline": f"{seconds * 1000:.0f}",
-            **headers,
+            **{name: value for name, value in headers.items() if name.lower() not in _OF_THE_CONNECTION},
         }
         if not any(name.lower() == "content-type" for name in headers):
             complete["Content-Type"] = "application/json"
-        return build_request("POST", target, f"{host}:{port}", complete, body)
+        return RawRequest("POST", target, complete, body)
 
     def _decode_params(self) -> dict[str, Any]:
         params: dict[str, Any] = dict(parse_qsl(self._request.query, keep_blank_values=True))
@@ -330,6 +331,6 @@ def _encoded(body: Any, headers: Mapping[str, str] | None) -> tuple[dict[str, st
             raise MupError(f"header {name!r} must be a text without line breaks, got {value!r}")
         if name.lower() == "content-type":
             complete["Content-Type"] = value
-        elif name.lower() not in {"content-length", "transfer-encoding", "connection"}:
+        elif name.lower() not in _OF_THE_CONNECTION:
             complete[name] = value
     return complete, data

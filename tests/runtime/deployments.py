@@ -123,6 +123,18 @@ class Caller(MS):
         except CallTimeoutError:
             comm.respond(answer.get()["tag"])
 
+    @EP("/smuggle/")
+    def smuggle(self, comm: Communication) -> None:
+        try:
+            comm.call("One", "/count/", headers={"X-A": "b\\r\\nX-C: d"})
+        except CommunicationError as error:
+            comm.respond(str(error))
+
+    @EP("/pass-headers/")
+    def pass_headers(self, comm: Communication) -> None:
+        framing = {"Content-Length": "3", "transfer-encoding": "chunked", "Connection": "close"}
+        comm.respond(comm.call("Caller", "/echo/", {"a": 1}, headers={"User-Agent": "x", **framing}).get())
+
     @EP("/deadline/")
     def deadline(self, comm: Communication) -> None:
         comm.respond(float(comm.headers["x-mup-DEADLINE"]))

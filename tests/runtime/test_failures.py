@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import os
 import signal
 import socket
@@ -92,6 +93,11 @@ def test_call_times_out(system: System) -> None:
 def test_impatient_get_can_be_repeated(system: System) -> None:
     """A get that times out leaves the call running."""
     assert system.ask("Caller", "/impatient/").raw == b"late"
+
+
+def test_headers_cannot_smuggle(system: System) -> None:
+    """A header with a line break is refused where the call is made."""
+    assert "Invalid header value b'b\\r\\nX-C: d'" in system.ask("Caller", "/smuggle/").raw.decode()
 
 
 def test_unknown_service_suggests_a_name(system: System) -> None:
@@ -193,6 +199,27 @@ def test_stopped_replica_is_not_chosen(pair: Project) -> None:
         wait_for(lambda: not running_process(front))
         listed = ask(system.deployment.registry_url, "/replicas?service=Pair").body["replicas"]
         assert [r["replica"] for r in listed] == [1]
+
+
+def test_draining_replica_is_not_ready(tmp_path: Path) -> None:
+    """While a replica finishes what it has, connections that are open already learn that it wants no more."""
+    with running(make_project(tmp_path, SOURCE, "One")) as system:
+        connection = http.client.HTTPConnection(system.url("One").removeprefix("http://"), timeout=5)
+
+        def ready() -> int:
+            connection.request("GET", "/readyz")
+            response = connection.getresponse()
+            response.read()
+            return response.status
+
+        assert ready() == 200
+        hit = system.begin("One", "/count/?seconds=0.5")
+        wait_for(lambda: system.status("One")["busy"] == 1)
+        (front,) = [r.pid for r in system.deployment.replicas()]
+        os.kill(front, signal.SIGTERM)
+        wait_for(lambda: ready() == 503)
+        connection.close()
+        assert hit.result(3).status == 200
 
 
 def test_registry_outage_is_survived(pair: Project) -> None:

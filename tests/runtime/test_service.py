@@ -48,7 +48,7 @@ def test_override_decides_for_itself() -> None:
     assert list(endpoints_of(Derived)) == ["/new/"]
 
 
-@pytest.mark.parametrize("path", ["no-slash", "/a?b", "/healthz", "/mup/status", 5])
+@pytest.mark.parametrize("path", ["no-slash", "/a?b", "/healthz", "/readyz", "/mup/status", 5])
 def test_paths_that_cannot_be_served(path: str) -> None:
     """A path without slash, with a query, or one of mup's own is refused."""
     bad = type("Bad", (MS,), {"x": EP(path)(lambda self, comm: None)})
