@@ -21,9 +21,9 @@ TUTORIAL = ROOT / "docs" / "tutorial" / "first-prediction.md"
 
 # All that is changed in the tutorial's commands: how long they may take. Each must be there to be changed.
 SHORTER = {
-    "--max-seconds 30": "--max-seconds 8",
+    "--max-seconds 30": "--max-seconds 5",
     "--pool Stock=1,2 --precision 0.02": "--pool Stock=1,2 --precision 0.05",
-    "--duration 10 --precision 0.02": "--duration 3 --warmup 1 --precision 0.05",
+    "--duration 10 --precision 0.02": "--duration 2 --warmup 1 --precision 0.05",
 }
 FILE = re.compile(r"^`([\w.]+)`:\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
