@@ -12,14 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from mup.errors import UsageError
-from mup.lqn import Model
-from mup.lqn.edits import with_clients, with_pool, with_replicas
 from mup.project import Project
 from mup.workload.measure import Measurement, measure_load
-from simulator.api import Result, simulate_many
+from simulator.api import simulate_many
+from simulator.result import Result
+from simulator.whatif import Scenario
 
 __all__ = [
-    "Change",
     "Comparison",
     "Figure",
     "Figures",
@@ -63,43 +62,10 @@ class Figures:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """One scenario: what differs from the deployment that was explored."""
-
-    clients: int
-    pools: tuple[tuple[str, int], ...] = ()
-    replicas: tuple[tuple[str, int], ...] = ()
-
-    def apply(self, model: Model) -> Model:
-        """Return the model under this change."""
-        model = with_clients(model, self.clients)
-        for task, count in self.pools:
-            model = with_pool(model, task, count)
-        for task, count in self.replicas:
-            model = with_replicas(model, task, count)
-        return model
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the object of ``validate --json``."""
-        change: dict[str, Any] = {"clients": self.clients}
-        if self.pools:
-            change["pool"] = dict(self.pools)
-        if self.replicas:
-            change["replicas"] = dict(self.replicas)
-        return change
-
-    def __str__(self) -> str:
-        parts = [f"{self.clients} clients" if self.clients > 1 else "1 client"]
-        parts += [f"pool {t}={n}" for t, n in self.pools]
-        parts += [f"replicas {t}={n}" for t, n in self.replicas]
-        return ", ".join(parts)
-
-
-@dataclass(frozen=True, slots=True)
 class Comparison:
     """One scenario, predicted and measured."""
 
-    change: Change
+    scenario: Scenario
     predicted: Figures
     measured: Figures
     failed_cycles: int
@@ -117,7 +83,7 @@ class Comparison:
     def to_json(self) -> dict[str, Any]:
         """Return one scenario of ``validate --json``."""
         return {
-            "change": self.change.to_json(),
+            "change": self.scenario.to_json(),
             "predicted": self.predicted.to_json(),
             "measured": self.measured.to_json(),
             "error": {"response_time": self.response_time_error, "throughput": self.throughput_error},
@@ -144,34 +110,39 @@ def relative_error(predicted: float, measured: float) -> float:
 
 
 def predict(
-    model: Model,
-    changes: Sequence[Change],
+    scenarios: Sequence[Scenario],
     *,
     precision: float,
     seed: int,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Result]:
-    """Simulate every change of a calibrated model."""
-    return simulate_many(
-        [change.apply(model) for change in changes], precision=precision, seed=seed, progress=progress
-    )
+    """Simulate every scenario."""
+    return simulate_many([s.model for s in scenarios], precision=precision, seed=seed, progress=progress)
 
 
-def measure(project: Project, change: Change, settings: MeasureSettings) -> Measurement:
-    """Run one scenario for real, with fresh services."""
+def measure(project: Project, scenario: Scenario, settings: MeasureSettings) -> Measurement:
+    """Run one scenario for real, with fresh services.
+
+    Raises:
+        UsageError: It changes something a real run cannot (cores, speed, think times).
+    """
+    values = scenario.to_json()
+    beyond = set(values) - {"clients", "pool", "replicas"}
+    if beyond:
+        raise UsageError(f"{scenario}: a real run cannot change {', '.join(sorted(beyond))}")
     return measure_load(
         project.with_any_ports(),
-        clients=change.clients,
+        clients=values.get("clients", 1),
         duration=settings.duration,
         warmup=settings.warmup,
-        pools=dict(change.pools),
-        replicas=dict(change.replicas),
+        pools=values.get("pool", {}),
+        replicas=values.get("replicas", {}),
         seed=settings.seed,
         repeats=settings.repeats,
     )
 
 
-def compare(change: Change, model: Model, result: Result, measurement: Measurement) -> Comparison:
+def compare(scenario: Scenario, result: Result, measurement: Measurement) -> Comparison:
     """Put one prediction and its measurement side by side.
 
     Raises:
@@ -179,9 +150,9 @@ def compare(change: Change, model: Model, result: Result, measurement: Measureme
     """
     if not measurement.response_time.mean > 0:
         raise UsageError(f"nothing to compare with: no cycle succeeded ({measurement.first_error})")
-    services = [t.name for t in model.tasks if t.role == "service"]
+    services = [t.name for t in scenario.model.tasks if t.role == "service"]
     return Comparison(
-        change, _predicted(result, services), _measured(measurement, services), measurement.errors
+        scenario, _predicted(result, services), _measured(measurement, services), measurement.errors
     )
 
 

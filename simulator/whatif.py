@@ -114,6 +114,48 @@ def utilizations(result: Result) -> dict[str, Figure]:
     return {name: figure for name, figure in found.items() if figure is not None}
 
 
-def bottleneck(result: Result) -> tuple[str, Figure] | None:
-    """Return the most utilized task or processor; None if all are infinite."""
-    return max(utilizations(result).items(), key=lambda item: item[1].mean, default=None)
+NEARLY_FULL = 0.95
+"""Share of the highest utilization from which on something counts as full too."""
+
+
+def bottleneck(model: Model, result: Result) -> tuple[str, Figure] | None:
+    """Return what limits a scenario: the task or processor that is full although nothing it uses is.
+
+    A task whose threads wait for a full callee is full as well, but giving it more threads would not
+    help. Among the most utilized items the cause is the one that neither calls nor runs on another of
+    them.
+
+    Args:
+        model: The scenario's model.
+        result: Its result.
+
+    Returns:
+        Name (``task B``, ``processor host``) and utilization; None if everything is infinite.
+    """
+    shares = utilizations(result)
+    if not shares:
+        return None
+    top = max(figure.mean for figure in shares.values())
+    full = {name for name, figure in shares.items() if figure.mean >= NEARLY_FULL * top}
+    causes = [name for name in full if not (_used_by(model, name) & full)]
+    # Calls form no cycle, so there is a cause; several are equally guilty, the fullest is named.
+    return max(((name, shares[name]) for name in causes), key=lambda item: (item[1].mean, item[0]))
+
+
+def _used_by(model: Model, name: str) -> set[str]:
+    """Return the tasks a task calls, directly or not, and the processors it runs on itself."""
+    kind, _, task = name.partition(" ")
+    if kind == "processor":
+        return set()
+    placed = model.task(task).processor
+    used = {f"processor {placed}"} if placed is not None else set()
+    pending, seen = [task], {task}
+    while pending:
+        for entry in model.task(pending.pop()).entries:
+            for activity in entry.activities:
+                for call in activity.calls:
+                    if call.task not in seen:
+                        seen.add(call.task)
+                        pending.append(call.task)
+                        used.add(f"task {call.task}")
+    return used

@@ -12,10 +12,11 @@ from mup.cli.report import Report, comparison_chart, write_report
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from analyzer.validation import Change, Comparison, MeasureSettings
+    from analyzer.validation import Comparison, MeasureSettings
     from mup.lqn import Model
     from mup.project import Project
-    from simulator.api import Result
+    from simulator.result import Result
+    from simulator.whatif import Scenario
 
 __all__ = ["comparison_document", "comparison_table", "report_comparison", "run_comparison"]
 
@@ -28,34 +29,32 @@ TABLE_NOTE = (
 
 def run_comparison(
     project: Project,
-    model: Model,
-    changes: Sequence[Change],
+    scenarios: Sequence[Scenario],
     settings: MeasureSettings,
     *,
     precision: float,
     seed: int,
 ) -> list[Comparison]:
-    """Predict all changes, then measure each, showing progress on stderr."""
+    """Predict all scenarios, then measure each, showing progress on stderr."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     from analyzer.validation import compare, measure, predict
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console(stderr=True), transient=True) as bars:
-        bar = bars.add_task("predicting", total=len(changes))
+        bar = bars.add_task("predicting", total=len(scenarios))
         results: list[Result] = predict(
-            model,
-            changes,
+            scenarios,
             precision=precision,
             seed=seed,
             progress=lambda done, _total: bars.update(bar, completed=done),
         )
-        bars.update(bar, completed=len(changes))
-        bar = bars.add_task("measuring", total=len(changes))
+        bars.update(bar, completed=len(scenarios))
+        bar = bars.add_task("measuring", total=len(scenarios))
         comparisons = []
-        for change, result in zip(changes, results, strict=True):
-            bars.update(bar, description=f"measuring {change}")
-            comparisons.append(compare(change, model, result, measure(project, change, settings)))
+        for scenario, result in zip(scenarios, results, strict=True):
+            bars.update(bar, description=f"measuring {scenario}")
+            comparisons.append(compare(scenario, result, measure(project, scenario, settings)))
             bars.advance(bar)
     return comparisons
 
@@ -84,7 +83,7 @@ def _columns(comparisons: Sequence[Comparison]) -> list[str]:
 def _row(comparison: Comparison) -> list[str]:
     predicted, measured = comparison.predicted, comparison.measured
     cells = [
-        str(comparison.change),
+        str(comparison.scenario),
         milliseconds(predicted.response_time.to_json()),
         milliseconds(measured.response_time.to_json()),
         percent(comparison.response_time_error),
@@ -118,7 +117,7 @@ def report_comparison(
     subtitle: str,
     model: Model,
     comparisons: Sequence[Comparison],
-    whatif: Sequence[tuple[str, Result]] = (),
+    whatif: Sequence[tuple[Scenario, Result]] = (),
 ) -> None:
     """Write the HTML report of a comparison, with the model's picture and where its numbers come from."""
     from analyzer.validation import max_abs_error
@@ -152,8 +151,8 @@ def report_comparison(
                 if whatif
                 else ""
             ),
-            whatif_columns=("change", "response time ms", "throughput 1/s", "busiest"),
-            whatif_rows=[_whatif_row(name, result) for name, result in whatif],
+            whatif_columns=("change", "response time ms", "throughput 1/s", "bottleneck"),
+            whatif_rows=[_whatif_row(scenario, result) for scenario, result in whatif],
             facts=[
                 ("machine", str(provenance.get("machine", "?"))),
                 ("processors", "; ".join(f"{name}: {text}" for name, text in processor.items())),
@@ -170,20 +169,13 @@ def report_comparison(
     )
 
 
-def _whatif_row(name: str, result: Result) -> list[str]:
-    busiest = max(
-        [
-            *((f.utilization.mean, f"{t} {f.utilization.mean:.0%}") for t, f in result.tasks.items()
-              if f.utilization is not None),
-            *((f.utilization.mean, f"{p} {f.utilization.mean:.0%}") for p, f in result.processors.items()
-              if f.utilization is not None),
-        ],
-        default=(0.0, "-"),
-    )  # fmt: skip
-    cycle = result.cycle
+def _whatif_row(scenario: Scenario, result: Result) -> list[str]:
+    from simulator.whatif import bottleneck
+
+    cycle, limit = result.cycle, bottleneck(scenario.model, result)
     return [
-        name,
-        milliseconds({"mean": cycle.response_time.mean, "ci95": cycle.response_time.ci95}),
+        str(scenario),
+        milliseconds(cycle.response_time.to_json()),
         f"{cycle.throughput.mean:.1f}",
-        busiest[1],
+        "-" if limit is None else f"{limit[0]} {limit[1].mean:.0%}",
     ]

@@ -43,13 +43,14 @@ def command(
     from analyzer.calibration.explore import ExploreSettings, explore
     from analyzer.calibration.rundir import load_run
     from analyzer.static import analyse_project
-    from analyzer.validation import Change, MeasureSettings, max_abs_error, predict
+    from analyzer.validation import MeasureSettings, max_abs_error, predict
     from mup.cli.comparing import comparison_document, comparison_table, report_comparison, run_comparison
     from mup.cli.display import console, explore_progress, reject_errors
     from mup.cli.options import whole_numbers
     from mup.lqn import save_model
     from mup.lqn.drawing import draw
     from mup.project import load_project
+    from simulator.whatif import Change, grid
 
     # In JSON mode stdout carries the document alone; the story goes to stderr.
     out = console(stderr=as_json)
@@ -98,8 +99,7 @@ def command(
     step(5, f"prediction, then reality: {clients} clients, {duration:g} s each")
     comparisons = run_comparison(
         project,
-        model,
-        [Change(n) for n in loads],
+        grid(model, [tuple(Change("clients", "", n) for n in loads)]),
         MeasureSettings(duration=duration, seed=seed),
         precision=precision,
         seed=seed,
@@ -108,17 +108,15 @@ def command(
     worst = max_abs_error(comparisons)
 
     step(6, "what if? (predictions only)")
-    changes = [Change(max(loads), (("B", n),)) for n in WHATIF_POOLS]
-    whatif = [
-        (str(change), result)
-        for change, result in zip(
-            changes, predict(model, changes, precision=max(precision, 0.02), seed=seed), strict=True
-        )
-    ]
-    for name, result in whatif:
-        out.print(
-            f"  {name}: {result.cycle.response_time.mean * 1e3:.1f} ms, {result.cycle.throughput.mean:.1f} /s"
-        )
+    bigger = grid(
+        model,
+        [(Change("clients", "", max(loads)),), tuple(Change("pool", "B", n) for n in WHATIF_POOLS)],
+    )
+    results = predict(bigger, precision=max(precision, 0.02), seed=seed)
+    whatif = list(zip(bigger, results, strict=True))
+    for scenario, result in whatif:
+        cycle = result.cycle
+        out.print(f"  {scenario}: {cycle.response_time.mean * 1e3:.1f} ms, {cycle.throughput.mean:.1f} /s")
     report = folder / "report.html"
     report_comparison(
         report,

@@ -52,20 +52,21 @@ def command(
 
     from analyzer.calibration.rundir import stale_in_model
     from analyzer.static import analyse_project
-    from analyzer.validation import Change, MeasureSettings, max_abs_error
+    from analyzer.validation import MeasureSettings, max_abs_error
     from mup.cli.comparing import comparison_document, comparison_table, report_comparison, run_comparison
     from mup.cli.display import console, reject_errors
     from mup.cli.options import assignments, whole_numbers
     from mup.errors import ModelError, UsageError
     from mup.lqn import load_model
     from mup.project import load_project
+    from simulator.whatif import Change, grid
 
     loaded = load_project(project)
-    pools = tuple(assignments(pool, "--pool").items())
-    copies = tuple(assignments(replicas, "--replicas").items())
     if not duration > 0 or not warmup >= 0 or repeats < 1:
         raise UsageError("--duration must be > 0, --warmup >= 0 and --repeats >= 1")
-    changes = [Change(n, pools, copies) for n in whole_numbers(clients, "--clients")]
+    axes = [tuple(Change("clients", "", n) for n in whole_numbers(clients, "--clients"))]
+    axes += [(Change("pool", name, n),) for name, n in assignments(pool, "--pool").items()]
+    axes += [(Change("replicas", name, n),) for name, n in assignments(replicas, "--replicas").items()]
     model = load_model(model_file or loaded.root / "model.json")
     application = analyse_project(loaded)
     reject_errors(application)
@@ -77,7 +78,7 @@ def command(
             hint="run 'mup explore' and 'mup model' again",
         )
     settings = MeasureSettings(duration=duration, warmup=warmup, repeats=repeats, seed=seed)
-    comparisons = run_comparison(loaded, model, changes, settings, precision=precision, seed=seed)
+    comparisons = run_comparison(loaded, grid(model, axes), settings, precision=precision, seed=seed)
     worst = max_abs_error(comparisons)["response_time"]
     if report:
         report_comparison(

@@ -163,7 +163,7 @@ def _show(scenarios: Sequence[Scenario], results: Sequence[Result]) -> None:
     base = results[0].cycle
     rows = []
     for scenario, result, share in zip(scenarios, results, shares, strict=True):
-        cycle, most = result.cycle, bottleneck(result)
+        cycle, most = result.cycle, bottleneck(scenario.model, result)
         rows.append(
             [
                 str(scenario),
