@@ -2,7 +2,6 @@
 
 client       what users write: scenarios with calls and think times
 calls        a scenario's remote calls
-http_client  the connections they go through
 engine       many clients on one event loop: rounds, windows, what is recorded
 driver       the process that runs the engine, and the handle to it
 result       what a round returns

@@ -1,17 +1,35 @@
-"""How does a scenario call services? ``Communication`` for clients: the same calls, but awaited."""
+"""How does a scenario call services? ``Communication`` for clients: the same calls, but awaited.
+
+Each call is a task of its own on one aiohttp session that all clients of the process share. Its events:
+
+- ``commStart``: ``call`` was invoked;
+- ``contactDest``: a replica was chosen and the request handed to aiohttp, which writes it in the next turns
+  of the event loop. Still within ``call``, hence before ``waitStart``, unless the registry has to be asked
+  first. What aiohttp does, opening a connection included, is part of the exchange;
+- ``waitStart``, ``waitEnd``: around the ``await``;
+- ``commFinish``: the body has been read completely, or the call has failed. Until then the call goes on
+  whatever the scenario does.
+
+A repeated attempt (replica refuses, kept connection closed) logs nothing more.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import errno
 import random
 import sys
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Coroutine, Generator, Mapping
+from functools import lru_cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import quote
 
+import aiohttp
 import msgspec
+from yarl import URL
 
 from mup.communication import DEFAULT_TIMEOUT, Communication, Headers
 from mup.errors import (
@@ -28,13 +46,14 @@ from mup.events.record import FAILED, Event
 from mup.events.sites import SiteTable
 from mup.events.writer import EventWriter
 from mup.future import MupFuture
-from mup.workload.http_client import Address, Connections, Reply, address_of, decode
 
 __all__ = ["CallStats", "ClientCommunication", "ClientFuture", "EventLog", "Network"]
 
 CACHE_SECONDS = 1.0
 """How long a list of replicas is used before it is asked for again."""
 REGISTRY_SECONDS = 5.0
+KEEPALIVE_SECONDS = 60.0
+"""How long an idle connection is kept: longer than users usually think, shorter than servers usually wait."""
 
 
 class EventLog:
@@ -71,14 +90,16 @@ class _Service:
 
     __slots__ = ("addresses", "asked", "endpoints")
 
-    def __init__(self, addresses: list[Address], endpoints: dict[str, str]) -> None:
+    def __init__(self, addresses: list[str], endpoints: dict[str, str]) -> None:
         self.addresses = addresses
         self.endpoints = endpoints
         self.asked = time.monotonic()
 
 
 class Network:
-    """What all clients of a process share: connections, replica lists, the log, figures per endpoint.
+    """What all clients of a process share: HTTP session, replica lists, the log, figures per endpoint.
+
+    To be created on the event loop it is used on, and closed.
 
     Args:
         registry_url: Where the registry listens.
@@ -86,20 +107,22 @@ class Network:
         seed: Of the choice of replicas.
 
     Attributes:
+        session: Keeps connections.
+        fresh_session: Opens a new one for each request.
         stats: Per endpoint (``A/epA/``), the calls begun between ``window_start`` and ``window_end``.
     """
 
     def __init__(self, registry_url: str, log: EventLog, seed: int) -> None:
         self.log = log
-        self.connections = Connections()
+        self.session = _session()
+        self.fresh_session = _session(force_close=True)
         self.stats: dict[str, CallStats] = {}
         self.window_start = self.window_end = 0
-        self._registry = address_of(registry_url)
-        self._registry_url = registry_url
+        self._registry_url = registry_url.rstrip("/")
         self._services: dict[str, _Service] = {}
         self._asking: dict[str, asyncio.Task[_Service]] = {}
         self._random = random.Random(f"replicas {seed}")
-        self._heads: dict[tuple[Address, str], bytes] = {}
+        self._calls: set[asyncio.Task[None]] = set()
 
     async def learn(self) -> None:
         """Ask for every service once, so that the first cycle finds what all others find.
@@ -119,14 +142,16 @@ class Network:
             self._ask(service)
         return known
 
-    def pick(self, service: _Service) -> Address:
-        """Return one replica, uniformly at random."""
+    def pick(self, service: _Service) -> str:
+        """Return the URL of one replica, uniformly at random."""
         addresses = service.addresses
         return addresses[0] if len(addresses) == 1 else addresses[int(self._random.random() * len(addresses))]
 
-    def drop(self, service: _Service, address: Address) -> None:
+    def drop(self, service: str, address: str) -> None:
         """Forget a replica that refused a connection, until the registry is asked again."""
-        service.addresses = [other for other in service.addresses if other != address]
+        known = self._services.get(service)
+        if known is not None:
+            known.addresses = [other for other in known.addresses if other != address]
 
     async def ask(self, service: str) -> _Service:
         """Return the live replicas of a service, asking the registry.
@@ -137,13 +162,20 @@ class Network:
         """
         return await asyncio.shield(self._ask(service))
 
-    def head(self, address: Address, path: str) -> bytes:
-        """Return the unchanging first lines of a request."""
-        head = self._heads.get((address, path))
-        if head is None:
-            head = _head("POST", address, path) + b"Content-Type: application/json\r\n"
-            self._heads[address, path] = head
-        return head
+    def start(self, call: Coroutine[Any, Any, None]) -> None:
+        """Let a call run until it is complete, even if nobody waits for it."""
+        task = asyncio.create_task(call)
+        self._calls.add(task)
+        task.add_done_callback(self._calls.discard)
+
+    async def close(self) -> None:
+        """Give up what is under way and close every connection."""
+        tasks = [*self._calls, *self._asking.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self.session.close()
+        await self.fresh_session.close()
 
     def _ask(self, service: str) -> asyncio.Task[_Service]:
         """One question about a service at a time, however many clients wait for the answer."""
@@ -165,17 +197,19 @@ class Network:
 
     async def _fetch(self, service: str) -> _Service:
         answer = await self._get(f"/replicas?service={quote(service, safe='')}", service)
-        addresses = [address_of(replica["url"]) for replica in answer["replicas"]]
+        addresses = [replica["url"].rstrip("/") for replica in answer["replicas"]]
         if not addresses:
             raise NoReplicaError(f"service {service!r} has no live replica")
         return _Service(addresses, answer["endpoints"])
 
     async def _get(self, path: str, where: str) -> dict[str, Any]:
-        request = _head("GET", self._registry, path) + b"\r\n"
+        timeout = aiohttp.ClientTimeout(total=REGISTRY_SECONDS)
         try:
-            reply = await self.connections.fetch(self._registry, request, REGISTRY_SECONDS)
-            answer = decode(reply)
-        except (OSError, ValueError) as error:
+            async with self.session.get(
+                URL(self._registry_url + path, encoded=True), timeout=timeout, allow_redirects=False
+            ) as reply:
+                answer = _decode(reply, await reply.read())
+        except (aiohttp.ClientError, OSError, ValueError) as error:
             raise NoReplicaError(
                 f"the registry at {self._registry_url} does not answer: {_reason(error)}",
                 where=where,
@@ -240,7 +274,7 @@ class ClientCommunication(Communication):
     ) -> ClientFuture:
         """Call an endpoint and return at once; ``await`` what it returns. See `Communication.call`."""
         self.calls += 1
-        return ClientFuture(self, dest_ms, path, _body(params), _lines(headers), timeout)
+        return ClientFuture(self, dest_ms, path, _body(params), _headers(headers), timeout)
 
     def query(
         self,
@@ -265,22 +299,21 @@ class ClientFuture(MupFuture):
     __slots__ = (
         "_answer",
         "_body",
-        "_connection",
+        "_contacted",
+        "_deadline",
         "_dest",
         "_done",
         "_error",
-        "_lines",
+        "_headers",
         "_name",
         "_network",
         "_path",
         "_request",
+        "_seconds",
         "_seq",
         "_start",
-        "_task",
-        "_timer",
         "_trace",
-        "_tries",
-        "_waiter",
+        "_waiters",
     )
 
     def __init__(  # noqa: PLR0917 - made in one place
@@ -289,7 +322,7 @@ class ClientFuture(MupFuture):
         dest: str,
         path: str,
         body: bytes,
-        lines: bytes,
+        headers: Mapping[str, str],
         timeout: float | None,
     ) -> None:
         self._network = owner.network
@@ -299,21 +332,20 @@ class ClientFuture(MupFuture):
         self._dest = dest
         self._path = path
         self._body = body
-        self._lines = lines
+        self._headers = headers
         self._answer: Any = None
         self._error: CommunicationError | None = None
+        self._contacted = False
         self._done = False
-        self._waiter: asyncio.Future[None] | None = None
-        self._connection: Any = None
-        self._task: asyncio.Task[None] | None = None
-        self._tries = 0
-        seconds = DEFAULT_TIMEOUT if timeout is None else timeout
-        if not seconds > 0:
+        self._waiters: list[asyncio.Future[None]] = []
+        self._seconds = DEFAULT_TIMEOUT if timeout is None else timeout
+        if not self._seconds > 0:
             raise UsageError(f"timeout must be > 0 seconds, got {timeout!r}")
+        self._deadline = asyncio.get_running_loop().time() + self._seconds
         network = self._network
         service = network.known(dest)
-        if service is not None and not path.startswith("/"):
-            self._path = service.endpoints.get(path, path)
+        if service is not None:
+            self._resolve(service)
         self._name = network.log.name(self._label)
         self._start = time.monotonic_ns()
         if network.log.writer is not None:
@@ -322,13 +354,11 @@ class ClientFuture(MupFuture):
             network.log.writer.write(
                 Event.COMM_START, self._request, self._trace, self._seq, site, self._name, time=self._start
             )
-        self._timer = asyncio.get_running_loop().call_later(seconds, self._expire, seconds)
-        address = None if service is None else network.pick(service)
-        connection = None if address is None else network.connections.idle(address)
-        if connection is not None and address is not None and self._path.startswith("/"):
-            self._send(connection, address)
-        else:
-            self._task = asyncio.ensure_future(self._connect())
+        address = None
+        if service is not None:
+            address = network.pick(service)
+            self._log_contact()
+        network.start(self._run(address))
 
     @property
     def _label(self) -> str:
@@ -352,9 +382,10 @@ class ClientFuture(MupFuture):
         if writer is not None:
             writer.write(Event.WAIT_START, self._request, self._trace, self._seq, site, self._name)
         if not self._done:
-            if self._waiter is None or self._waiter.cancelled():
-                self._waiter = asyncio.get_running_loop().create_future()
-            await self._waiter
+            # One per waiting coroutine: whoever is cancelled disturbs no other.
+            waiter = asyncio.get_running_loop().create_future()
+            self._waiters.append(waiter)
+            await waiter
         if writer is not None:
             flags = FAILED if self._error is not None else 0
             writer.write(Event.WAIT_END, self._request, self._trace, self._seq, site, self._name, flags)
@@ -362,89 +393,112 @@ class ClientFuture(MupFuture):
             raise self._error
         return self._answer
 
-    async def _connect(self) -> None:
-        """Find a replica and open a connection to it; a replica that refuses is replaced once."""
-        network = self._network
+    def _resolve(self, service: _Service) -> None:
+        """Turn the name of an endpoint into its path."""
+        if not self._path.startswith("/"):
+            # A name nobody has is sent as a path: the service answers 404 with what it has.
+            self._path = service.endpoints.get(self._path, f"/{self._path}")
+
+    async def _run(self, address: str | None) -> None:
+        """Do the whole call and finish with what came of it.
+
+        Args:
+            address: URL of the replica to call; None = to be asked for.
+        """
+        answer: Any = None
+        failure: CommunicationError | None = None
+        timeout = asyncio.timeout_at(self._deadline)
         try:
-            while True:
-                service = network.known(self._dest) or await network.ask(self._dest)
-                if not self._path.startswith("/"):
-                    # A name nobody has is sent as a path: the service answers 404 with what it has.
-                    self._path = service.endpoints.get(self._path, f"/{self._path}")
-                    self._name = network.log.name(self._label)
-                address = network.pick(service)
-                try:
-                    connection = network.connections.idle(address) or await network.connections.fresh(address)
-                except ConnectionRefusedError as error:
-                    network.drop(service, address)
-                    self._tries += 1
-                    if self._tries > 1:
-                        raise NoReplicaError(
-                            f"no replica of {self._dest!r} accepts connections: {_reason(error)}"
-                        ) from error
-                    continue
-                break
+            async with timeout:
+                answer = await self._attempts(address)
         except CommunicationError as error:
-            self._finish(None, error)
-        except OSError as error:
-            self._finish(None, CommunicationError(f"cannot connect to {self._dest!r}: {_reason(error)}"))
-        else:
-            if self._done:
-                # Timed out meanwhile.
-                network.connections.keep(connection, address)
-            else:
-                self._send(connection, address)
+            failure = error
+        except Exception as error:  # noqa: BLE001 - whatever aiohttp raises: nobody may wait for ever
+            failure = self._failure(error, expired=timeout.expired())
+        self._finish(answer, failure)
 
-    def _send(self, connection: Any, address: Address) -> None:
-        remaining = max(self._timer.when() - asyncio.get_running_loop().time(), 0.001)
-        ids = b"X-Mup-Request: %016x\r\nX-Mup-Trace: %016x\r\nX-Mup-Deadline: %d\r\n" % (
-            child_id(self._request, self._seq),
-            self._trace,
-            remaining * 1000,
-        )
-        length = b"Content-Length: %d\r\n\r\n" % len(self._body)
-        head = self._network.head(address, self._path)
-        request = b"".join((head, ids, self._lines, length, self._body))
-        self._connection = connection
-        connection.send(request, self._received)
-        writer = self._network.log.writer
-        if writer is not None:
-            writer.write(Event.CONTACT_DEST, self._request, self._trace, self._seq, 0, self._name)
+    async def _attempts(self, address: str | None) -> Any:
+        """Return the decoded body; try once more where the request cannot have been executed.
 
-    def _received(self, reply: Reply) -> None:
-        self._connection = None
-        if reply.error is not None:
-            if reply.unsent and self._tries < 2:
-                # The replica closed an idle connection just as we were about to use it.
-                self._tries += 1
-                self._task = asyncio.ensure_future(self._connect())
-                return
-            self._finish(None, CommunicationError(f"call of {self._label} failed: {_reason(reply.error)}"))
-            return
+        Raises:
+            CommunicationError: No replica, an error status, or a reply that cannot be decoded.
+            aiohttp.ClientError: No reply.
+        """
+        network = self._network
+        session = network.session
+        refused = False
+        while True:
+            if address is None:
+                address = await self._locate()
+            connection = _ConnectionState()
+            try:
+                return await self._exchange(session, address, connection)
+            except aiohttp.ClientConnectorError as error:
+                if error.errno != errno.ECONNREFUSED:
+                    raise
+                network.drop(self._dest, address)
+                if refused:
+                    raise NoReplicaError(
+                        f"no replica of {self._dest!r} accepts connections: {_reason(error)}"
+                    ) from error
+                refused = True
+            except aiohttp.ClientConnectionError as error:
+                # The replica closed a kept connection just as it was about to be used. aiohttp itself
+                # tries again for idempotent methods only.
+                if not connection.stale(error):
+                    raise
+                session = network.fresh_session
+            address = None
+
+    async def _locate(self) -> str:
+        """Choose a replica; ask the registry if none is known."""
+        network = self._network
+        service = network.known(self._dest) or await network.ask(self._dest)
+        if not self._contacted:
+            self._resolve(service)
+            self._name = network.log.name(self._label)
+            self._log_contact()
+        return network.pick(service)
+
+    async def _exchange(
+        self, session: aiohttp.ClientSession, address: str, connection: _ConnectionState
+    ) -> Any:
+        remaining = max(self._deadline - asyncio.get_running_loop().time(), 0.001)
+        headers = {
+            "Content-Type": "application/json",
+            **self._headers,
+            "X-Mup-Request": f"{child_id(self._request, self._seq):016x}",
+            "X-Mup-Trace": f"{self._trace:016x}",
+            "X-Mup-Deadline": str(int(remaining * 1000)),
+        }
+        async with session.post(
+            _url(address, self._path),
+            data=self._body or None,
+            headers=headers,
+            allow_redirects=False,
+            trace_request_ctx=connection,
+        ) as reply:
+            connection.replied = True
+            raw = await reply.read()
         try:
-            body = decode(reply)
+            body = _decode(reply, raw)
         except ValueError as error:
-            self._finish(None, CommunicationError(f"the reply of {self._label} cannot be decoded: {error}"))
-            return
+            raise CommunicationError(f"the reply of {self._label} cannot be decoded: {error}") from error
         if 200 <= reply.status < 300:
-            self._finish(body, None)
-            return
+            return body
         reason = body.get("error", body) if isinstance(body, dict) else body
-        message = f"{self._label} answered {reply.status}: {reason}"
-        self._finish(None, CallError(message, status=reply.status, body=body))
+        raise CallError(f"{self._label} answered {reply.status}: {reason}", status=reply.status, body=body)
 
-    def _expire(self, seconds: float) -> None:
-        if self._connection is not None:
-            self._connection.abort()
-            self._connection = None
-        self._finish(None, CallTimeoutError(f"{self._label} did not answer within {seconds:g} s"))
+    def _failure(self, error: Exception, *, expired: bool) -> CommunicationError:
+        if expired:
+            return CallTimeoutError(f"{self._label} did not answer within {self._seconds:g} s")
+        if isinstance(error, aiohttp.ClientConnectorError):
+            return CommunicationError(f"cannot connect to {self._dest!r}: {_reason(error)}")
+        return CommunicationError(f"call of {self._label} failed: {_reason(error)}")
 
     def _finish(self, answer: Any, error: CommunicationError | None) -> None:
-        if self._done:
-            return
         now = time.monotonic_ns()
         self._done = True
-        self._timer.cancel()
         self._answer = answer
         self._error = error
         network = self._network
@@ -452,6 +506,8 @@ class ClientFuture(MupFuture):
         failed = error is not None and not isinstance(error, CallError)
         if network.log.writer is not None:
             flags = FAILED if failed else 0
+            if not self._contacted:
+                self._log_contact(FAILED)
             network.log.writer.write(
                 Event.COMM_FINISH, self._request, self._trace, self._seq, 0, self._name, flags, time=now
             )
@@ -462,14 +518,81 @@ class ClientFuture(MupFuture):
                 stats.seconds += (now - self._start) * 1e-9
             else:
                 stats.errors += 1
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
+        for waiter in self._waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+
+    def _log_contact(self, flags: int = 0) -> None:
+        self._contacted = True
+        writer = self._network.log.writer
+        if writer is not None:
+            writer.write(Event.CONTACT_DEST, self._request, self._trace, self._seq, 0, self._name, flags)
 
 
-def _head(method: str, address: Address, path: str) -> bytes:
+class _ConnectionState:
+    """What one attempt of a call knows of its connection.
+
+    Attributes:
+        reused: It had been kept from an earlier request.
+        replied: The head of the reply has arrived.
+    """
+
+    __slots__ = ("replied", "reused")
+
+    def __init__(self) -> None:
+        self.reused = False
+        self.replied = False
+
+    def stale(self, error: aiohttp.ClientConnectionError) -> bool:
+        """Return whether the peer closed the connection while it was idle, so that it has read nothing."""
+        # The message is an object where the connection ended within the head of a reply.
+        begun = isinstance(error, aiohttp.ServerDisconnectedError) and not isinstance(error.message, str)
+        return self.reused and not self.replied and not begun
+
+
+def _session(*, force_close: bool = False) -> aiohttp.ClientSession:
+    """Return a session without limits and memory: a limit would be a queue no model knows of."""
+    trace = aiohttp.TraceConfig()
+    trace.on_connection_reuseconn.append(_reused)
+    return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(
+            limit=0, force_close=force_close, keepalive_timeout=None if force_close else KEEPALIVE_SECONDS
+        ),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        skip_auto_headers=("Accept", "Accept-Encoding", "User-Agent"),
+        # Every call has its own timeout, which also bounds asking the registry.
+        timeout=aiohttp.ClientTimeout(total=None, sock_connect=None),
+        trace_configs=[trace],
+    )
+
+
+async def _reused(_session: aiohttp.ClientSession, context: SimpleNamespace, _params: object) -> None:
+    # Questions to the registry have no state: they are idempotent.
+    if isinstance(context.trace_request_ctx, _ConnectionState):
+        context.trace_request_ctx.reused = True
+
+
+@lru_cache(maxsize=4096)
+def _url(address: str, path: str) -> URL:
     # "%" stays: the path may be encoded already.
-    target = quote(path, safe="/?&=%:@!$'()*+,;~-._")
-    return f"{method} {target} HTTP/1.1\r\nHost: {address[0]}:{address[1]}\r\n".encode("ascii")
+    return URL(address + quote(path, safe="/?&=%:@!$'()*+,;~-._"), encoded=True)
+
+
+def _decode(reply: aiohttp.ClientResponse, body: bytes) -> Any:
+    """Return a body as its content type says: JSON value, text, or bytes; None if there is none.
+
+    Raises:
+        ValueError: The body is not what the content type promises.
+    """
+    kind = reply.content_type
+    if kind == "application/json" or kind.endswith("+json"):
+        return msgspec.json.decode(body) if body else None
+    if kind.startswith("text/"):
+        try:
+            return body.decode(reply.charset or "utf-8")
+        except LookupError:
+            raise ValueError(f"unknown charset {reply.charset!r}") from None
+    return body or None
 
 
 def _body(params: Mapping[str, Any] | None) -> bytes:
@@ -479,16 +602,20 @@ def _body(params: Mapping[str, Any] | None) -> bytes:
         raise MupError(f"the parameters of a call must be JSON: {error}") from error
 
 
-def _lines(headers: Mapping[str, str] | None) -> bytes:
-    if not headers:
-        return b""
-    for name, value in headers.items():
-        if not name or any(c in f"{name}{value}" for c in "\r\n") or ":" in name:
+def _headers(headers: Mapping[str, str] | None) -> dict[str, str]:
+    texts = {name: str(value) for name, value in headers.items()} if headers else {}
+    for name, value in texts.items():
+        if not name or ":" in name or any(c in name + value for c in "\r\n\0"):
             raise UsageError(f"a header cannot be {name!r}: {value!r}")
-    return "".join(f"{name}: {value}\r\n" for name, value in headers.items()).encode("latin-1", "replace")
+    return texts
 
 
 def _reason(error: BaseException) -> str:
+    """Return one line."""
     if isinstance(error, TimeoutError):
         return "no answer in time"
-    return getattr(error, "strerror", None) or str(error) or type(error).__name__
+    if isinstance(error, aiohttp.ServerDisconnectedError):
+        return "the connection was closed"
+    text = error.message if isinstance(error, aiohttp.ClientResponseError) else ""
+    text = text or getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return " ".join(text.split())

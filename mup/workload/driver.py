@@ -210,10 +210,14 @@ def main() -> None:
 
     # Ctrl-C reaches the whole foreground group; the end of standard input tells this process to go.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    # What the user's client prints is for people.
-    os.dup2(2, 1)
-    _allow_many_connections()
+    with os.fdopen(os.dup(1), "w", encoding="utf-8") as answers:
+        # What the user's client prints is for people.
+        os.dup2(2, 1)
+        _allow_many_connections()
+        _drive(answers)
+
+
+def _drive(answers: Any) -> None:
     try:
         config = json.loads(sys.stdin.readline())
         client = _import_client(config["client"], config["source"])

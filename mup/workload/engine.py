@@ -92,7 +92,7 @@ class Engine:
             await network.learn()
             return await _Round(self._client, network, settings, tell).run()
         finally:
-            network.connections.close()
+            await network.close()
             if self._log.writer is not None:
                 self._log.writer.flush()
 

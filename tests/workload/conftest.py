@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import json
+import socketserver
 import threading
+import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -122,3 +126,68 @@ def project(tmp_path: Path) -> Callable[[str], Project]:
         )
 
     return make
+
+
+class RawServer(socketserver.ThreadingTCPServer):
+    """Answers with given bytes: what an HTTP library would not let a server do.
+
+    Attributes:
+        reply: Returns the bytes for the n-th request of a connection (from 1).
+        requests: So many requests are answered on a connection before it is closed.
+        heads: Of all requests seen, in order.
+    """
+
+    daemon_threads = True
+
+    def __init__(self, reply: Callable[[int], bytes], requests: int) -> None:
+        super().__init__(("127.0.0.1", 0), _RawHandler)
+        self.reply = reply
+        self.requests = requests
+        self.heads: list[str] = []
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+
+class _RawHandler(socketserver.StreamRequestHandler):
+    server: RawServer
+
+    def handle(self) -> None:
+        with contextlib.suppress(ConnectionError):
+            for number in range(1, self.server.requests + 1):
+                head = ""
+                while not head.endswith("\r\n\r\n"):
+                    line = self.rfile.readline().decode()
+                    if not line:
+                        return
+                    head += line
+                self.rfile.read(int(head.lower().partition("content-length:")[2].split()[0]))
+                self.server.heads.append(head)
+                self.wfile.write(self.server.reply(number))
+
+
+@pytest.fixture
+def raw_server() -> Iterator[Callable[..., RawServer]]:
+    """Starts servers of raw bytes; they end with the test."""
+    with contextlib.ExitStack() as stack:
+
+        def start(reply: Callable[[int], bytes], requests: int = 1000000) -> RawServer:
+            server = stack.enter_context(RawServer(reply, requests))
+            threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+            stack.callback(server.shutdown)
+            return server
+
+        yield start
+
+
+@pytest.fixture
+def register(system: System) -> Callable[..., None]:
+    """Tells the registry where the replicas of a service are."""
+
+    def register(service: str, *urls: str) -> None:
+        for replica, url in enumerate(urls):
+            data = json.dumps({"service": service, "replica": replica, "url": url}).encode()
+            urllib.request.urlopen(f"{system.registry_url}/register", data).close()
+
+    return register
