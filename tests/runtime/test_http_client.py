@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import struct
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -232,6 +233,9 @@ def test_request_leaves_in_one_segment() -> None:
         assert (first, body) == ("POST /a?b=c HTTP/1.1", b"body")
         host, port = connection.address
         assert {f"Host: {host}:{port}", "Content-Length: 4", "X-A: b"} <= set(headers)
+        if sys.platform == "linux":
+            information = peer.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 160)
+            assert struct.unpack_from("I", information, 152) == (1,)  # tcpi_data_segs_in
 
 
 @pytest.mark.skipif(not socket.has_ipv6, reason="no IPv6 here")

@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -107,12 +108,14 @@ def alive(pids: set[int]) -> set[int]:
     return found
 
 
-def free_port() -> int:
-    """Return a port nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+def free_port(count: int = 1) -> int:
+    """Return the first of ``count`` ports nobody listens on, below those that connections are given."""
+    for first in range(20_000 + os.getpid() % 10_000, 32_000):
+        with ExitStack() as probes, suppress(OSError):
+            for port in range(first, first + count):
+                probes.enter_context(socket.socket()).bind(("127.0.0.1", port))
+            return first
+    raise AssertionError("no free port")
 
 
 @pytest.mark.parametrize(
@@ -161,7 +164,7 @@ def test_port_in_use(tmp_path: Path) -> None:
 
 def test_replicas_listen_on_consecutive_ports(tmp_path: Path) -> None:
     """Replica i listens on port + i; pool and replicas can be overridden."""
-    port = free_port()
+    port = free_port(2)
     project = make_project(tmp_path, SOURCE, "Good", port=port)
     with running(project, pools={"Good": 1}, replicas={"Good": 2}) as system:
         assert [r.url for r in system.deployment.replicas()] == [
