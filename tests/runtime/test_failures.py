@@ -87,7 +87,7 @@ def test_call_times_out(system: System) -> None:
     """A call ends at its timeout, not when the callee does."""
     answer = system.ask("Caller", "/slow/").body
     assert 0.2 <= answer["took"] < 0.5
-    assert re.search(r"One/count/: no answer within 0\.(2|19\d) s", answer["text"])
+    assert re.search(r"One/count/: no answer within 0\.[12]\d* s", answer["text"])
     system.settle("One")
 
 
