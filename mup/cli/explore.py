@@ -14,7 +14,12 @@ import click
 @click.option("--max-seconds", default=300.0, show_default=True, help="Stop after this much observed time.")
 @click.option("--round-seconds", default=5.0, show_default=True, help="Length of one round (one batch).")
 @click.option("--warmup", default=2.0, show_default=True, help="Seconds of load that are not observed.")
-@click.option("--think-scale", default=1.0, show_default=True, help="Factor on the client's think times.")
+@click.option(
+    "--think-scale",
+    default=0.1,
+    show_default=True,
+    help="Factor on the client's think times while exploring.",
+)
 @click.option("--seed", default=0, show_default=True, help="Of the client's choices.")
 @click.option("-o", "--output", type=click.Path(), help="Run directory to create (default: .mup/runs/...).")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
