@@ -15,18 +15,13 @@ def whole_numbers(text: str, option: str) -> list[int]:
     Raises:
         UsageError: A part is not a whole number >= 1.
     """
-    numbers = []
-    for part in text.split(","):
-        try:
-            value = int(part)
-        except ValueError:
-            value = 0
-        if value < 1:
-            raise UsageError(
-                f"{option}: must be whole numbers >= 1 separated by commas, got {part.strip()!r}",
-                hint=f"for example {option} 1,2,4,8",
-            )
-        numbers.append(value)
+    numbers = [_whole(part) for part in text.split(",")]
+    if 0 in numbers:
+        wrong = text.split(",")[numbers.index(0)].strip()
+        raise UsageError(
+            f"{option}: must be whole numbers >= 1 separated by commas, got {wrong!r}",
+            hint=f"for example {option} 1,2,4,8",
+        )
     return numbers
 
 
@@ -38,8 +33,19 @@ def assignments(values: Iterable[str], option: str) -> dict[str, int]:
     """
     result = {}
     for text in values:
-        name, equals, number = text.partition("=")
-        if not (name and equals):
-            raise UsageError(f"{option}: must be NAME=NUMBER, got {text!r}", hint=f"for example {option} B=4")
-        result[name] = whole_numbers(number, f"{option} {name}")[0]
+        name, _, number = text.partition("=")
+        result[name] = _whole(number)
+        if not name or result[name] == 0:
+            raise UsageError(
+                f"{option}: must be NAME=N with a whole number N >= 1, got {text!r}",
+                hint=f"for example {option} B=4",
+            )
     return result
+
+
+def _whole(text: str) -> int:
+    """Return the whole number >= 1 a text stands for, or 0."""
+    try:
+        return max(0, int(text))
+    except ValueError:
+        return 0

@@ -29,14 +29,15 @@ def command(
 
     A service that dies is reported and restarted.
     """
+    from mup.cli.options import assignments
     from mup.project import load_project
     from mup.runtime.launcher import Deployment
 
     deployment = Deployment(
         load_project(project),
         log_dir=Path(log_dir) if log_dir else None,
-        pools=_numbers("--pool", pools),
-        replicas=_numbers("--replicas", replicas),
+        pools=assignments(pools, "--pool"),
+        replicas=assignments(replicas, "--replicas"),
     )
     # `kill` and the end of the terminal stop it as cleanly as Ctrl-C does; nohup and the like stay in force.
     # SIGINT itself too: a shell script starts its background jobs with SIGINT ignored.
@@ -88,21 +89,6 @@ def _show(deployment: Deployment, *, as_json: bool) -> None:
         kind = "embedded, in memory" if database.embedded else database.version
         console.print(f"database  {name}: {_server(database.uri)} ({kind})", highlight=False, markup=False)
     click.echo("running; Ctrl-C stops", err=True)
-
-
-def _numbers(option: str, words: tuple[str, ...]) -> dict[str, int]:
-    from mup.errors import UsageError
-
-    numbers = {}
-    for word in words:
-        name, mark, value = word.partition("=")
-        try:
-            numbers[name] = int(value)
-        except ValueError:
-            mark = ""
-        if not name or not mark:
-            raise UsageError(f"{option}: expected SERVICE=N, got {word!r}")
-    return numbers
 
 
 def _server(uri: str) -> str:

@@ -221,6 +221,7 @@ class CallFuture(MupFuture):
                 raise
         # The request crossed the server's decision to close an idle connection: it was not executed.
         connection.close()
+        self._pool.forget(connection.address)
         self._connection = self._send(connection.address)
         return self._connection.receive(limit)
 

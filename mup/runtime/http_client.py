@@ -276,6 +276,11 @@ class ConnectionPool:
             connection.close()  # the server has closed it meanwhile
         return Connection(address, timeout)
 
+    def forget(self, address: Address) -> None:
+        """Close the idle connections to a server that has just closed another one under our hands."""
+        for connection in self._idle.pop(address, []):
+            connection.close()
+
     def give_back(self, connection: Connection, response: RawResponse) -> None:
         """Keep a connection whose response has been read, if it can be used again."""
         if response.keep:

@@ -310,7 +310,7 @@ def test_run_command_refuses_bad_options(tmp_path: Path) -> None:
     write_project(tmp_path)
     result = CliRunner().invoke(command, [str(tmp_path), "--pool", "Good"])
     assert isinstance(result.exception, UsageError)
-    assert "SERVICE=N" in str(result.exception)
+    assert "must be NAME=N" in str(result.exception)
     result = CliRunner().invoke(command, [str(tmp_path), "--pool", "Goo=2"])
     assert "did you mean 'Good'" in str(result.exception)
 
