@@ -280,8 +280,8 @@ def test_too_many_failed_cycles_are_exit_1(tmp_path: Path) -> None:
         (("--clients", "-3"), "clients must be >= 1, got -3"),
         (("--clients", "2", "--duration", "0"), "duration must be > 0"),
         (("--clients", "2", "--pool", "C=2"), "no service 'C'"),
-        (("--clients", "2", "--pool", "B=0"), "whole numbers >= 1"),
-        (("--clients", "2", "--replicas", "B"), "NAME=NUMBER"),
+        (("--clients", "2", "--pool", "B=0"), "whole number N >= 1"),
+        (("--clients", "2", "--replicas", "B"), "NAME=N"),
     ],
 )
 def test_bad_options_are_one_message(words: tuple[str, ...], message: str) -> None:
