@@ -16,6 +16,37 @@ import pytest
 from mup.databases.server import DatabaseServer, start_database
 from mup.project import DatabaseConfig
 
+
+@dataclass(frozen=True)
+class Family:
+    """A command and everything it starts, recognised by a variable in their environment."""
+
+    mark: str
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What the command has to be started with."""
+        return {**os.environ, "MUP_TEST_FAMILY": self.mark}
+
+    def alive(self) -> list[str]:
+        """Return the command lines of its processes that still run."""
+        found = []
+        for folder in Path("/proc").glob("[0-9]*"):
+            try:
+                environment = (folder / "environ").read_bytes().split(b"\0")
+                if f"MUP_TEST_FAMILY={self.mark}".encode() in environment:
+                    found.append((folder / "cmdline").read_bytes().replace(b"\0", b" ").decode())
+            except OSError:
+                continue  # it has ended meanwhile
+        return found
+
+
+@pytest.fixture(scope="module")
+def family() -> Family:
+    """A fresh mark for the processes of a test."""
+    return Family(uuid.uuid4().hex)
+
+
 REQUIRED = os.environ.get("MUP_REQUIRE_MONGOD") == "1"
 
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -101,7 +102,7 @@ def test_a_directory_with_something_in_it_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.services
-def test_ctrl_c_keeps_what_was_observed(tmp_path: Path) -> None:
+def test_ctrl_c_keeps_what_was_observed(tmp_path: Path, family: Any) -> None:
     """Interrupted after a few rounds, the run is saved, says so, and no process stays."""
     project = make(tmp_path)
     command = [
@@ -115,18 +116,20 @@ def test_ctrl_c_keeps_what_was_observed(tmp_path: Path) -> None:
         "--width",
         "1e-9",
     ]
-    process = subprocess.Popen([*command, "--warmup", "0"], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [*command, "--warmup", "0"], stdout=subprocess.PIPE, text=True, env=family.environment
+    )
     deadline = time.monotonic() + 20
     logs = project.state / "runs"
     while not list(logs.glob("*/A.0.w0.mlog")) and time.monotonic() < deadline:
         time.sleep(0.1)
     time.sleep(6)  # idle measurement and at least one round
+    assert len(family.alive()) >= 5  # the command, registry, front, worker, client
     os.kill(process.pid, signal.SIGINT)
     output, _ = process.communicate(timeout=20)
     assert process.returncode == 0, output
     assert load_run(latest_run(logs)).info.stop == "interrupted"
-    left = subprocess.run(["pgrep", "-f", str(tmp_path)], check=False, capture_output=True, text=True)
-    assert not left.stdout
+    assert not family.alive()
 
 
 @pytest.mark.parametrize("wrong", [{"width": 0}, {"max_seconds": -1}, {"think_scale": -0.5}])

@@ -5,6 +5,7 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,14 +38,14 @@ class = "services:A"
 """
 
 
-def mup(*arguments: str) -> subprocess.CompletedProcess[str]:
+def mup(*arguments: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "mup", *arguments]
-    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=60, env=env)
 
 
-def refused(*arguments: str) -> str:
+def refused(*arguments: str, env: dict[str, str] | None = None) -> str:
     """Run a command that must refuse; return its one message."""
-    finished = mup(*arguments)
+    finished = mup(*arguments, env=env)
     assert finished.returncode == 2, (finished.stdout, finished.stderr)
     assert "Traceback" not in finished.stderr + finished.stdout
     return finished.stderr
@@ -109,17 +110,16 @@ def test_dead_database(tmp_path: Path) -> None:
 
 
 @pytest.mark.services
-def test_port_in_use(tmp_path: Path) -> None:
+def test_port_in_use(tmp_path: Path, family: Any) -> None:
     """The message names port and service; nothing is left running."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        message = refused("run", project(tmp_path, port=port))
+        message = refused("run", project(tmp_path, port=port), env=family.environment)
     assert str(port) in message
     assert "A" in message
-    left = subprocess.run(["pgrep", "-f", str(tmp_path)], check=False, capture_output=True, text=True)
-    assert not left.stdout
+    assert not family.alive()
 
 
 @pytest.mark.services

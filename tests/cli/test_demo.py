@@ -5,13 +5,14 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from mup.lqn import load_model
 
 
-def mup(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+def mup(*arguments: str, cwd: Path, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "mup", *arguments],
         cwd=cwd,
@@ -19,16 +20,18 @@ def mup(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         timeout=240,
+        env=env,
     )
 
 
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, object]]:
+def demo(tmp_path_factory: pytest.TempPathFactory, family: Any) -> tuple[Path, dict[str, object]]:
     """Run a short demo once; the tests look at what it left."""
     folder = tmp_path_factory.mktemp("demo")
     short = ("--clients", "1,6", "--duration", "3", "--explore-seconds", "6", "--precision", "0.03")
-    finished = mup("demo", "--json", *short, cwd=folder)
+    finished = mup("demo", "--json", *short, cwd=folder, env=family.environment)
     assert finished.returncode == 0, finished.stderr
+    assert not family.alive()
     return folder / "mup-demo", json.loads(finished.stdout)
 
 
