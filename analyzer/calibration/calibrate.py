@@ -206,12 +206,14 @@ def _calibrate_entry(book: _Book, task: Task, entry: Entry, plans: Sequence[Path
     if failed:
         book.warnings.append(f"{label}: {len(failed)} of {len(mine)} executions failed and are left out")
     usable = [e for e in mine if not e.failed]
-    groups = group(usable)
-    has_gets = any(step.op == "get" for e in usable for step in e.steps)
+    groups = dict(group(usable))
+    # Only foreign logs come without waits; they have no CPU clock either.
+    has_gets = any(e.begin.cpu >= 0 for e in usable)
     taken: list[list[Execution]] = []
     matched = 0
     for plan in plans:
-        found = groups.get(_signature(plan, gets=has_gets), [])
+        # Taken out, so that no execution counts for two paths that a log without waits cannot tell apart.
+        found = groups.pop(_signature(plan, gets=has_gets), [])
         matched += len(found)
         taken.append(found)
     if len(usable) - matched > UNMATCHED_LIMIT * len(usable):
@@ -310,9 +312,11 @@ def _fill_path(
         )
         exchange = condense(found.exchange, shift=known)
         if exchange is None:
+            waited = any(o.op == "get" and o.of == index for o in plan.operations)
+            reason = "its replies were always picked up late" if waited else "nobody waits for its reply"
             book.warnings.append(
                 f"{entry_label(task.name, plan.entry)}: no usable network time of the call to {label}"
-                f" (line {operation.site.line}); its replies were always picked up late. Taken as 0"
+                f" (line {operation.site.line}); {reason}. Taken as 0"
             )
             exchange = Constant(0.0)
         book.network[plan.exchange[index]] = (Constant(0.0), exchange)
@@ -417,6 +421,10 @@ def _add_time_outside_servers(book: _Book, task: Task) -> Task:
 
 def _general_warnings(book: _Book) -> None:
     run = book.run
+    book.warnings.extend(
+        f"{service}: a process died and was replaced during the run; its framework time is left out"
+        for service in run.info.replaced
+    )
     for path in run.truncated:
         book.warnings.append(f"{path.name} is cut off: its last records are missing")
     foreign = run.info.foreign_cpu

@@ -47,7 +47,8 @@ class Operation:
     @property
     def is_query(self) -> bool:
         """True if the destination is a query (``db.qry``) rather than an endpoint (``B/epB/``)."""
-        return "/" not in self.dest
+        owner, dot, _ = self.dest.partition(".")
+        return bool(dot) and "/" not in owner
 
 
 @dataclass(slots=True)
@@ -133,6 +134,7 @@ def _of_log(log: Log) -> list[Execution]:
     keys: dict[int, SiteKey] = {i: (s.file, s.function, s.ordinal) for i, s in log.sites.items()}
     open_: dict[int, Execution] = {}
     finished: list[Execution] = []
+    closed: dict[int, Execution] = {}
     waiting: dict[tuple[int, int], Step] = {}
     thinking: dict[int, Step] = {}
     role = str(log.header.get("role", "worker"))
@@ -146,7 +148,9 @@ def _of_log(log: Log) -> list[Execution]:
             continue
         execution = open_.get(request)
         if execution is None:
-            # An auxiliary thread may outlive its endpoint; the tail of a cut log may lack the begin.
+            # A query nobody waited for may end after its endpoint.
+            if event in (Event.CONTACT_DEST, Event.COMM_FINISH) and request in closed:
+                _communicated(closed[request], seq, event, now, flags)
             continue
         if event == Event.COMM_START:
             operation = Operation(seq, log.names.get(name, ""), now)
@@ -154,19 +158,7 @@ def _of_log(log: Log) -> list[Execution]:
             op = "query" if operation.is_query else "call"
             execution.steps.append(Step(op, keys.get(site), seq, now, now))
         elif event in (Event.CONTACT_DEST, Event.COMM_FINISH):
-            known = execution.operations.get(seq)
-            if known is None:
-                continue
-            if event == Event.CONTACT_DEST:
-                known.contact = now
-                if not known.is_query:
-                    # A call is sent by the worker itself; its own flow goes on once that is done.
-                    step = next(s for s in reversed(execution.steps) if s.seq == seq and s.op == "call")
-                    step.resume = now
-            else:
-                known.finish = now
-                known.censored = bool(flags & CENSORED)
-                known.failed = bool(flags & FAILED)
+            _communicated(execution, seq, event, now, flags)
         elif event == Event.WAIT_START:
             # Asking again for a reply one has already is local work, not an operation.
             if not any(s.op == "get" and s.seq == seq for s in execution.steps):
@@ -195,6 +187,23 @@ def _of_log(log: Log) -> list[Execution]:
             if role == "client" and execution.end is None:
                 execution.end = now
             finished.append(open_.pop(request))
+            closed[request] = execution
     # A log without `done` (older formats, the thesis's own) ends an execution with `end`.
     finished += [e for e in open_.values() if e.end is not None]
     return finished
+
+
+def _communicated(execution: Execution, seq: int, event: int, now: Moment, flags: int) -> None:
+    """Note that an operation reached its destination, or that its reply came."""
+    operation = execution.operations.get(seq)
+    if operation is None:
+        return
+    operation.failed = operation.failed or bool(flags & FAILED)
+    if event == Event.COMM_FINISH:
+        operation.finish = now
+        operation.censored = bool(flags & CENSORED)
+        return
+    operation.contact = now
+    if not operation.is_query:
+        # A call is sent by the worker itself; its own flow goes on once that is done.
+        next(s for s in reversed(execution.steps) if s.seq == seq and s.op == "call").resume = now

@@ -170,6 +170,7 @@ def _explore(
                 host.stop()
                 windows.append(Window(result.start_ns, max(result.end_ns, time.monotonic_ns())))
                 results.append(result)
+                meter.look_for_replaced(deployment.processes())
                 widths = _widths(directory, windows)
                 worst = _worst(widths)
                 if progress is not None:
@@ -193,7 +194,7 @@ def _explore(
         }
     # The last records reach the disk when the processes end, so the logs are complete only now.
     _check_cycles(results, directory)
-    own = sum(u.cpu for u in uses)
+    own = sum({u.pid: u.cpu for u in uses}.values())
     return RunInfo(
         **describe_host(),
         project=project.name,
@@ -211,6 +212,7 @@ def _explore(
         databases=databases,
         processes=uses,
         widths=_widths(directory, windows),
+        replaced=sorted(meter.replaced),
     )
 
 
@@ -231,11 +233,12 @@ class _Meter:
         self.total = dict.fromkeys((p.pid for p in self.processes), 0.0)
         self.idle = dict.fromkeys((p.pid for p in self.processes), 0.0)
         self.mark: dict[int, float] = {}
+        self.replaced: set[str] = set()
 
     def _read(self) -> dict[int, float]:
         clocks = {}
         for process in self.processes:
-            # A worker that dies is replaced by one nobody watches; the run tells by its failed cycles.
+            # A worker that dies is replaced by one nobody watches; see look_for_replaced.
             with suppress(ProcessLookupError):
                 clocks[process.pid] = process_cpu_seconds(process.pid)
         return clocks
@@ -254,6 +257,10 @@ class _Meter:
     def stop(self) -> None:
         for pid, cpu in self._read().items():
             self.total[pid] += cpu - self.mark[pid]
+
+    def look_for_replaced(self, now: Sequence[ProcessInfo]) -> None:
+        """Note the services in which a process nobody watches has taken over from one that died."""
+        self.replaced.update(p.service for p in now if p.pid not in self.total)
 
     def uses(self) -> list[ProcessUse]:
         return [

@@ -59,9 +59,15 @@ def framework_work(info: RunInfo, executions: Sequence[Execution]) -> FrameworkW
         executions: All executions inside the windows, failed ones included.
     """
     used: dict[tuple[str, str], float] = defaultdict(float)
+    servers: dict[int, list[str]] = defaultdict(list)
     for process in info.processes:
-        busy = process.cpu - process.idle_rate * info.observed_seconds
-        used[process.role, process.service] += max(0.0, busy)
+        busy = max(0.0, process.cpu - process.idle_rate * info.observed_seconds)
+        if process.role == "database":
+            # Several databases may live in one server: its time is counted once, and shared.
+            servers[process.pid].append(process.service)
+            used[process.role, str(process.pid)] = busy
+        elif process.service not in info.replaced:
+            used[process.role, process.service] += busy
     count: dict[str, int] = defaultdict(int)
     seen: dict[str, float] = defaultdict(float)
     queries: dict[str, int] = defaultdict(int)
@@ -73,7 +79,12 @@ def framework_work(info: RunInfo, executions: Sequence[Execution]) -> FrameworkW
                 queries[operation.dest.split(".", 1)[0]] += 1
     work = FrameworkWork()
     for (role, service), seconds in used.items():
-        n = queries[service] if role == "database" else count[service]
+        if role == "database":
+            names = servers[int(service)]
+            total = sum(queries[name] for name in names)
+            work.database.update({name: seconds / total for name in names if queries[name]})
+            continue
+        n = count[service]
         if n == 0:
             continue
         if role == "front":
@@ -82,8 +93,6 @@ def framework_work(info: RunInfo, executions: Sequence[Execution]) -> FrameworkW
             work.worker[service] = max(0.0, seconds - seen[service]) / n
         elif role == "client":
             work.client[service] = max(0.0, seconds - seen[service]) / n
-        elif role == "database":
-            work.database[service] = seconds / n
     return work
 
 

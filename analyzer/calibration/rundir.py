@@ -106,6 +106,7 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     databases: dict[str, DatabaseUse] = {}
     processes: list[ProcessUse] = []
     widths: dict[str, Width] = {}
+    replaced: list[str] = []
 
     @property
     def observed_seconds(self) -> float:

@@ -117,8 +117,10 @@ def _after_get(get: Step, operation: Operation | None, until: Moment) -> tuple[f
         return max(0.0, wall), 0.0
     cpu = (until.cpu - get.start.cpu) * _NS
     # Reading the reply of a call happened before `commFinish`, outside this segment's wall time. A
-    # query's `commFinish` is on another thread's clock; there the waking up is inside.
-    inside = cpu if operation is None or operation.is_query else (until.cpu - finish.cpu) * _NS
+    # query's `commFinish` is on another thread's clock; there the waking up is inside, as it is where a
+    # client's reply was there before the client came to get it.
+    early = finish.time < get.start.time
+    inside = cpu if early or operation is None or operation.is_query else (until.cpu - finish.cpu) * _NS
     return cpu, max(0.0, wall - inside)
 
 
@@ -129,7 +131,7 @@ def _communication(
     callee: Callable[[Execution, int], Execution | None],
 ) -> None:
     start, contact, finish = operation.start, operation.contact, operation.finish
-    if contact is None or finish is None or operation.failed:
+    if contact is None or operation.failed:
         return
     registry = (contact.time - start.time) * _NS
     if operation.is_query or start.cpu < 0:
@@ -141,6 +143,9 @@ def _communication(
         cpu = (contact.cpu - start.cpu) * _NS
         samples.registry_demand.append(cpu)
         samples.registry_delay.append(max(0.0, registry - cpu))
+    if finish is None:
+        # Nobody waited for this call, so nobody saw its reply.
+        return
     elapsed = (finish.time - contact.time) * _NS
     if operation.is_query:
         samples.exchange.append(elapsed)
@@ -155,7 +160,7 @@ def _communication(
     inside = called.end.time - (called.begin.time if called.arrive is None else called.arrive)
     samples.exchange.append(elapsed - inside * _NS)
     get = next((s for s in execution.steps if s.op == "get" and s.seq == operation.seq), None)
-    if get is not None and get.start.cpu >= 0 and finish.cpu >= 0:
+    if get is not None and finish.time >= get.start.time and get.start.cpu >= 0 and finish.cpu >= 0:
         samples.receive.append((finish.cpu - get.start.cpu) * _NS)
 
 

@@ -19,6 +19,8 @@ __all__ = ["load_model", "model_from_json", "model_to_json", "save_model"]
 
 T = TypeVar("T")
 
+_MAX_DIGITS = 300
+
 
 def load_model(path: str | Path) -> Model:
     """Read a model file.
@@ -32,7 +34,9 @@ def load_model(path: str | Path) -> Model:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise ModelError(f"cannot read the model: {reason}", where=str(path)) from error
     try:
-        data = json.loads(text)
+        data = json.loads(text, parse_constant=_no_constant, parse_int=_integer)
+    except RecursionError as error:
+        raise ModelError("nested too deeply to be a model", where=str(path)) from error
     except ValueError as error:
         raise ModelError(
             f"not JSON: {error}", where=str(path), hint="expected a model written by 'mup model'"
@@ -42,6 +46,17 @@ def load_model(path: str | Path) -> Model:
     except ModelError as error:
         error.where = f"{path}: {error.where}" if error.where else str(path)
         raise
+
+
+def _no_constant(text: str) -> float:
+    raise ValueError(f"{text} is no number a model may contain")
+
+
+def _integer(text: str) -> int:
+    """Refuse numbers that no float can hold: every number of a model takes part in calculations."""
+    if len(text) > _MAX_DIGITS:
+        raise ValueError(f"a number of {len(text)} digits")
+    return int(text)
 
 
 def save_model(model: Model, path: str | Path) -> None:
@@ -245,6 +260,10 @@ class _Reader:
                 front = Front(request=self.time(raw, "request", spot), reply=self.time(raw, "reply", spot))
             elif not isinstance(raw, dict):
                 self.report("must be an object with 'request' and 'reply'", spot)
+        processor = data.get("processor")
+        if processor is not None and not isinstance(processor, str):
+            self.report(f"must be the name of a processor or null, got {processor!r}", f"{where}.processor")
+            processor = None
         threads = self.number(data, "threads", where, 1)
         replicas = self.number(data, "replicas", where, 1)
         think = self.time(data, "think", where)
@@ -254,7 +273,7 @@ class _Reader:
                 role=role,
                 threads=threads,
                 replicas=int(replicas) if replicas == replicas // 1 and replicas < math.inf else replicas,  # type: ignore[arg-type]
-                processor=data.get("processor"),
+                processor=processor,
                 entries=tuple(e for e in entries if e is not None),
                 front=front,
                 think=think,
@@ -267,6 +286,8 @@ class _Reader:
         activities = [self.activity(a, spot) for a, spot in self.objects(data, "activities", where)]
         precedences = [self.precedence(p, spot) for p, spot in self.objects(data, "precedences", where)]
         paths = self.objects(data, "paths", where)
+        for path, spot in paths:
+            self.path(path, spot)
         return Entry(
             name=self.text(data, "name", where),
             start=self.text(data, "start", where),
@@ -275,6 +296,21 @@ class _Reader:
             paths=tuple(p for p, _ in paths),
             fingerprint=data.get("fingerprint", ""),
         )
+
+    def path(self, data: dict[str, Any], where: str) -> None:
+        """Check what statistics and calibration read of a path; the rest is for display."""
+        for field in ("first", "ends"):
+            if not isinstance(data.get(field), str):
+                self.report(f"must be a text, got {data.get(field)!r}", f"{where}.{field}")
+        if not isinstance(data.get("operations"), list):
+            self.report("must be a list of operations", f"{where}.operations")
+        for operation, spot in self.objects(data, "operations", where):
+            of = operation.get("of")
+            if of is not None and (isinstance(of, bool) or not isinstance(of, int)):
+                self.report(f"must be an index or null, got {of!r}", f"{spot}.of")
+            for field in ("op", "target"):
+                if not isinstance(operation.get(field), str):
+                    self.report(f"must be a text, got {operation.get(field)!r}", f"{spot}.{field}")
 
     def activity(self, data: dict[str, Any], where: str) -> Activity:
         self.keys(data, where, "name", "kind demand delay calls replies detached line")
@@ -335,12 +371,15 @@ def model_from_json(data: Any) -> Model:
     tasks = [reader.task(t, where) for t, where in reader.objects(data, "tasks", "")]
     name = data.get("name")
     name = name if isinstance(name, str) and name else "model"
+    provenance = data.get("provenance", {})
+    if not isinstance(provenance, dict):
+        reader.report(f"must be an object, got {type(provenance).__name__}", "provenance")
     if not reader.problems:
         return Model(
             name=name,
             processors=tuple(p for p in processors if p is not None),
             tasks=tuple(t for t in tasks if t is not None),
-            provenance=data.get("provenance") or {},
+            provenance=provenance,
         )
     # Rules between elements are not checked here: an element that could not be built would show up
     # again as a missing one wherever it is referred to.

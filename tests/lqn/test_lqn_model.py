@@ -6,6 +6,7 @@ import copy
 import json
 import math
 import pickle
+import re
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError, replace
 from pathlib import Path
@@ -54,7 +55,9 @@ def _model() -> Model:
             Precedence(pre=("s",), post=("y", "x"), fork="and"),
             Precedence(pre=("y",), post=("l", "r"), fork="or", probabilities=(0.25, 0.75)),
         ),
-        paths=({"operations": [{"op": "respond"}]},),
+        paths=(
+            {"operations": [{"op": "respond", "target": "", "of": None}], "first": "split", "ends": "return"},
+        ),
         fingerprint="abc",
     )
     query = Entry(name="q", start="w", activities=(Activity(name="w"),))
@@ -238,3 +241,37 @@ def test_example_in_the_reference_is_a_model() -> None:
     text = page.read_text(encoding="utf-8").split("```json\n")[1].split("```")[0]
     result = simulate(model_from_json(json.loads(text)), horizon=20)
     assert result.entries["A/epA/"].throughput.mean > 0
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda d: d["tasks"][0].update(processor=0), "processor: must be the name"),
+        (lambda d: d.update(provenance="x"), "provenance: must be an object"),
+        (lambda d: d["tasks"][0]["entries"][0].update(paths=[{}]), "paths[0].operations"),
+        (
+            lambda d: d["tasks"][0]["entries"][0]["paths"][0]["operations"][0].update(of=[]),
+            "operations[0].of",
+        ),
+        (lambda d: d["tasks"][0].update(threads=10**400), "digits"),
+        (lambda d: d["provenance"].update(x=float("nan")), "NaN"),
+    ],
+    ids=["processor", "provenance", "paths", "of", "huge", "nan"],
+)
+def test_hostile_files_are_model_errors(tmp_path: Path, change: Any, says: str) -> None:
+    """Whatever a file holds, reading it ends in a model or in a message."""
+    data = model_to_json(_model())
+    data["tasks"].sort(key=lambda t: t["name"] != "A")
+    change(data)
+    file = tmp_path / "model.json"
+    file.write_text(json.dumps(data))
+    with pytest.raises(ModelError, match=re.escape(says)):
+        load_model(file)
+
+
+def test_nesting_without_end_is_a_model_error(tmp_path: Path) -> None:
+    """A file made to exhaust the reader is refused like any other."""
+    file = tmp_path / "model.json"
+    file.write_text("[" * 100_000)
+    with pytest.raises(ModelError, match=r"nested too deeply|not JSON"):
+        load_model(file)
