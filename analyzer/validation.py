@@ -69,6 +69,7 @@ class Comparison:
     predicted: Figures
     measured: Figures
     failed_cycles: int
+    foreign_cpu: float
 
     @property
     def response_time_error(self) -> float:
@@ -91,6 +92,7 @@ class Comparison:
             # model error, so it is not an interval that reality could be asked to fall into.
             "inside_interval": None,
             "failed_cycles": self.failed_cycles,
+            "foreign_cpu": self.foreign_cpu,
         }
 
 
@@ -152,7 +154,11 @@ def compare(scenario: Scenario, result: Result, measurement: Measurement) -> Com
         raise UsageError(f"nothing to compare with: no cycle succeeded ({measurement.first_error})")
     services = [t.name for t in scenario.model.tasks if t.role == "service"]
     return Comparison(
-        scenario, _predicted(result, services), _measured(measurement, services), measurement.errors
+        scenario,
+        _predicted(result, services),
+        _measured(measurement, services),
+        measurement.errors,
+        measurement.cpu.foreign,
     )
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 import multiprocessing
 import os
+import signal
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
@@ -243,8 +246,11 @@ def _run_all(jobs: Sequence[_Job], workers: int, progress: Callable[[int, int], 
                 progress(len(results), len(jobs))
         return list(results.values())
     # Fresh processes, not forks: the caller may have threads (a progress display, a notebook).
-    with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
-        futures = {pool.submit(_run, job): index for index, job in enumerate(jobs)}
+    others = set(multiprocessing.active_children())
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, mp_context=context, initializer=_stay_with_parent) as pool:
+        with _interrupts_held_back():
+            futures = {pool.submit(_run, job): index for index, job in enumerate(jobs)}
         try:
             for future in as_completed(futures):
                 results[futures[future]] = future.result()
@@ -254,9 +260,39 @@ def _run_all(jobs: Sequence[_Job], workers: int, progress: Callable[[int, int], 
             raise SimulationError(
                 "a simulation process died (killed, or out of memory)", hint="try fewer workers"
             ) from error
+        except BaseException:
+            # Waiting for simulations nobody wants any more could take minutes.
+            for process in set(multiprocessing.active_children()) - others:
+                process.kill()
+            raise
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
     return [results[index] for index in range(len(jobs))]
+
+
+@contextmanager
+def _interrupts_held_back() -> Iterator[None]:
+    """Start processes that Ctrl-C does not reach: it is for this one, which ends them."""
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _stay_with_parent() -> None:
+    """Make a simulation process end with the one that started it, however that one ends."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None  # noqa: S101 - only processes of the pool come here
+
+    def watch() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 @dataclass(frozen=True, slots=True)

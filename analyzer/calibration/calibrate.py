@@ -434,6 +434,10 @@ def _general_warnings(book: _Book) -> None:
         )
     for label, width in sorted(run.info.widths.items()):
         if width.half_width is None or width.mean <= 0:
+            book.warnings.append(
+                f"{label}: too few rounds to tell how well its execution time is known"
+                f" ({width.executions} executions); explore for longer"
+            )
             continue
         relative = width.half_width / width.mean
         if relative > 0.01:

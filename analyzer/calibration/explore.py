@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from analyzer.calibration.executions import Execution, collect
-from analyzer.calibration.intervals import half_width_of_batches
+from analyzer.calibration.intervals import MIN_BATCHES, half_width_of_batches
 from analyzer.calibration.rundir import (
     DatabaseUse,
     ProcessUse,
@@ -66,6 +66,8 @@ class ExploreSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        if not self.width < 1:
+            raise UsageError(f"width must be a fraction below 1, got {self.width!r}")
         for name in ("width", "max_seconds", "round_seconds"):
             if not getattr(self, name) > 0:
                 raise UsageError(f"{name} must be > 0, got {getattr(self, name)!r}")
@@ -159,13 +161,13 @@ def _explore(
         meter.measure_idle(settings.idle_seconds)
         if settings.warmup_seconds:
             _round(driver, settings.warmup_seconds, settings, seed=settings.seed)
+        # Without enough rounds there is no interval.
+        length = min(settings.round_seconds, settings.max_seconds / MIN_BATCHES)
         try:
-            while sum(w.seconds for w in windows) < settings.max_seconds:
+            while (left := settings.max_seconds - sum(w.seconds for w in windows)) > 0.1 * length:
                 meter.start()
                 host.start()
-                result = _round(
-                    driver, settings.round_seconds, settings, seed=settings.seed + len(windows) + 1
-                )
+                result = _round(driver, min(length, left), settings, seed=settings.seed + len(windows) + 1)
                 meter.stop()
                 host.stop()
                 windows.append(Window(result.start_ns, max(result.end_ns, time.monotonic_ns())))
@@ -193,7 +195,7 @@ def _explore(
             name: {"pool": d.pool_size, "replicas": d.replicas} for name, d in deployment.services().items()
         }
     # The last records reach the disk when the processes end, so the logs are complete only now.
-    _check_cycles(results, directory)
+    _check_cycles(results, project)
     own = sum({u.pid: u.cpu for u in uses}.values())
     return RunInfo(
         **describe_host(),
@@ -313,19 +315,19 @@ def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values) if values else 0.0
 
 
-def _check_cycles(results: Sequence[LoadResult], directory: Path) -> None:
+def _check_cycles(results: Sequence[LoadResult], project: Project) -> None:
     good = sum(len(r.cycles) for r in results)
     bad = sum(r.errors for r in results)
     if good == 0:
         reason = next((r.first_error for r in results if r.first_error), "no cycle ended in time")
         raise LogError(
             f"the client completed no cycle: {reason}",
-            where=str(directory),
+            where=str(project.root),
             hint="fix the scenario or the services; 'mup run' shows their log lines",
         )
     if bad > 0.01 * (good + bad):
         reason = next((r.first_error for r in results if r.first_error), "")
-        raise LogError(f"{bad} of {good + bad} client cycles failed: {reason}", where=str(directory))
+        raise LogError(f"{bad} of {good + bad} client cycles failed: {reason}", where=str(project.root))
 
 
 def _version() -> str:

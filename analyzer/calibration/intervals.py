@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.stats import t as student
 
-__all__ = ["half_width_of_batches"]
+__all__ = ["MIN_BATCHES", "half_width_of_batches"]
 
 MIN_BATCHES = 3
 

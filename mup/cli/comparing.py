@@ -18,7 +18,13 @@ if TYPE_CHECKING:
     from simulator.result import Result
     from simulator.whatif import Scenario
 
-__all__ = ["comparison_document", "comparison_table", "report_comparison", "run_comparison"]
+__all__ = [
+    "comparison_document",
+    "comparison_table",
+    "comparison_warnings",
+    "report_comparison",
+    "run_comparison",
+]
 
 TABLE_NOTE = (
     "Response times in milliseconds per client cycle, think time excluded, +- 95 % half-width"
@@ -104,10 +110,28 @@ def comparison_table(comparisons: Sequence[Comparison]) -> Table:
 
     table = Table(box=box.SIMPLE, caption=TABLE_NOTE, caption_justify="left", padding=(0, 1, 0, 0))
     for index, column in enumerate(_columns(comparisons)):
-        table.add_column(column, justify="right" if index else "left")
+        table.add_column(column, justify="right" if index else "left", overflow="fold")
     for comparison in comparisons:
         table.add_row(*_row(comparison))
     return table
+
+
+FOREIGN_LIMIT = 0.02
+
+
+def comparison_warnings(comparisons: Sequence[Comparison]) -> list[str]:
+    """Return what disturbed the measurements, one sentence each."""
+    found = []
+    disturbed = {str(c.scenario): c.foreign_cpu for c in comparisons if c.foreign_cpu > FOREIGN_LIMIT}
+    if disturbed:
+        found.append(
+            f"other programs used up to {max(disturbed.values()):.0%} of the machine while it was measured"
+            f" ({', '.join(disturbed)}): errors there say little about the model"
+        )
+    failed = sum(c.failed_cycles for c in comparisons)
+    if failed:
+        found.append(f"{failed} client cycles failed and are in no figure")
+    return found
 
 
 def report_comparison(
@@ -144,7 +168,7 @@ def report_comparison(
             table_note=TABLE_NOTE,
             coverage=f"The exploratory run covered {observed} of {paths} execution paths in the source.",
             uncovered=provenance.get("uncovered", ()),
-            warnings=provenance.get("warnings", ()),
+            warnings=[*provenance.get("warnings", ()), *comparison_warnings(comparisons)],
             model_svg=draw(model),
             whatif_text=(
                 "Nothing below was run: these are predictions of other deployments from the same model."

@@ -44,7 +44,13 @@ def command(
     from analyzer.calibration.rundir import load_run
     from analyzer.static import analyse_project
     from analyzer.validation import MeasureSettings, max_abs_error, predict
-    from mup.cli.comparing import comparison_document, comparison_table, report_comparison, run_comparison
+    from mup.cli.comparing import (
+        comparison_document,
+        comparison_table,
+        comparison_warnings,
+        report_comparison,
+        run_comparison,
+    )
     from mup.cli.display import console, explore_progress, reject_errors
     from mup.cli.options import whole_numbers
     from mup.lqn import save_model
@@ -105,6 +111,8 @@ def command(
         seed=seed,
     )
     out.print(comparison_table(comparisons))
+    for warning in comparison_warnings(comparisons):
+        out.print(f"  note: {warning}", soft_wrap=True, markup=False)
     worst = max_abs_error(comparisons)
 
     step(6, "what if? (predictions only)")

@@ -23,12 +23,14 @@ def command(model: Path, output: Path | None, *, as_json: bool) -> int:
     """
     import json
 
+    from mup.cli.options import check_output
     from mup.errors import UsageError
     from mup.lqn.drawing import draw
     from mup.lqn.json_io import load_model
 
     loaded = load_model(model)
     target = model.with_suffix(".svg") if output is None else output
+    check_output(target, starts=("<",))
     try:
         target.write_text(draw(loaded), encoding="utf-8")
     except OSError as error:

@@ -86,6 +86,11 @@ def command(
 def _show(measured: Measurement, out: Console) -> None:
     from rich.table import Table
 
+    out.print(f"{_count(measured.clients, 'client')}, {measured.window_seconds:.1f} s measured")
+    if not measured.cycles:
+        # Every figure would be a zero that nobody measured.
+        out.print(f"no cycle succeeded, {measured.errors} failed")
+        return
     table = Table("figure", "value", "+- 95 %", "unit", box=None, pad_edge=False)
     for column in table.columns[1:3]:
         column.justify = "right"
@@ -103,12 +108,14 @@ def _show(measured: Measurement, out: Console) -> None:
         else:
             table.add_row(f"utilization of {name}", f"{share:.1%}", "", "of its workers")
     for name, seconds in measured.cpu.seconds.items():
-        per_cycle = seconds / measured.cycles * 1e3 if measured.cycles else 0.0
-        table.add_row(f"CPU of {name}", f"{per_cycle:.2f}", "", "ms per cycle")
+        table.add_row(f"CPU of {name}", f"{seconds / measured.cycles * 1e3:.2f}", "", "ms per cycle")
     table.add_row("CPU of the host", f"{measured.cpu.host_utilization:.1%}", "", "of all cores")
     table.add_row("failed cycles", str(measured.errors), "", f"of {measured.cycles + measured.errors}")
-    out.print(f"{measured.clients} clients, {measured.window_seconds:.1f} s measured")
     out.print(table)
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
 def _ms(seconds: float | None) -> str:
@@ -118,7 +125,9 @@ def _ms(seconds: float | None) -> str:
 def _warnings(measured: Measurement) -> list[str]:
     warnings = []
     if measured.errors:
-        warnings.append(f"{measured.errors} cycles failed, the first with: {measured.first_error}")
+        warnings.append(f"{_count(measured.errors, 'cycle')} failed, the first with: {measured.first_error}")
+    if not measured.cycles:
+        return warnings
     if measured.cpu.client_utilization > CLIENT_LIMIT:
         share = f"{measured.cpu.client_utilization:.0%}"
         warnings.append(f"the load driver used {share} of a core: it may be the bottleneck itself")

@@ -40,6 +40,7 @@ def command(
     from analyzer.static import analyse_project
     from analyzer.static.translate import translate
     from mup.cli.display import console, reject_errors
+    from mup.cli.options import check_output
     from mup.lqn import save_model
     from mup.lqn.statistics import statistics
     from mup.project import load_project
@@ -48,6 +49,7 @@ def command(
     application = analyse_project(loaded)
     reject_errors(application)
     path = Path(output) if output else loaded.root / "model.json"
+    check_output(path, starts=("{",))
     name = client or loaded.client.rpartition(":")[2] or None
     calibration: Calibration | None = None
     if static_only:

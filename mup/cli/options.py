@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from mup.errors import UsageError
 
-__all__ = ["assignments", "whole_numbers"]
+__all__ = ["assignments", "check_output", "whole_numbers"]
 
 
 def whole_numbers(text: str, option: str) -> list[int]:
@@ -49,3 +50,32 @@ def _whole(text: str) -> int:
         return max(0, int(text))
     except ValueError:
         return 0
+
+
+def check_output(path: str | Path | None, starts: Sequence[str] = ()) -> None:
+    """Refuse an output file before any work is done for it.
+
+    Args:
+        path: Where the output will go; None = nowhere.
+        starts: If given, an existing file is only overwritten if it begins with one of these, that is,
+            if it is an earlier output.
+
+    Raises:
+        UsageError: Its folder does not exist, or it is something else that would be lost.
+    """
+    if path is None:
+        return
+    target = Path(path)
+    if not target.parent.is_dir():
+        raise UsageError("cannot write: its folder does not exist", where=str(path))
+    if target.is_dir():
+        raise UsageError("cannot write: it is a folder", where=str(path))
+    if starts and target.is_file() and target.stat().st_size:
+        with target.open("rb") as file:
+            head = file.read(200).decode("utf-8", "replace").lstrip()
+        if not head.startswith(tuple(starts)):
+            raise UsageError(
+                "exists and is something else; it is not overwritten",
+                where=str(path),
+                hint="name another file, or delete this one first",
+            )

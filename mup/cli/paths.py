@@ -19,7 +19,7 @@ __all__ = ["command"]
 
 
 @click.command(name="paths")
-@click.argument("src", type=click.Path(path_type=FilePath))
+@click.argument("src", default=".", type=click.Path(path_type=FilePath))
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead.")
 def command(src: FilePath, *, as_json: bool) -> int:
     """List the execution paths of every endpoint, and what cannot be analysed.

@@ -53,15 +53,22 @@ def command(
     from analyzer.calibration.rundir import stale_in_model
     from analyzer.static import analyse_project
     from analyzer.validation import MeasureSettings, max_abs_error
-    from mup.cli.comparing import comparison_document, comparison_table, report_comparison, run_comparison
+    from mup.cli.comparing import (
+        comparison_document,
+        comparison_table,
+        comparison_warnings,
+        report_comparison,
+        run_comparison,
+    )
     from mup.cli.display import console, reject_errors
-    from mup.cli.options import assignments, whole_numbers
+    from mup.cli.options import assignments, check_output, whole_numbers
     from mup.errors import ModelError, UsageError
     from mup.lqn import load_model
     from mup.project import load_project
     from simulator.whatif import Change, grid
 
     loaded = load_project(project)
+    check_output(report)
     if not duration > 0 or not warmup >= 0 or repeats < 1:
         raise UsageError("--duration must be > 0, --warmup >= 0 and --repeats >= 1")
     axes = [tuple(Change("clients", "", n) for n in whole_numbers(clients, "--clients"))]
@@ -93,6 +100,8 @@ def command(
     else:
         out = console()
         out.print(comparison_table(comparisons))
+        for warning in comparison_warnings(comparisons):
+            out.print(f"note: {warning}", soft_wrap=True, markup=False)
         verdict = "within" if worst <= tolerance else "beyond"
         out.print(f"largest error of the mean response time: {worst:.1%}, {verdict} {tolerance:.0%}")
     if worst > tolerance:

@@ -63,6 +63,7 @@ def command(
     from rich.progress import Progress as Bars
 
     from mup.cli.display import console
+    from mup.cli.options import check_output
     from mup.errors import UsageError
     from mup.lqn import load_model
     from simulator import simulate_many
@@ -70,6 +71,7 @@ def command(
 
     if workers is not None and workers < 1:
         raise UsageError(f"--workers: must be a whole number >= 1, got {workers}")
+    check_output(csv_file)
     loaded = load_model(model)
     named = {"pool": pool, "replicas": replicas, "cores": cores, "speed": speed}
     axes = _plain_axes("clients", clients, names=True) + _plain_axes("think", think, names=False)

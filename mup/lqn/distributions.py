@@ -243,4 +243,12 @@ def distribution_from_json(data: Any) -> Distribution | None:
         return Uniform(data["low"], data["high"])
     if not isinstance(data["values"], list):
         raise ModelError(f"must be a list of seconds, got {data['values']!r}", where="values")
-    return Empirical(tuple(data["values"]))
+    found = Empirical(tuple(data["values"]))
+    stated = data.get("mean", found.mean)
+    if not _positive(stated) or not math.isclose(stated, found.mean, rel_tol=1e-6):
+        raise ModelError(
+            f"{stated!r} is not the mean of the values, which is {found.mean!r}",
+            where="mean",
+            hint="the values count: change them, or use another family such as 'exponential'",
+        )
+    return found

@@ -1,9 +1,12 @@
 """Bad input ends in one clear message with exit code 2, no traceback, nothing half-written."""
 
 import json
+import os
+import signal
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -217,3 +220,53 @@ def test_a_model_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     message = refused("model", project(folder), "--static", "-o", str(folder / "none" / "model.json"))
     assert "model.json" in message
     assert not list(folder.glob("**/*.tmp"))
+
+
+def test_outputs_are_checked_before_the_work(tmp_path: Path, model: str) -> None:
+    """A report or table that could not be written is refused at once, not after minutes of simulation."""
+    assert "folder does not exist" in refused(
+        "whatif", model, "--clients", "2", "--csv", str(tmp_path / "x" / "y")
+    )
+    started = project(tmp_path)
+    assert "folder does not exist" in refused("validate", started, "--report", str(tmp_path / "x" / "y"))
+
+
+def test_outputs_do_not_replace_other_files(tmp_path: Path, model: str) -> None:
+    """`mup model -o mup.toml` and `mup graph -o services.py` would lose the user's work."""
+    folder = project(tmp_path)
+    assert "not overwritten" in refused("model", folder, "--static", "-o", str(tmp_path / "mup.toml"))
+    assert "not overwritten" in refused("graph", model, "-o", str(tmp_path / "services.py"))
+    assert (tmp_path / "mup.toml").read_text() == TOML
+
+
+def test_a_mean_that_is_not_the_values_mean(tmp_path: Path, model: str) -> None:
+    """Editing the mean of measured values would have no effect, so it is an error."""
+    data = json.loads(Path(model).read_text())
+    work = data["tasks"][1]["entries"][0]["activities"][0]
+    work["demand"] = {"family": "empirical", "mean": 5.0, "values": [0.1, 0.3]}
+    edited = tmp_path / "edited.json"
+    edited.write_text(json.dumps(data))
+    message = refused("simulate", str(edited))
+    assert "demand.mean: 5.0 is not the mean of the values" in message
+
+
+@pytest.mark.services
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=["ctrl-c", "kill-9"])
+def test_a_stopped_what_if_stops(model: str, family: Any, number: signal.Signals) -> None:
+    """Simulations end with the command that asked for them, within seconds and without a traceback."""
+    command = [sys.executable, "-m", "mup", "whatif", model, "--clients", "1,2,3,4", "--precision", "0.0005"]
+    process = subprocess.Popen(
+        command, env=family.environment, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    deadline = time.monotonic() + 20
+    while len(family.alive()) < 4 and time.monotonic() < deadline:  # two simulations beside the command
+        time.sleep(0.1)
+    time.sleep(1.0)
+    os.killpg(process.pid, number) if number == signal.SIGINT else process.kill()
+    assert process.wait(timeout=5) == (130 if number == signal.SIGINT else -9)
+    deadline = time.monotonic() + 5
+    while family.alive() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not family.alive()
+    _, errors = process.communicate(timeout=5)
+    assert "Traceback" not in errors
