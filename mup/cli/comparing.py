@@ -10,7 +10,7 @@ from mup.cli.display import console, milliseconds, percent
 from mup.cli.report import Report, comparison_chart, write_report
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from rich.console import Console
 
     from analyzer.validation import Comparison, MeasureSettings
     from mup.lqn import Model
@@ -20,11 +20,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "comparison_document",
-    "comparison_table",
     "comparison_warnings",
+    "print_comparison",
     "report_comparison",
     "run_comparison",
 ]
+
+ONE_TABLE = 104
+"""Columns of a terminal from which on the whole comparison fits."""
 
 TABLE_NOTE = (
     "Response times in milliseconds per client cycle, think time excluded, +- 95 % half-width"
@@ -103,17 +106,23 @@ def _row(comparison: Comparison) -> list[str]:
     return cells
 
 
-def comparison_table(comparisons: Sequence[Comparison]) -> Table:
-    """Return the error table for a terminal."""
+def print_comparison(out: Console, comparisons: Sequence[Comparison]) -> None:
+    """Print the error table, in two parts where the terminal is too narrow for one."""
     from rich import box
     from rich.table import Table
 
-    table = Table(box=box.SIMPLE, caption=TABLE_NOTE, caption_justify="left", padding=(0, 1, 0, 0))
-    for index, column in enumerate(_columns(comparisons)):
-        table.add_column(column, justify="right" if index else "left", overflow="fold")
-    for comparison in comparisons:
-        table.add_row(*_row(comparison))
-    return table
+    columns, rows = _columns(comparisons), [_row(c) for c in comparisons]
+    everything = range(1, len(columns))
+    parts = [everything] if out.width >= ONE_TABLE else [everything[:3], everything[3:]]
+    for part in parts:
+        table = Table(box=box.SIMPLE, padding=(0, 1, 0, 0))
+        table.add_column(columns[0], overflow="fold")
+        for index in part:
+            table.add_column(columns[index], justify="right", overflow="fold")
+        for row in rows:
+            table.add_row(row[0], *(row[i] for i in part))
+        out.print(table)
+    out.print(TABLE_NOTE, markup=False)
 
 
 FOREIGN_LIMIT = 0.02

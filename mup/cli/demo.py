@@ -46,8 +46,8 @@ def command(
     from analyzer.validation import MeasureSettings, max_abs_error, predict
     from mup.cli.comparing import (
         comparison_document,
-        comparison_table,
         comparison_warnings,
+        print_comparison,
         report_comparison,
         run_comparison,
     )
@@ -110,7 +110,7 @@ def command(
         precision=precision,
         seed=seed,
     )
-    out.print(comparison_table(comparisons))
+    print_comparison(out, comparisons)
     for warning in comparison_warnings(comparisons):
         out.print(f"  note: {warning}", soft_wrap=True, markup=False)
     worst = max_abs_error(comparisons)

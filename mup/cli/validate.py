@@ -55,8 +55,8 @@ def command(
     from analyzer.validation import MeasureSettings, max_abs_error
     from mup.cli.comparing import (
         comparison_document,
-        comparison_table,
         comparison_warnings,
+        print_comparison,
         report_comparison,
         run_comparison,
     )
@@ -99,7 +99,7 @@ def command(
         click.echo(json.dumps(comparison_document(comparisons), indent=1))
     else:
         out = console()
-        out.print(comparison_table(comparisons))
+        print_comparison(out, comparisons)
         for warning in comparison_warnings(comparisons):
             out.print(f"note: {warning}", soft_wrap=True, markup=False)
         verdict = "within" if worst <= tolerance else "beyond"

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from simulator.whatif import Axis, Scenario
 
 MAX_COLUMNS = 6
+WIDE = 120
+"""Columns of a terminal from which on the utilization of several servers and p95 fit."""
 
 
 @click.command()
@@ -162,6 +164,8 @@ def _show(scenarios: Sequence[Scenario], results: Sequence[Result]) -> None:
     # The fullest servers somewhere in the grid are the interesting ones.
     peaks = {name: max(s[name].mean for s in shares if name in s) for share in shares for name in share}
     names = sorted(sorted(peaks, key=lambda n: -peaks[n])[:MAX_COLUMNS], key=list(peaks).index)
+    if out.width < WIDE:
+        names = []  # the bottleneck says which server matters; --json and --csv have all of them
     base = results[0].cycle
     rows = []
     for scenario, result, share in zip(scenarios, results, shares, strict=True):
@@ -172,7 +176,7 @@ def _show(scenarios: Sequence[Scenario], results: Sequence[Result]) -> None:
                 "-" if most is None else f"{most[0]} {100 * most[1].mean:.0f} %",
                 interval(cycle.response_time, 1e3),
                 change(cycle.response_time.mean, base.response_time.mean) if scenario.changes else "",
-                interval(cycle.response_time.p95, 1e3),
+                *([interval(cycle.response_time.p95, 1e3)] if out.width >= WIDE else []),
                 interval(cycle.throughput),
                 change(cycle.throughput.mean, base.throughput.mean) if scenario.changes else "",
                 *(f"{100 * share[n].mean:.1f}" if n in share else "-" for n in names),
@@ -184,9 +188,9 @@ def _show(scenarios: Sequence[Scenario], results: Sequence[Result]) -> None:
         (
             "scenario",
             "bottleneck",
-            "response time ms",
+            "response ms",
             "change",
-            "p95 ms",
+            *(["p95 ms"] if out.width >= WIDE else []),
             "throughput 1/s",
             "change",
             *(f"{name} %" for name in names),
