@@ -7,7 +7,8 @@ handle.
 Protocol: one JSON document per line. To the process: its configuration, then ``{"clients", "duration",
 "warmup", "seed", "think_scale"}`` per round. From it: ``{"ready": true}``, then a `LoadResult` per round;
 instead of either ``{"error": {"kind", "message", "where", "hint"}}``; before a result ``{"window": "open"}``
-and ``{"window": "close"}`` at these moments. It ends when its standard input ends.
+and ``{"window": "close"}`` at these moments. It ends when its standard input ends or nobody reads its answers
+any more, also in the middle of a round: whoever started it may have been killed.
 """
 
 from __future__ import annotations
@@ -15,11 +16,14 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import queue
 import select
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
@@ -38,6 +42,8 @@ if TYPE_CHECKING:
 __all__ = ["LoadDriver", "LoadResult"]
 
 START_SECONDS = 15.0
+GRACE_SECONDS = 1.0
+"""How long the process may take to end in good order once nobody wants anything of it."""
 
 
 class LoadDriver:
@@ -76,6 +82,7 @@ class LoadDriver:
         self._env = dict(env or {})
         self._process: subprocess.Popen[bytes] | None = None
         self._received = b""
+        self._busy = False
 
     @property
     def pid(self) -> int:
@@ -92,6 +99,8 @@ class LoadDriver:
             stdout=subprocess.PIPE,
             # The working folder must not hold a module that shadows one of ours.
             env={**os.environ, "PYTHONSAFEPATH": "1", "PYTHONPATH": paths, **self._env},
+            # Ctrl-C goes to the command alone; it stops the others in order.
+            process_group=0,
         )
         try:
             self._ask(self._config, START_SECONDS)
@@ -145,14 +154,18 @@ class LoadDriver:
         return LoadResult.from_dict(answer)
 
     def stop(self) -> None:
-        """End the process; may be called again."""
+        """End the process, also in the middle of a round; may be called again."""
         process, self._process = self._process, None
         if process is None:
             return
+        if self._busy:
+            # Nobody wants the rest of the round, nor should anybody wait for it.
+            process.kill()
         # The end of its standard input is what it waits for.
         for stream in (process.stdin, process.stdout):
             if stream is not None:
-                stream.close()
+                with suppress(BrokenPipeError):
+                    stream.close()
         try:
             process.wait(timeout=3)
         except subprocess.TimeoutExpired:
@@ -167,6 +180,7 @@ class LoadDriver:
     def _ask(self, message: Mapping[str, Any], seconds: float) -> dict[str, Any]:
         process = self._running()
         assert process.stdin is not None and process.stdout is not None  # noqa: S101, PT018 - pipes
+        self._busy = True
         try:
             process.stdin.write(json.dumps(message).encode() + b"\n")
             process.stdin.flush()
@@ -176,6 +190,7 @@ class LoadDriver:
 
     def _receive(self, deadline: float) -> dict[str, Any]:
         answer: dict[str, Any] = json.loads(self._line(deadline))
+        self._busy = "window" in answer
         if "error" in answer:
             raise _error(answer["error"])
         return answer
@@ -208,30 +223,55 @@ def main() -> None:
     """Run the driver process."""
     import signal  # noqa: PLC0415
 
-    # Ctrl-C reaches the whole foreground group; the end of standard input tells this process to go.
+    # Whoever started this process decides when it ends, by the end of standard input.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as answers:
         # What the user's client prints is for people.
         os.dup2(2, 1)
+        lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        # A thread, because the user's imports and scenarios need not let an event loop have its turn.
+        threading.Thread(target=_listen, args=(lines, answers.fileno()), daemon=True).start()
         _allow_many_connections()
-        _drive(answers)
+        _drive(iter(lines.get, None), answers)
 
 
-def _drive(answers: Any) -> None:
+def _listen(lines: queue.SimpleQueue[bytes | None], answers: int) -> None:
+    """Pass on what standard input says; at its end, or when nobody reads the answers, end the process."""
+    watched = select.poll()
+    watched.register(0, select.POLLIN)
+    # Of a pipe that is written to, only the loss of its reader is reported.
+    watched.register(answers, 0)
+    received = b""
+    while answers not in dict(watched.poll()):
+        chunk = os.read(0, 1 << 16)
+        if not chunk:
+            break
+        *complete, received = (received + chunk).split(b"\n")
+        for line in complete:
+            lines.put(line)
+    lines.put(None)
+    time.sleep(GRACE_SECONDS)
+    os._exit(1)
+
+
+def _drive(lines: Iterator[bytes], answers: Any) -> None:
+    config_line = next(lines, None)
+    if config_line is None:
+        return
     try:
-        config = json.loads(sys.stdin.readline())
+        config = json.loads(config_line)
         client = _import_client(config["client"], config["source"])
         log = _open_log(config, client)
     except MupError as error:
         _refuse(answers, error)
         return
     _say(answers, {"ready": True})
-    _serve(Engine(client, config["registry_url"], log), answers)
+    _serve(Engine(client, config["registry_url"], log), lines, answers)
     if log.writer is not None:
         log.writer.close()
 
 
-def _serve(engine: Engine, answers: Any) -> None:
+def _serve(engine: Engine, lines: Iterator[bytes], answers: Any) -> None:
     import asyncio  # noqa: PLC0415
     import gc  # noqa: PLC0415
 
@@ -245,7 +285,7 @@ def _serve(engine: Engine, answers: Any) -> None:
     # Thousands of clients are thousands of long-lived objects: not to be searched for garbage at every turn.
     gc.freeze()
     with asyncio.Runner(loop_factory=factory) as runner:
-        for line in sys.stdin:
+        for line in lines:
             try:
                 settings = Settings(**json.loads(line))
                 result = runner.run(engine.run(settings, lambda moment: _say(answers, {"window": moment})))
@@ -289,8 +329,12 @@ def _refuse(answers: Any, error: MupError) -> None:
 
 
 def _say(answers: Any, message: Mapping[str, Any]) -> None:
-    answers.write(json.dumps(message) + "\n")
-    answers.flush()
+    try:
+        answers.write(json.dumps(message) + "\n")
+        answers.flush()
+    except BrokenPipeError:
+        # Nobody is there to be told anything, this included.
+        os._exit(1)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 
@@ -145,13 +146,16 @@ def measure_load(
         progress: Told in a few words what happens.
 
     Raises:
-        UsageError: A value is out of range, or ``pools`` or ``replicas`` go with ``attach``.
+        UsageError: A value is out of range, ``pools`` or ``replicas`` go with ``attach``, or logs cannot be
+            written to ``log_dir``.
         ProjectError: The project names no client.
         DeploymentError: Something did not start, or died.
     """
     Settings(clients=clients, duration=duration, warmup=warmup, seed=seed)
     if repeats < 1:
         raise UsageError(f"repeats must be >= 1, got {repeats!r}")
+    if attach is not None:
+        _check_url(attach)
     if attach and (pools or replicas):
         raise UsageError(
             "pools and replicas of a running system cannot be changed", hint="leave out --attach"
@@ -162,7 +166,8 @@ def measure_load(
         round_of = f" (repeat {repeat + 1} of {repeats})" if repeats > 1 else ""
 
         def drive(driver: LoadDriver, watch: _Watch, k: int = repeat, suffix: str = round_of) -> LoadResult:
-            say(f"{clients} clients: {warmup:g} s warm-up, {duration:g} s window{suffix}")
+            users = "1 client" if clients == 1 else f"{clients} clients"
+            say(f"{users}: {warmup:g} s warm-up, {duration:g} s window{suffix}")
             return driver.run(
                 clients, duration, warmup, seed=seed + k, on_open=watch.open, on_close=watch.close
             )
@@ -175,9 +180,33 @@ def measure_load(
                 folder = log_dir if repeat == 0 else log_dir and log_dir / f"repeat{repeat + 1}"
                 if folder is None:
                     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="mup-load-")))
-                folder.mkdir(parents=True, exist_ok=True)
+                _make_writable(folder)
                 runs.append(_fresh(project, folder, drive, pools or {}, replicas or {}))
     return _summary(project, runs, clients, duration)
+
+
+def _check_url(attach: str) -> None:
+    try:
+        parts = urlsplit(attach)
+        # Reading a port that is no number between 0 and 65535 raises, too.
+        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        valid = False
+    if not valid:
+        raise UsageError(f"attach must be a URL such as http://127.0.0.1:9099, got {attach!r}")
+
+
+def _make_writable(folder: Path) -> None:
+    """Make the folder of logs and try to write in it, before anything is started."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        raise UsageError(
+            f"cannot write logs here: {error.strerror}",
+            where=str(folder),
+            hint="name a folder that can be written",
+        ) from error
 
 
 def _fresh(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -148,6 +150,21 @@ def test_attach_to_nothing(project: Project) -> None:
         measure_load(project, clients=1, duration=0.5, warmup=0.0, attach="http://127.0.0.1:9")
 
 
+@pytest.mark.parametrize("attach", ["foo", "", "localhost:9099", "ftp://a", "http://", "http://a:99999"])
+def test_attach_to_what_is_no_url(project: Project, attach: str) -> None:
+    """One message says what a URL looks like and what was given."""
+    with pytest.raises(UsageError, match=rf"such as http://127\.0\.0\.1:9099, got {attach!r}"):
+        measure_load(project, clients=1, duration=0.5, attach=attach)
+
+
+@pytest.mark.parametrize("folder", ["/proc/x", "/proc", "/dev/null/x"])
+def test_logs_that_cannot_be_written(project: Project, folder: str) -> None:
+    """The folder is named before anything is started."""
+    with pytest.raises(UsageError, match="cannot write logs") as caught:
+        measure_load(project, clients=1, duration=0.5, log_dir=Path(folder))
+    assert caught.value.where == folder
+
+
 def _mup(*words: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "mup", *words],
@@ -190,7 +207,19 @@ def test_the_command_shows_units() -> None:
     assert done.returncode == 0, done.stderr
     for text in ("response time, mean", "ms", "cycles/s", "utilization of A"):
         assert text in done.stdout
+    assert done.stdout.startswith("1 client, 0.5 s measured")
     assert "starting" not in done.stdout
+
+
+def test_no_figures_without_a_cycle(tmp_path: Path) -> None:
+    """A run in which everything failed shows the error and the counts, and no zeros."""
+    shutil.copytree(EXAMPLE, tmp_path / "project")
+    workload = tmp_path / "project" / "workload.py"
+    workload.write_text(workload.read_text().replace('comm.call("A"', 'comm.call("Nobody"'))
+    done = _mup("load", str(tmp_path / "project"), "--clients", "1", "--duration", "0.5", "--warmup", "0.1")
+    assert done.returncode == 1, done.stderr
+    assert re.fullmatch(r"1 client, 0\.5 s measured\nno cycle succeeded, \d+ failed\n", done.stdout)
+    assert "failed, the first with: unknown service 'Nobody'" in done.stderr
 
 
 def test_a_worker_that_cannot_set_up() -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -378,3 +381,88 @@ async def scenario(self, comm):
     assert 0 < int(headers["X-Mup-Deadline"]) <= 30000
     assert set(log.records["trace"][:14].tolist()) == {trace}
     assert (log.records["time"][1:] >= log.records["time"][:-1]).all()
+
+
+ENDLESS = """
+async def scenario(self, comm):
+    await self.think(0.01)
+    while self.index == 0:
+        pass
+"""
+
+
+def _gone(pid: int, seconds: float) -> bool:
+    """Whether a process that is not a child of this one ends in time; a zombie has ended."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        try:
+            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+                return True
+        except (FileNotFoundError, ProcessLookupError):
+            return True
+        time.sleep(0.02)
+    return False
+
+
+@pytest.mark.parametrize("body", [THINK_AND_CALL, ENDLESS], ids=["waiting", "spinning"])
+@pytest.mark.parametrize("stop", [signal.SIGKILL, signal.SIGINT])
+def test_the_driver_ends_with_its_command(
+    system: Any, project: Make, tmp_path: Path, stop: signal.Signals, body: str
+) -> None:
+    """Whatever ends the command in the middle of a round ends the driver soon, and the driver prints nothing."""
+    project(body)
+    script = """
+import sys
+from pathlib import Path
+from mup.project import Project, ServiceConfig
+from mup.workload.driver import LoadDriver
+root = Path(sys.argv[1])
+services = (ServiceConfig(name="S", target="none:S"),)
+project = Project(name="probe", root=root, source=root, services=services, client="load_probe:Probe")
+try:
+    with LoadDriver(project, sys.argv[2]) as driver:
+        driver.run(1, 30.0, 0.3, on_open=lambda: print(driver.pid, flush=True))
+except KeyboardInterrupt:
+    pass
+"""
+    if body == ENDLESS:
+        # It never gives the window the chance to open.
+        script = script.replace("driver.run(", "print(driver.pid, flush=True); driver.run(")
+    with subprocess.Popen(
+        [sys.executable, "-c", script, str(tmp_path), system.registry_url],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as command:
+        assert command.stdout is not None
+        assert command.stderr is not None
+        pid = int(command.stdout.readline())
+        try:
+            time.sleep(0.5)
+            if stop is signal.SIGINT:
+                # What a terminal does.
+                os.killpg(command.pid, stop)
+            else:
+                command.send_signal(stop)
+            command.wait(3)
+            assert _gone(pid, 4)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+            command.kill()
+        assert command.stderr.read() == ""
+
+
+@pytest.mark.parametrize("closed", ["stdin", "stdout"])
+def test_the_driver_ends_with_either_pipe(system: Any, project: Make, capfd: Any, closed: str) -> None:
+    """The end of its orders or the loss of who reads its answers is enough, without a traceback."""
+    with LoadDriver(project(THINK_AND_CALL), system.registry_url) as driver:
+        process = driver._running()
+        assert process.stdin is not None
+        process.stdin.write(b'{"clients": 1, "duration": 30, "warmup": 0.2}\n')
+        process.stdin.flush()
+        time.sleep(0.1)
+        getattr(process, closed).close()
+        process.wait(4)
+    assert capfd.readouterr().err == ""
