@@ -104,6 +104,7 @@ def test_measured_figures_are_consistent(measured: tuple[Measurement, Path]) -> 
     # B is held for at least its 1 ms of work and 5 ms of waiting, by 95 % of the cycles, in 2 workers.
     assert figures.utilization["B"] is not None
     assert figures.utilization["B"] > 0.9 * rate * 0.95 * 0.006 / 2
+    assert figures.utilization["A"] is not None
     assert 0 < figures.utilization["A"] < 1
     assert figures.cpu.seconds["A.worker"] > 0.9 * rate * 2.5 * 0.001
     assert {"A.front", "B.front", "B.worker", "client", "db.database", "registry"} <= set(figures.cpu.seconds)

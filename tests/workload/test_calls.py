@@ -50,7 +50,7 @@ def test_calls_spread_evenly_over_replicas(
 ) -> None:
     """Each of two replicas gets half of the calls, not in turn."""
     order: list[int] = []
-    servers = [raw_server(lambda _, i=i: order.append(i) or OK) for i in range(2)]
+    servers = [raw_server(lambda _, i=i: (order.append(i), OK)[1]) for i in range(2)]
     register("Two", *(server.url for server in servers))
     with LoadDriver(project(_calls("Two")), system.registry_url) as driver:
         driver.run(1, 1.0, seed=3)
