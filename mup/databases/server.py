@@ -217,6 +217,8 @@ def _fill(config: DatabaseConfig, uri: str, source: Path) -> None:
     try:
         done = subprocess.run(
             [sys.executable, "-m", "mup.databases.load"],
+            # Ctrl-C is for the command; it ends this one with itself.
+            process_group=0,
             input=json.dumps({"uri": uri, "target": config.load, "source": str(source)}).encode(),
             stdout=subprocess.PIPE,
             timeout=FILL_SECONDS,
