@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from analyzer.calibration.condense import condense
-from analyzer.calibration.executions import Execution, Step, collect
+from analyzer.calibration.executions import Execution, Step, collect, within
 from analyzer.calibration.framework import FrameworkWork, dispatch_latency, framework_work
 from analyzer.calibration.rundir import Run, fingerprints, stale_endpoints
 from analyzer.calibration.samples import PathSamples, Signature, group, sample_path
@@ -138,7 +138,8 @@ def calibrate(
         )
     model, plans = translate_with_plan(application, name=name, client=client or run.info.client or None)
     everything = collect(run.logs)
-    inside = collect(run.logs, run.info.windows)
+    windows = run.info.windows
+    inside = [e for e in everything if within(e, windows)] if windows else everything
     if not inside:
         raise LogError(
             "no complete execution inside the observed time", where=str(run.path), hint="explore for longer"
@@ -202,7 +203,7 @@ def _calibrate_task(
 def _calibrate_entry(book: _Book, task: Task, entry: Entry, plans: Sequence[PathPlan]) -> Entry:
     label = entry_label(task.name, entry.name)
     mine = [e for e in book.executions if e.endpoint == label]
-    failed = [e for e in mine if not e.complete and e.failed]
+    failed = [e for e in mine if e.failed]
     if failed:
         book.warnings.append(f"{label}: {len(failed)} of {len(mine)} executions failed and are left out")
     usable = [e for e in mine if not e.failed]

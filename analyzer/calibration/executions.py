@@ -14,7 +14,7 @@ from analyzer.calibration.rundir import Window
 from mup.events.reader import Log
 from mup.events.record import CENSORED, FAILED, QUEUED, Event
 
-__all__ = ["Execution", "Moment", "Operation", "SiteKey", "Step", "collect"]
+__all__ = ["Execution", "Moment", "Operation", "SiteKey", "Step", "collect", "within"]
 
 
 class Moment(NamedTuple):
@@ -81,26 +81,13 @@ class Execution:
     steps: list[Step] = field(default_factory=list)
     operations: dict[int, Operation] = field(default_factory=dict)
 
-    @property
-    def complete(self) -> bool:
-        """True if the execution ended normally inside the log."""
-        return self.done is not None and self.end is not None and not self.failed
-
-
-_STEP_OF = {
-    Event.COMM_START: "call",
-    Event.WAIT_START: "get",
-    Event.END: "respond",
-    Event.THINK_START: "think",
-}
-
 
 def collect(logs: Iterable[Log], windows: Sequence[Window] = ()) -> list[Execution]:
     """Return the executions that begin and end inside one of the windows, in order of their begin.
 
     Args:
         logs: The logs of a run.
-        windows: None means everything that was logged.
+        windows: Empty means everything that was logged.
     """
     executions: list[Execution] = []
     arrivals: dict[int, tuple[int, bool, int]] = {}
@@ -118,12 +105,13 @@ def collect(logs: Iterable[Log], windows: Sequence[Window] = ()) -> list[Executi
         if (arrival := arrivals.get(execution.request)) is not None:
             execution.arrive, execution.queued, execution.seen = arrival
     if windows:
-        executions = [e for e in executions if _inside(e, windows)]
+        executions = [e for e in executions if within(e, windows)]
     executions.sort(key=lambda e: e.begin.time)
     return executions
 
 
-def _inside(execution: Execution, windows: Sequence[Window]) -> bool:
+def within(execution: Execution, windows: Sequence[Window]) -> bool:
+    """Return whether an execution begins and ends inside one of the windows."""
     last = execution.done or execution.end
     if last is None:
         return False

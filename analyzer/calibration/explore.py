@@ -50,9 +50,9 @@ class ExploreSettings:
         round_seconds: Length of one round = one batch.
         warmup_seconds: Load before the first round, not observed.
         idle_seconds: Silence before the load, in which housekeeping is measured.
-        think_scale: Factor on every think time of the client. A system that is mostly idle uses up to half as
-            much processor time again per request as a busy one; compressed think times lie between the two,
-            and show many more executions in the same time.
+        think_scale: Factor on every think time of the client. A mostly idle system uses more processor time
+            per request than a busy one; compressed think times lie between the two, and show many more
+            executions in the same time.
         seed: Of the client's choices.
     """
 

@@ -5,8 +5,6 @@ Turns a body into a small tree of nodes: steps, branches, loops, protected block
 ``analyzer.static.execution``, which walks the tree.
 """
 
-# ruff: noqa: N802  (visit_NODE is how libcst spells it)
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -15,6 +13,8 @@ from typing import Literal, TypeAlias
 
 import libcst as cst
 import libcst.matchers as m
+
+from analyzer.static.names import assigned_names
 
 __all__ = [
     "Arm",
@@ -222,31 +222,10 @@ def _orelse(node: cst.Else | None) -> Block:
     return () if node is None else lower(node.body)
 
 
-class _Captures(cst.CSTVisitor):
-    """Collect the names a pattern binds. Read ``found`` after the visit."""
-
-    def __init__(self) -> None:
-        self.found: set[str] = set()
-
-    def visit_MatchAs(self, node: cst.MatchAs) -> None:
-        if node.name is not None:
-            self.found.add(node.name.value)
-
-    def visit_MatchStar(self, node: cst.MatchStar) -> None:
-        if node.name is not None:
-            self.found.add(node.name.value)
-
-    def visit_MatchMapping(self, node: cst.MatchMapping) -> None:
-        if node.rest is not None:
-            self.found.add(node.rest.value)
-
-
 def _case(node: cst.MatchCase) -> Arm:
-    captures = _Captures()
-    node.pattern.visit(captures)
     # `case _:` and `case name:` always match.
     certain = node.guard is None and m.matches(node.pattern, m.MatchAs(pattern=None))
-    return Arm(node.guard, lower(node.body), frozenset(captures.found), certain)
+    return Arm(node.guard, lower(node.body), frozenset(assigned_names(node.pattern)), certain)
 
 
 def _with(node: cst.With, items: Sequence[cst.WithItem]) -> Sequence[Node]:

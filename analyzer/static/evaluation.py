@@ -19,7 +19,7 @@ from analyzer.static.application import Operation, OperationKind
 from analyzer.static.catalogue import Catalogue
 from analyzer.static.diagnostics import Diagnostics
 from analyzer.static.expressions import combine, literal, operands, unless_tracked
-from analyzer.static.names import Assigned, ClassInfo, FunctionInfo, Names, mup_name
+from analyzer.static.names import Assigned, ClassInfo, FunctionInfo, Names
 from analyzer.static.source import Module
 from analyzer.static.state import Flow, State, forget, merge
 from analyzer.static.values import (
@@ -1114,10 +1114,6 @@ class Evaluation(ABC):
                     UNKNOWN if parameter.default is None else self._default(function, parameter.default)
                 )
         return frame
-
-    def is_framework(self, decorator: cst.BaseExpression, module: Module, name: str) -> bool:
-        """Return whether an expression names something the framework exports."""
-        return mup_name(self.names.dotted(module, decorator)) == name
 
 
 class _Used(cst.CSTVisitor):

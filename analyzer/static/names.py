@@ -199,6 +199,10 @@ class _AssignedNames(cst.CSTVisitor):
         if node.name is not None:
             self.found.add(node.name.value)
 
+    def visit_MatchMapping(self, node: cst.MatchMapping) -> None:
+        if node.rest is not None:
+            self.found.add(node.rest.value)
+
     def visit_ImportAlias(self, node: cst.ImportAlias) -> None:
         name = node.evaluated_alias or node.evaluated_name
         self.found.add(name.split(".")[0])

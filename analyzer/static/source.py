@@ -105,10 +105,6 @@ class SourceTree:
             self._modules[name] = None if file is None else self._load(name, file)
         return self._modules[name]
 
-    def is_folder(self, name: str) -> bool:
-        """Return whether a dotted name is a folder of the tree (a package without ``__init__.py``)."""
-        return bool(name) and self.root.joinpath(*name.split(".")).is_dir()
-
     def _find(self, name: str) -> Path | None:
         if not name:
             return None

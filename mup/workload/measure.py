@@ -160,6 +160,8 @@ def measure_load(
         raise UsageError(
             "pools and replicas of a running system cannot be changed", hint="leave out --attach"
         )
+    if attach and log_dir:
+        raise UsageError("a running system writes its logs where it was told to", hint="leave out --log")
     say = progress or (lambda _: None)
     runs = []
     for repeat in range(repeats):

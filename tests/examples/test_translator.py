@@ -277,7 +277,7 @@ class S(MS):
     pool_size = 1
     port = 0
 
-    @EP("/work/")
+    @EP("/job/")
     def work(self, comm: Communication) -> None:
         comm.respond({"error": "out of order"}, status=503)
 """,
@@ -286,7 +286,7 @@ from mup import Client, Communication
 
 class User(Client):
     async def scenario(self, comm: Communication) -> None:
-        await comm.call("S", "/work/")
+        await comm.call("S", "/job/")
 """,
 }
 
@@ -300,7 +300,7 @@ def test_too_many_failed_cycles_are_exit_1(tmp_path: Path) -> None:
     document = json.loads(done.stdout)
     assert document["errors"] > 0
     assert document["cycles"] == 0
-    assert "S/work/ answered 503: out of order" in done.stderr
+    assert "S/job/ answered 503: out of order" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -312,6 +312,7 @@ def test_too_many_failed_cycles_are_exit_1(tmp_path: Path) -> None:
         (("--clients", "2", "--pool", "C=2"), "no service 'C'"),
         (("--clients", "2", "--pool", "B=0"), "whole number N >= 1"),
         (("--clients", "2", "--replicas", "B"), "NAME=N"),
+        (("--clients", "2", "--attach", "http://127.0.0.1:9", "--log", "x"), "writes its logs where"),
     ],
 )
 def test_bad_options_are_one_message(words: tuple[str, ...], message: str) -> None:

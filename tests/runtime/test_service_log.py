@@ -20,7 +20,7 @@ import time
 from mup import EP, MS
 
 class Callee(MS):
-    @EP("/work/")
+    @EP("/job/")
     def work(self, comm):
         time.sleep(float(comm.params["seconds"]))
         comm.respond("done")
@@ -35,13 +35,13 @@ class Caller(MS):
 
     @EP("/late/")
     def late(self, comm):
-        answer = comm.call("Callee", "/work/", {"seconds": 0})
+        answer = comm.call("Callee", "/job/", {"seconds": 0})
         time.sleep(0.1)
         comm.respond(answer.get())
 
     @EP("/broken/")
     def broken(self, comm):
-        comm.call("Nobody", "/work/").get()
+        comm.call("Nobody", "/job/").get()
 """
 
 CALL = [
@@ -63,9 +63,9 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Log]:
     with running(make_project(folder, SOURCE, "Caller", "Callee")) as system:
         for path in ("/one/", "/late/", "/broken/"):
             system.ask("Caller", path, X_Mup_Request=f"{len(path):x}", X_Mup_Trace="77")
-        first = system.begin("Callee", "/work/?seconds=0.1")
+        first = system.begin("Callee", "/job/?seconds=0.1")
         wait_for(lambda: system.status("Callee")["busy"] == 1)
-        system.ask("Callee", "/work/?seconds=0")
+        system.ask("Callee", "/job/?seconds=0")
         first.result()
         system.settle("Callee")
         # An idle process makes its records visible by itself.
@@ -107,7 +107,7 @@ def test_one_call_in_order(logs: dict[str, Log]) -> None:
     assert worker["flags"].tolist() == [0] * 8
     names = logs["Caller.0.w0"].names
     assert names[int(by_event[Event.BEGIN]["name"])] == "Caller/one/"
-    assert {names[int(r["name"])] for r in worker if r["seq"]} == {"Callee/work/"}
+    assert {names[int(r["name"])] for r in worker if r["seq"]} == {"Callee/job/"}
 
 
 def test_caller_and_callee_join(logs: dict[str, Log]) -> None:
@@ -176,16 +176,16 @@ def test_queued_arrival_is_flagged(logs: dict[str, Log]) -> None:
 def test_log_of_a_killed_worker_is_readable(tmp_path: Path) -> None:
     """What was flushed before a crash can be read; the successor writes a file of its own."""
     with running(make_project(tmp_path, SOURCE, "Callee")) as system:
-        system.ask("Callee", "/work/?seconds=0")
+        system.ask("Callee", "/job/?seconds=0")
         wait_for(lambda: len(read_log(system.logs / "Callee.0.w0.mlog").records) == 3)
         (pid,) = system.status("Callee")["workers"]
-        system.begin("Callee", "/work/?seconds=9")
+        system.begin("Callee", "/job/?seconds=9")
         wait_for(lambda: system.status("Callee")["busy"] == 1)
         import os
         import signal
 
         os.kill(pid, signal.SIGKILL)
         time.sleep(0.1)
-        assert system.ask("Callee", "/work/?seconds=0").raw == b"done"
+        assert system.ask("Callee", "/job/?seconds=0").raw == b"done"
     assert len(read_log(system.logs / "Callee.0.w0.mlog").records) == 3
     assert len(read_log(system.logs / "Callee.0.w0-2.mlog").records) == 3
