@@ -8,13 +8,14 @@ A model says who serves whom with which resources. Units are seconds; unknown nu
   *reference task* has clients that cycle for ever instead.
 - An *entry* is one service a task offers; its work is a graph of *activities*.
 - An *activity* uses its task's processor (``demand``), then passes time without using it
-  (``delay``), then makes its *calls* in order.
-- *Precedences* connect activities: sequence, AND (fork and join), OR (choice and merge).
+  (``delay``), then makes its *calls* in order; or the calls are interleaved with the demand.
+- *Precedences* connect activities: sequence, AND (fork and join, possibly of a quorum), OR (choice and
+  merge), loop.
 
 Thread semantics: a thread is held from admission until the flow that started at ``entry.start``
 has run its last activity. In an AND fork that flow continues as the first branch; a branch that is
-never joined does not delay it. A reply leaves after the activity marked ``replies`` (or at the end
-of the flow if none is marked); activities behind it are the second phase.
+never joined does not delay it, unless the entry ``waits``. A reply leaves after the activity marked
+``replies`` (or at the end of the flow if none is marked); activities behind it are the second phase.
 
 Sources: Franks et al., "Enhanced modeling and solution of layered queueing networks", and Garbi's
 thesis, sections 2.2 and 5.2.1.
@@ -28,16 +29,20 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from mup.errors import ModelError, did_you_mean
-from mup.lqn.distributions import Distribution
+from mup.lqn.distributions import Constant, Distribution
 
 __all__ = [
     "SCHEMA",
     "Activity",
     "ActivityKind",
+    "Admission",
     "Call",
+    "CallKind",
     "Discipline",
     "Entry",
+    "Forward",
     "Front",
+    "Migration",
     "Model",
     "Precedence",
     "Processor",
@@ -48,10 +53,16 @@ __all__ = [
 
 SCHEMA = "mup-lqn/1"
 
-Discipline = Literal["ps", "fcfs", "infinite"]
+Discipline = Literal["ps", "fcfs", "hol", "pp", "cores", "infinite"]
+Admission = Literal["fifo", "random", "hol"]
+CallKind = Literal["synchronous", "send", "releasing"]
+Token = Literal["", "acquire", "release"]
 Role = Literal["reference", "service", "network", "database", "other"]
 ActivityKind = Literal["local", "registry", "communication", "think", "after", "choice"]
-Connection = Literal["sequence", "and", "or"]
+Connection = Literal["sequence", "and", "or", "loop"]
+
+ONCE = Constant(1)
+"""How often a call is made unless its count says otherwise."""
 
 
 def _check(condition: bool, message: str, where: str) -> None:
@@ -68,6 +79,24 @@ def _whole(value: object, *, infinite: bool) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Migration:
+    """How threads move between the cores of a processor whose discipline is ``cores``.
+
+    Threads are sticky: one that wakes up goes back to the core it ran on last, unless it is moved. All
+    three at 0 pin every thread to its first core (the k-th thread to core k modulo the cores).
+
+    Attributes:
+        wake: Probability that a thread that wakes up while its core is busy moves to an idle core.
+        steal: Probability that a core that falls idle takes a waiting thread from the fullest core.
+        balance: Moves per second from the fullest to the emptiest core while they differ by 2 or more.
+    """
+
+    wake: float = 0.0
+    steal: float = 0.0
+    balance: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Processor:
     """A machine, or the part of one that a container may use.
 
@@ -75,24 +104,29 @@ class Processor:
         name: Unique in the model.
         cores: How many threads it runs at full speed at once.
         discipline: ``ps`` (work-conserving processor sharing: with n runnable threads each gets
-            ``min(1, cores / n)`` of a core), ``fcfs``, or ``infinite`` (a core for every thread).
+            ``min(1, cores / n)`` of a core), ``cores`` (processor sharing within each core, threads
+            stick to theirs, see ``migration``), ``fcfs``, ``hol`` (the waiting thread of the highest
+            priority is next, nobody is interrupted), ``pp`` (the highest priority preempts, and the
+            interrupted work resumes later), or ``infinite`` (a core for every thread).
         speed: Factor on the speed of every core; a demand of d seconds takes d / speed.
+        migration: Of a ``cores`` processor; None = every thread stays on its first core.
+        parent: The ``ps`` or ``infinite`` processor this one is a part of (a GIL inside a host): at most
+            ``cores`` of its threads compete for the parent's cores at once. None = a machine of its own.
     """
 
     name: str
     cores: float = 1
     discipline: Discipline = "ps"
     speed: float = 1.0
+    migration: Migration | None = None
+    parent: str | None = None
 
     def __post_init__(self) -> None:
         where = f"processors[{self.name!r}]"
         cores, kind, speed = self.cores, self.discipline, self.speed
         _check(_whole(cores, infinite=True), f"must be a whole number >= 1, got {cores!r}", f"{where}.cores")
-        _check(
-            kind in ("ps", "fcfs", "infinite"),
-            f"must be 'ps', 'fcfs' or 'infinite', got {kind!r}",
-            f"{where}.discipline",
-        )
+        known = ("ps", "fcfs", "hol", "pp", "cores", "infinite")
+        _check(kind in known, f"must be one of {', '.join(known)}, got {kind!r}", f"{where}.discipline")
         _check(
             isinstance(speed, int | float) and 0 < speed < math.inf,
             f"must be a factor > 0, got {speed!r}",
@@ -102,10 +136,30 @@ class Processor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """A synchronous request to an entry: the caller's flow waits for the reply."""
+    """A request to an entry of another task.
+
+    Attributes:
+        task, entry: The target.
+        count: How often the request is made: ``Constant`` (a whole number), ``Geometric``, or
+            ``Empirical`` (whole numbers); None = never measured.
+        kind: ``synchronous`` (the caller's flow waits for the reply and keeps its thread), ``send`` (no
+            reply, the flow goes on at once), or ``releasing`` (the flow gives its thread back, waits for
+            the reply, and queues for a thread again; the asynchronous call of Garbi's thesis, 2.2, 4.1.1).
+    """
 
     task: str
     entry: str
+    count: Distribution | None = ONCE
+    kind: CallKind = "synchronous"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forward:
+    """Instead of replying, hand the request on to another entry, which replies to the caller."""
+
+    task: str
+    entry: str
+    probability: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +172,10 @@ class Activity:
         demand: Processor time; None = never measured.
         delay: Time that passes without using the processor; None = never measured.
         calls: Made in order after demand and delay.
+        interleaved: The demand is cut into slices around the calls. If all counts are geometric, a slice
+            of mean ``demand / (1 + sum of mean counts)`` is followed by the end or by one of the calls,
+            in proportion 1 : mean counts, again and again; if all are constant, equal slices come before,
+            between and after the calls.
         replies: The reply leaves when this activity has ended.
         detached: The branch that starts here may outlive the request that started it.
         line: Source line for display, 0 if there is none.
@@ -128,6 +186,7 @@ class Activity:
     demand: Distribution | None = None
     delay: Distribution | None = None
     calls: tuple[Call, ...] = ()
+    interleaved: bool = False
     replies: bool = False
     detached: bool = False
     line: int = 0
@@ -145,10 +204,15 @@ class Precedence:
     Attributes:
         pre: Activities that must end first: all of them (``and``), any one (``or``), or the only one.
         post: Activities that start then: all of them (``and``), one of them (``or``), or the only one.
+            Of a ``loop``: the first activity of every body, then the one behind the loop, if any.
         join: How ``pre`` is combined.
         fork: How ``post`` is chosen. In an ``and`` fork the first branch carries on the flow of the
             activity before it (and holds its thread); the others are auxiliary.
         probabilities: For an ``or`` fork, one per ``post``, summing to 1; None = never measured.
+        counts: For a ``loop``, how often each body is repeated (as the count of a call), one per body.
+            Several bodies with geometric counts are mixed: each time one of them, or the end, is drawn in
+            proportion mean counts : 1. Otherwise each is repeated in turn.
+        quorum: For an ``and`` join: how many of ``pre`` suffice; None = all. The others run on.
     """
 
     pre: tuple[str, ...]
@@ -156,6 +220,20 @@ class Precedence:
     join: Connection = "sequence"
     fork: Connection = "sequence"
     probabilities: tuple[float, ...] | None = None
+    counts: tuple[Distribution | None, ...] = ()
+    quorum: int | None = None
+
+    @property
+    def bodies(self) -> tuple[str, ...]:
+        """The first activity of every body of a loop; empty if this is none."""
+        return self.post[: len(self.counts)]
+
+    @property
+    def continuation(self) -> str | None:
+        """The activity behind a loop; None if nothing follows or this is no loop."""
+        if self.fork != "loop" or len(self.post) <= len(self.counts):
+            return None
+        return self.post[len(self.counts)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,6 +245,14 @@ class Entry:
         start: First activity.
         activities: All activities.
         precedences: The arcs between them.
+        forwards: Where the request may be handed on instead of replying; the probabilities sum to at
+            most 1, the rest is a reply.
+        arrivals: Time between requests that come from outside, in seconds (an open workload). Of a
+            reference task: the scenario starts anew at every arrival, there are no clients.
+        priority: Added to that of the calling task where requests queue by priority.
+        token: ``acquire`` (the thread stays taken after the entry has ended) or ``release`` (the entry
+            needs no thread and gives one back that an ``acquire`` took): a semaphore.
+        waits: The thread is held until all branches have ended, joined or not.
         paths: Execution paths this entry was translated from, as the sequences of remote
             operations they stand for; empty for models that did not come from source code.
         fingerprint: Of the source the entry was translated from; "" if none.
@@ -176,6 +262,11 @@ class Entry:
     start: str
     activities: tuple[Activity, ...]
     precedences: tuple[Precedence, ...] = ()
+    forwards: tuple[Forward, ...] = ()
+    arrivals: Distribution | None = None
+    priority: int = 0
+    token: Token = ""
+    waits: bool = False
     paths: tuple[Mapping[str, Any], ...] = ()
     fingerprint: str = ""
 
@@ -208,10 +299,13 @@ class Task:
         name: Unique in the model.
         role: ``reference`` tasks generate load; the other roles only matter for display and counting.
         threads: Requests one replica serves at once (``pool_size`` in the source); for a reference
-            task the number of clients; ``inf`` for a pure delay.
+            task the number of clients; ``inf`` for a pure delay and for a reference task with arrivals.
         replicas: Identical copies; a request picks one uniformly at random.
         processor: Where it runs; None = as many cores as it can use.
         entries: At least one; a reference task has exactly one.
+        admission: Who gets the next free thread: ``fifo``, ``random`` (any waiting request), or ``hol``
+            (the highest priority first, among equals first come first served).
+        priority: Of its requests and of its threads, where something queues by priority; higher is first.
         front: Per-replica framework work, if it was measured.
         think: Think time before each cycle of a reference task (think steps inside the scenario are
             activities of kind ``think``).
@@ -223,6 +317,8 @@ class Task:
     replicas: int = 1
     processor: str | None = None
     entries: tuple[Entry, ...] = ()
+    admission: Admission = "fifo"
+    priority: int = 0
     front: Front | None = None
     think: Distribution | None = None
 
@@ -230,7 +326,7 @@ class Task:
         where = f"tasks[{self.name!r}]"
         what = "clients" if self.role == "reference" else "threads"
         _check(
-            _whole(self.threads, infinite=self.role != "reference"),
+            _whole(self.threads, infinite=self.role != "reference" or self.is_open),
             f"{what} must be a whole number >= 1, got {self.threads!r}",
             f"{where}.threads",
         )
@@ -244,6 +340,11 @@ class Task:
     def is_reference(self) -> bool:
         """True if this task generates the load."""
         return self.role == "reference"
+
+    @property
+    def is_open(self) -> bool:
+        """True for a reference task whose scenario starts at arrivals from outside."""
+        return self.is_reference and any(e.arrivals is not None for e in self.entries)
 
     def entry(self, name: str) -> Entry:
         """Return the entry of this name (KeyError if there is none)."""
