@@ -1,14 +1,21 @@
-"""The rules every model obeys, checked all at once; each violation names the element's path."""
+"""Which rules does a model break? All of them at once; each violation names the element's path.
+
+What a single activity graph has to obey is in ``graph_rules``.
+"""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from mup.errors import ModelError, did_you_mean
-from mup.lqn.model import Entry, Model, Precedence, Task, entry_label
+from mup.lqn.distributions import Constant, Distribution, Empirical, Geometric
+from mup.lqn.graph_rules import PROBABILITY_TOLERANCE, graph_problems, main_flow, precedence_problems
+from mup.lqn.model import Activity, Call, Entry, Model, Precedence, Processor, Task, entry_label
 
-PROBABILITY_TOLERANCE = 1e-9
+__all__ = ["problems"]
 
 
 def problems(model: Model) -> list[ModelError]:
@@ -16,11 +23,25 @@ def problems(model: Model) -> list[ModelError]:
     found: list[ModelError] = []
     found += _duplicates((p.name for p in model.processors), "processors")
     found += _duplicates((t.name for t in model.tasks), "tasks")
+    for processor in model.processors:
+        found += _processor_problems(model.processors, processor)
+    names = _Names(
+        processors=[p.name for p in model.processors],
+        tasks={t.name: (t, {e.name for e in t.entries}) for t in model.tasks},
+    )
     for task in model.tasks:
-        found += _task_problems(model, task)
+        found += _task_problems(names, task)
     if not found:
         found += _call_cycles(model)
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """What elements can refer to."""
+
+    processors: list[str]
+    tasks: Mapping[str, tuple[Task, set[str]]]
 
 
 def _duplicates(names: Iterable[str], where: str) -> Iterator[ModelError]:
@@ -31,159 +52,303 @@ def _duplicates(names: Iterable[str], where: str) -> Iterator[ModelError]:
             yield ModelError("a name is empty", where=where)
 
 
-def _task_problems(model: Model, task: Task) -> Iterator[ModelError]:
-    where = f"tasks[{task.name!r}]"
-    processors = [p.name for p in model.processors]
-    if task.processor is not None and task.processor not in processors:
+def _number(value: object, low: float, high: float) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high
+
+
+# Processors.
+
+
+def _processor_problems(processors: Sequence[Processor], processor: Processor) -> Iterator[ModelError]:
+    where = f"processors[{processor.name!r}]"
+    if processor.discipline == "cores" and processor.cores == math.inf:
+        yield ModelError("a processor of discipline 'cores' needs finitely many", where=f"{where}.cores")
+    migration = processor.migration
+    if migration is not None:
+        spot = f"{where}.migration"
+        if processor.discipline != "cores":
+            yield ModelError(
+                f"only between the cores of discipline 'cores', not {processor.discipline!r}", where=spot
+            )
+        for field in ("wake", "steal"):
+            value = getattr(migration, field)
+            if not _number(value, 0, 1):
+                yield ModelError(
+                    f"must be a probability between 0 and 1, got {value!r}", where=f"{spot}.{field}"
+                )
+        if not _number(migration.balance, 0, math.nextafter(math.inf, 0)):
+            yield ModelError(
+                f"must be a number of moves per second >= 0, got {migration.balance!r}",
+                where=f"{spot}.balance",
+            )
+    if processor.parent is not None:
+        yield from _parent_problems(
+            {p.name: p for p in processors}, processor, processor.parent, f"{where}.parent"
+        )
+
+
+def _parent_problems(
+    known: Mapping[str, Processor], child: Processor, name: str, where: str
+) -> Iterator[ModelError]:
+    parent = known.get(name)
+    if parent is None:
+        yield ModelError(f"no processor is named {name!r}; {did_you_mean(name, list(known))}", where=where)
+        return
+    if parent.discipline not in ("ps", "infinite"):
         yield ModelError(
-            f"no processor is named {task.processor!r}; {did_you_mean(task.processor, processors)}",
+            f"only a 'ps' or 'infinite' processor has parts; {parent.name!r} is {parent.discipline!r}",
+            where=where,
+        )
+    if child.discipline not in ("ps", "fcfs") or child.cores == math.inf:
+        yield ModelError(
+            f"a part of a processor is 'ps' or 'fcfs' with finitely many cores, got {child.discipline!r}"
+            f" with {child.cores:g}",
+            where=where,
+        )
+    trail = [child.name]
+    while parent is not None:
+        trail.append(parent.name)
+        if parent.name == child.name:
+            yield ModelError(f"a processor is part of itself: {' in '.join(trail)}", where=where)
+        if parent.name in trail[:-1]:
+            return
+        parent = known.get(parent.parent) if parent.parent is not None else None
+
+
+# Tasks.
+
+
+def _task_problems(names: _Names, task: Task) -> Iterator[ModelError]:
+    where = f"tasks[{task.name!r}]"
+    if task.processor is not None and task.processor not in names.processors:
+        yield ModelError(
+            f"no processor is named {task.processor!r}; {did_you_mean(task.processor, names.processors)}",
             where=f"{where}.processor",
         )
     if not task.entries:
         yield ModelError("a task needs at least one entry", where=f"{where}.entries")
-    if task.is_reference and len(task.entries) > 1:
-        yield ModelError("a reference task has exactly one entry", where=f"{where}.entries")
-    if task.is_reference and task.replicas != 1:
-        yield ModelError("a reference task has no replicas; raise its clients", where=f"{where}.replicas")
-    if task.think is not None and not task.is_reference:
+    if task.admission not in ("fifo", "random", "hol"):
+        yield ModelError(
+            f"must be one of fifo, random, hol, got {task.admission!r}", where=f"{where}.admission"
+        )
+    yield from _priority_problems(task.priority, where)
+    if task.is_reference:
+        yield from _reference_problems(task, where)
+    elif task.think is not None:
         yield ModelError("only a reference task has a think time", where=f"{where}.think")
+    yield from _time_problems(task.think, f"{where}.think")
+    if task.front is not None:
+        yield from _time_problems(task.front.request, f"{where}.front.request")
+        yield from _time_problems(task.front.reply, f"{where}.front.reply")
+    yield from _token_problems(task, where)
     yield from _duplicates((e.name for e in task.entries), f"{where}.entries")
     for entry in task.entries:
-        yield from _entry_problems(model, entry, f"{where}.entries[{entry.name!r}]")
+        yield from _entry_problems(names, task, entry, f"{where}.entries[{entry.name!r}]")
 
 
-def _entry_problems(model: Model, entry: Entry, where: str) -> Iterator[ModelError]:
-    yield from _duplicates((a.name for a in entry.activities), f"{where}.activities")
-    names = {a.name for a in entry.activities}
-    if entry.start not in names:
-        yield ModelError(f"no activity is named {entry.start!r}", where=f"{where}.start")
-    tasks = {t.name: t for t in model.tasks}
-    for activity in entry.activities:
-        for index, call in enumerate(activity.calls):
-            spot = f"{where}.activities[{activity.name!r}].calls[{index}]"
-            target = tasks.get(call.task)
-            if target is None:
+def _priority_problems(value: object, where: str) -> Iterator[ModelError]:
+    if isinstance(value, bool) or not isinstance(value, int):
+        yield ModelError(f"must be a whole number, got {value!r}", where=f"{where}.priority")
+
+
+def _reference_problems(task: Task, where: str) -> Iterator[ModelError]:
+    if len(task.entries) > 1:
+        yield ModelError("a reference task has exactly one entry", where=f"{where}.entries")
+    if task.replicas != 1:
+        yield ModelError("a reference task has no replicas; raise its clients", where=f"{where}.replicas")
+    if task.is_open and task.threads != math.inf:
+        yield ModelError(
+            f"a reference task with arrivals has no clients, its threads are 'inf', got {task.threads!r}",
+            where=f"{where}.threads",
+        )
+    if task.is_open and task.think is not None:
+        yield ModelError(
+            "a reference task with arrivals has no think time; its arrivals set the pace",
+            where=f"{where}.think",
+        )
+    for entry in task.entries:
+        spot = f"{where}.entries[{entry.name!r}]"
+        if entry.forwards:
+            yield ModelError("a reference task has no request to forward", where=f"{spot}.forwards")
+        for activity in entry.activities:
+            if activity.replies:
                 yield ModelError(
-                    f"no task is named {call.task!r}; {did_you_mean(call.task, list(tasks))}", where=spot
+                    "a reference task has nobody to reply to",
+                    where=f"{spot}.activities[{activity.name!r}].replies",
                 )
-            elif target.is_reference:
-                yield ModelError(f"{call.task!r} is a reference task and cannot be called", where=spot)
-            elif call.entry not in {e.name for e in target.entries}:
-                known = [e.name for e in target.entries]
-                yield ModelError(
-                    f"task {call.task!r} has no entry {call.entry!r}; {did_you_mean(call.entry, known)}",
-                    where=spot,
-                )
-    for index, precedence in enumerate(entry.precedences):
-        yield from _precedence_problems(precedence, names, f"{where}.precedences[{index}]")
-    yield from _graph_problems(entry, where)
 
 
-def _precedence_problems(precedence: Precedence, names: set[str], where: str) -> Iterator[ModelError]:
-    for side in ("pre", "post"):
-        ends: tuple[str, ...] = getattr(precedence, side)
-        if not ends:
-            yield ModelError("needs at least one activity", where=f"{where}.{side}")
-        for name in ends:
-            if name not in names:
-                yield ModelError(f"no activity is named {name!r}", where=f"{where}.{side}")
-    for field, ends in (("join", precedence.pre), ("fork", precedence.post)):
-        kind: str = getattr(precedence, field)
-        if kind not in ("sequence", "and", "or"):
-            yield ModelError(f"must be 'sequence', 'and' or 'or', got {kind!r}", where=f"{where}.{field}")
-        if kind == "sequence" and len(ends) > 1:
-            yield ModelError(f"a sequence has one activity on each side, got {len(ends)}", where=where)
-    odds = precedence.probabilities
-    if odds is None:
+def _token_problems(task: Task, where: str) -> Iterator[ModelError]:
+    tokens = {entry.token for entry in task.entries}
+    for entry in task.entries:
+        if entry.token not in ("", "acquire", "release"):
+            yield ModelError(
+                f"must be 'acquire', 'release' or empty, got {entry.token!r}",
+                where=f"{where}.entries[{entry.name!r}].token",
+            )
+    if not tokens & {"acquire", "release"}:
         return
-    if precedence.fork != "or":
-        yield ModelError("only an 'or' fork has probabilities", where=f"{where}.probabilities")
-    elif len(odds) != len(precedence.post):
+    if task.is_reference:
+        yield ModelError("a reference task is no semaphore", where=f"{where}.entries")
+    elif task.threads == math.inf:
+        yield ModelError("a semaphore has finitely many threads to take", where=f"{where}.threads")
+    if task.replicas != 1:
         yield ModelError(
-            f"{len(odds)} probabilities for {len(precedence.post)} branches", where=f"{where}.probabilities"
+            f"a semaphore has no replicas, got {task.replicas}: a release could reach another one",
+            where=f"{where}.replicas",
         )
-    elif any(not 0 <= p <= 1 for p in odds) or abs(sum(odds) - 1) > PROBABILITY_TOLERANCE:
-        yield ModelError(
-            f"must be between 0 and 1 and sum to 1, got {list(odds)} (sum {sum(odds):.12g})",
-            where=f"{where}.probabilities",
-        )
+    for token in ("acquire", "release"):
+        if token not in tokens:
+            yield ModelError(f"no entry of this semaphore has the token {token!r}", where=f"{where}.entries")
+    for entry in task.entries:
+        if entry.token == "":
+            yield ModelError(
+                "every entry of a semaphore acquires or releases",
+                where=f"{where}.entries[{entry.name!r}].token",
+            )
 
 
-def _graph_problems(entry: Entry, where: str) -> Iterator[ModelError]:
-    """Check that every activity has one way in and one way out, is reachable, and that nothing loops."""
-    after: dict[str, tuple[str, ...]] = {}
-    entered: Counter[str] = Counter()
+# Entries.
+
+
+def _entry_problems(names: _Names, task: Task, entry: Entry, where: str) -> Iterator[ModelError]:
+    yield from _duplicates((a.name for a in entry.activities), f"{where}.activities")
+    yield from _priority_problems(entry.priority, where)
+    known = {a.name for a in entry.activities}
+    if entry.start not in known:
+        yield ModelError(f"no activity is named {entry.start!r}", where=f"{where}.start")
+    if entry.arrivals is not None:
+        yield from _time_problems(entry.arrivals, f"{where}.arrivals")
+        if not entry.arrivals.mean > 0:
+            yield ModelError(
+                f"the mean time between arrivals must be > 0, got {entry.arrivals.mean!r}",
+                where=f"{where}.arrivals.mean",
+            )
+    for index, forward in enumerate(entry.forwards):
+        spot = f"{where}.forwards[{index}]"
+        yield from _target_problems(names, forward.task, forward.entry, spot)
+        if not _number(forward.probability, 0, 1):
+            yield ModelError(
+                f"must be a probability between 0 and 1, got {forward.probability!r}",
+                where=f"{spot}.probability",
+            )
+    odds = [f.probability for f in entry.forwards if _number(f.probability, 0, 1)]
+    if math.fsum(odds) > 1 + PROBABILITY_TOLERANCE:
+        yield ModelError(
+            f"the probabilities sum to {math.fsum(odds):.12g}, more than 1", where=f"{where}.forwards"
+        )
+    carried = main_flow(entry)
+    for activity in entry.activities:
+        spot = f"{where}.activities[{activity.name!r}]"
+        yield from _activity_problems(names, activity, spot)
+        for index, call in enumerate(activity.calls):
+            if call.kind != "releasing":
+                continue
+            if task.is_reference:
+                reason = "a reference task has no thread to give back"
+            elif entry.token == "release":  # noqa: S105  (no password)
+                reason = "a releasing entry of a semaphore has no thread to give back"
+            elif activity.name not in carried:
+                reason = "an auxiliary branch of a fork has no thread to give back"
+            else:
+                continue
+            yield ModelError(f"{reason}; make it 'synchronous'", where=f"{spot}.calls[{index}].kind")
     for index, precedence in enumerate(entry.precedences):
-        for name in precedence.pre:
-            if name in after:
-                yield ModelError(
-                    f"activity {name!r} already has a successor", where=f"{where}.precedences[{index}].pre"
-                )
-            after[name] = precedence.post
-        entered.update(precedence.post)
-    for name, count in entered.items():
-        if count > 1:
-            yield ModelError(f"activity {name!r} has {count} ways in; merge them with 'or'", where=where)
-    if entered[entry.start]:
-        yield ModelError(f"the start {entry.start!r} cannot follow another activity", where=where)
-    reached: set[str] = set()
-    stack = [entry.start]
-    while stack:
-        name = stack.pop()
-        if name not in reached:
-            reached.add(name)
-            stack.extend(after.get(name, ()))
-    lost = [a.name for a in entry.activities if a.name not in reached]
-    if lost:
-        yield ModelError(f"activities are not reachable from the start: {', '.join(lost)}", where=where)
-    if _has_cycle(after):
-        yield ModelError("the activity graph has a cycle", where=where)
+        spot = f"{where}.precedences[{index}]"
+        yield from precedence_problems(precedence, known, spot)
+        yield from _loop_count_problems(precedence, spot)
+    yield from graph_problems(entry, where)
 
 
-def _has_cycle(after: dict[str, tuple[str, ...]]) -> bool:
-    """Depth-first search with three colours, without recursion (graphs can be long chains)."""
-    done: set[str] = set()
-    for root in tuple(after):
-        if root in done:
-            continue
-        open_: set[str] = {root}
-        stack = [(root, iter(after[root]))]
-        while stack:
-            name, rest = stack[-1]
-            nxt = next(rest, None)
-            if nxt is None:
-                stack.pop()
-                open_.discard(name)
-                done.add(name)
-            elif nxt in open_:
-                return True
-            elif nxt not in done:
-                open_.add(nxt)
-                stack.append((nxt, iter(after.get(nxt, ()))))
-    return False
+def _activity_problems(names: _Names, activity: Activity, where: str) -> Iterator[ModelError]:
+    yield from _time_problems(activity.demand, f"{where}.demand")
+    yield from _time_problems(activity.delay, f"{where}.delay")
+    for index, call in enumerate(activity.calls):
+        yield from _call_problems(names, call, f"{where}.calls[{index}]")
+    kinds = {type(c.count) for c in activity.calls if c.count is not None}
+    if activity.interleaved and (len(kinds) > 1 or Empirical in kinds):
+        yield ModelError(
+            "the counts of interleaved calls are all constant or all geometric", where=f"{where}.interleaved"
+        )
+
+
+def _call_problems(names: _Names, call: Call, where: str) -> Iterator[ModelError]:
+    yield from _target_problems(names, call.task, call.entry, where)
+    if call.kind not in ("synchronous", "send", "releasing"):
+        yield ModelError(
+            f"must be one of synchronous, send, releasing, got {call.kind!r}", where=f"{where}.kind"
+        )
+    yield from _count_problems(call.count, f"{where}.count")
+
+
+def _target_problems(names: _Names, task: str, entry: str, where: str) -> Iterator[ModelError]:
+    if task not in names.tasks:
+        yield ModelError(f"no task is named {task!r}; {did_you_mean(task, list(names.tasks))}", where=where)
+        return
+    target, entries = names.tasks[task]
+    if target.is_reference:
+        yield ModelError(f"{task!r} is a reference task and cannot be called", where=where)
+    elif entry not in entries:
+        yield ModelError(
+            f"task {task!r} has no entry {entry!r}; {did_you_mean(entry, sorted(entries))}", where=where
+        )
+
+
+def _time_problems(time: Distribution | None, where: str) -> Iterator[ModelError]:
+    if isinstance(time, Geometric):
+        yield ModelError("'geometric' is a number of times, not a time", where=f"{where}.family")
+
+
+def _loop_count_problems(precedence: Precedence, where: str) -> Iterator[ModelError]:
+    for index, count in enumerate(precedence.counts):
+        yield from _count_problems(count, f"{where}.counts[{index}]")
+
+
+def _count_problems(count: Distribution | None, where: str) -> Iterator[ModelError]:
+    values: tuple[float, ...] = ()
+    if isinstance(count, Constant):
+        values = (count.value,)
+    elif isinstance(count, Empirical):
+        values = count.values
+    elif count is not None and not isinstance(count, Geometric):
+        yield ModelError(
+            f"a count is constant, geometric or empirical, got {count.family!r}", where=f"{where}.family"
+        )
+    wrong = next((v for v in values if v != math.floor(v)), None)
+    if wrong is not None:
+        yield ModelError(f"a count is a whole number, got {wrong!r}", where=where)
+
+
+# Calls.
 
 
 def _call_cycles(model: Model) -> Iterator[ModelError]:
-    """A cycle of synchronous calls can deadlock on its own threads: report each once."""
+    """A cycle of requests somebody waits for can deadlock on its own threads: report the first one found.
+
+    A send waits for nobody, so a cycle that contains one is no deadlock.
+    """
     graph: dict[tuple[str, str], list[tuple[str, str]]] = {}
-    for task, entry, activity in model.walk():
-        graph.setdefault((task.name, entry.name), []).extend((c.task, c.entry) for c in activity.calls)
+    for task in model.tasks:
+        for entry in task.entries:
+            calls = [(c.task, c.entry) for a in entry.activities for c in a.calls if c.kind != "send"]
+            graph[task.name, entry.name] = calls + [(f.task, f.entry) for f in entry.forwards]
     done: set[tuple[str, str]] = set()
-    for root in tuple(graph):
+    for root, calls in graph.items():
         if root in done:
             continue
-        trail = [root]
-        stack = [iter(graph[root])]
+        trail = {root: None}  # an ordered set
+        stack = [iter(calls)]
         while stack:
             nxt = next(stack[-1], None)
             if nxt is None:
                 stack.pop()
-                done.add(trail.pop())
+                done.add(trail.popitem()[0])
             elif nxt in trail:
-                ring = [*trail[trail.index(nxt) :], nxt]
-                names = " -> ".join(entry_label(*node) for node in ring)
-                yield ModelError(f"synchronous calls form a cycle: {names}", where="tasks")
+                nodes = list(trail)
+                ring = [*nodes[nodes.index(nxt) :], nxt]
+                labels = " -> ".join(entry_label(*node) for node in ring)
+                yield ModelError(f"synchronous calls form a cycle: {labels}", where="tasks")
                 return
             elif nxt not in done:
-                trail.append(nxt)
-                stack.append(iter(graph.get(nxt, [])))
+                trail[nxt] = None
+                stack.append(iter(graph[nxt]))
