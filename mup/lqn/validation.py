@@ -6,6 +6,7 @@ What a single activity graph has to obey is in ``graph_rules``.
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,24 +16,32 @@ from mup.lqn.distributions import Constant, Distribution, Empirical, Geometric
 from mup.lqn.graph_rules import PROBABILITY_TOLERANCE, graph_problems, main_flow, precedence_problems
 from mup.lqn.model import Activity, Call, Entry, Model, Precedence, Processor, Task, entry_label
 
-__all__ = ["problems"]
+__all__ = ["problems", "rule_problems"]
+
+_UNPRINTABLE = re.compile("[\x00-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
+"""What cannot be part of a picture or an XML file."""
 
 
 def problems(model: Model) -> list[ModelError]:
     """Return every violated rule of a model whose single elements are already valid."""
+    return [*_name_problems([model.name], "name"), *rule_problems(model.processors, model.tasks)]
+
+
+def rule_problems(processors: Sequence[Processor], tasks: Sequence[Task]) -> list[ModelError]:
+    """Return every violated rule of the elements of a model."""
     found: list[ModelError] = []
-    found += _duplicates((p.name for p in model.processors), "processors")
-    found += _duplicates((t.name for t in model.tasks), "tasks")
-    for processor in model.processors:
-        found += _processor_problems(model.processors, processor)
+    found += _name_problems((p.name for p in processors), "processors")
+    found += _name_problems((t.name for t in tasks), "tasks")
+    for processor in processors:
+        found += _processor_problems(processors, processor)
     names = _Names(
-        processors=[p.name for p in model.processors],
-        tasks={t.name: (t, {e.name for e in t.entries}) for t in model.tasks},
+        processors=[p.name for p in processors],
+        tasks={t.name: (t, {e.name for e in t.entries}) for t in tasks},
     )
-    for task in model.tasks:
+    for task in tasks:
         found += _task_problems(names, task)
     if not found:
-        found += _call_cycles(model)
+        found += _call_cycles(tasks)
     return found
 
 
@@ -44,8 +53,10 @@ class _Names:
     tasks: Mapping[str, tuple[Task, set[str]]]
 
 
-def _duplicates(names: Iterable[str], where: str) -> Iterator[ModelError]:
+def _name_problems(names: Iterable[str], where: str) -> Iterator[ModelError]:
     for name, count in Counter(names).items():
+        if _UNPRINTABLE.search(name):
+            yield ModelError(f"a name contains control characters: {name!r}", where=where)
         if count > 1:
             yield ModelError(f"{count} elements are named {name!r}; names must be unique", where=where)
         if not name:
@@ -141,7 +152,7 @@ def _task_problems(names: _Names, task: Task) -> Iterator[ModelError]:
         yield from _time_problems(task.front.request, f"{where}.front.request")
         yield from _time_problems(task.front.reply, f"{where}.front.reply")
     yield from _token_problems(task, where)
-    yield from _duplicates((e.name for e in task.entries), f"{where}.entries")
+    yield from _name_problems((e.name for e in task.entries), f"{where}.entries")
     for entry in task.entries:
         yield from _entry_problems(names, task, entry, f"{where}.entries[{entry.name!r}]")
 
@@ -212,7 +223,7 @@ def _token_problems(task: Task, where: str) -> Iterator[ModelError]:
 
 
 def _entry_problems(names: _Names, task: Task, entry: Entry, where: str) -> Iterator[ModelError]:
-    yield from _duplicates((a.name for a in entry.activities), f"{where}.activities")
+    yield from _name_problems((a.name for a in entry.activities), f"{where}.activities")
     yield from _priority_problems(entry.priority, where)
     known = {a.name for a in entry.activities}
     if entry.start not in known:
@@ -322,13 +333,13 @@ def _count_problems(count: Distribution | None, where: str) -> Iterator[ModelErr
 # Calls.
 
 
-def _call_cycles(model: Model) -> Iterator[ModelError]:
+def _call_cycles(tasks: Iterable[Task]) -> Iterator[ModelError]:
     """A cycle of requests somebody waits for can deadlock on its own threads: report the first one found.
 
     A send waits for nobody, so a cycle that contains one is no deadlock.
     """
     graph: dict[tuple[str, str], list[tuple[str, str]]] = {}
-    for task in model.tasks:
+    for task in tasks:
         for entry in task.entries:
             calls = [(c.task, c.entry) for a in entry.activities for c in a.calls if c.kind != "send"]
             graph[task.name, entry.name] = calls + [(f.task, f.entry) for f in entry.forwards]

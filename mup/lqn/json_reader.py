@@ -1,0 +1,336 @@
+"""Which elements does a parsed model file hold, and what is wrong with each of them?
+
+Collects every problem of a file instead of stopping at the first. An element that breaks a rule is replaced
+by the nearest sound one, so that the rules between elements can still be checked.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from mup.errors import ModelError
+from mup.lqn.distribution_json import count_from_json, distribution_from_json
+from mup.lqn.distributions import Distribution
+from mup.lqn.model import (
+    ONCE,
+    Activity,
+    Call,
+    Entry,
+    Forward,
+    Front,
+    Migration,
+    Precedence,
+    Processor,
+    Task,
+)
+
+__all__ = ["Reader"]
+
+T = TypeVar("T")
+
+
+class Reader:
+    """Builds elements from JSON objects.
+
+    Attributes:
+        problems: Everything found so far.
+        incomplete: Something is missing that others may refer to: rules between elements would report it
+            again wherever that happens.
+    """
+
+    def __init__(self) -> None:
+        self.problems: list[ModelError] = []
+        self.incomplete = False
+
+    def report(self, message: str, where: str, *, lost: bool = False) -> None:
+        """Note a problem; ``lost`` if others may refer to what is missing now."""
+        self.problems.append(ModelError(message, where=where))
+        self.incomplete |= lost
+
+    def build(self, make: Callable[[], T], where: str) -> T | None:
+        """Run a constructor; a rule it breaks is collected under ``where``."""
+        try:
+            return make()
+        except ModelError as error:
+            # Elements with a name know their own path; distributions only know the field.
+            if not error.where.startswith(("tasks[", "processors[")):
+                error.where = f"{where}.{error.where}" if error.where else where
+            self.problems.append(error)
+        return None
+
+    # Fields.
+
+    def objects(self, data: dict[str, Any], field: str, where: str) -> list[tuple[dict[str, Any], str]]:
+        """Return the objects of a list with the path of each; anything else is a problem."""
+        value = data.get(field, [])
+        place = f"{where}.{field}" if where else field
+        if not isinstance(value, list):
+            self.report(f"must be a list, got {type(value).__name__}", place, lost=True)
+            return []
+        result = []
+        for index, item in enumerate(value):
+            if not isinstance(item, dict):
+                self.report(f"must be an object, got {type(item).__name__}", f"{place}[{index}]", lost=True)
+                continue
+            name = item.get("name")
+            result.append((item, f"{place}[{name!r}]" if isinstance(name, str) else f"{place}[{index}]"))
+        return result
+
+    def keys(self, data: dict[str, Any], where: str, required: str, optional: str = "") -> bool:
+        """Check the fields of an object against two space-separated lists."""
+        need, may = required.split(), optional.split()
+        missing = [k for k in need if k not in data]
+        for key in missing:
+            self.report(f"field {key!r} is missing", where, lost=True)
+        for key in data:
+            if key not in need and key not in may:
+                self.report(f"unknown field {key!r}; known: {', '.join(need + may)}", where, lost=True)
+        return not missing
+
+    def text(self, data: dict[str, Any], field: str, where: str) -> str:
+        """Return a text that must be there (a missing field is reported by ``keys``)."""
+        value = data.get(field)
+        if isinstance(value, str) and value:
+            return value
+        if field in data:
+            self.report(f"must be a non-empty text, got {value!r}", f"{where}.{field}", lost=True)
+        return ""
+
+    def word(self, data: dict[str, Any], field: str, where: str, *known: str) -> Any:
+        """Return one of a few words; the first is the default."""
+        value = data.get(field, known[0])
+        if isinstance(value, str) and value in known:
+            return value
+        listing = ", ".join(k or "''" for k in known)
+        self.report(f"must be one of {listing}, got {value!r}", f"{where}.{field}", lost=True)
+        return known[0]
+
+    def reference(self, data: dict[str, Any], field: str, where: str) -> str | None:
+        """Return the name of a processor, None if there is none."""
+        value = data.get(field)
+        if value is None or isinstance(value, str):
+            return value
+        self.report(f"must be the name of a processor or null, got {value!r}", f"{where}.{field}")
+        return None
+
+    def names(self, data: dict[str, Any], field: str, where: str) -> tuple[str, ...]:
+        """Return a list of activity names."""
+        value = data.get(field)
+        if isinstance(value, list) and all(isinstance(n, str) for n in value):
+            return tuple(value)
+        if field in data:
+            self.report(f"must be a list of activity names, got {value!r}", f"{where}.{field}", lost=True)
+        return ()
+
+    def flag(self, data: dict[str, Any], field: str, where: str) -> bool:
+        """Return true or false, by default false."""
+        value = data.get(field, False)
+        if not isinstance(value, bool):
+            self.report(f"must be true or false, got {value!r}", f"{where}.{field}")
+        return value is True
+
+    def whole(self, data: dict[str, Any], field: str, where: str) -> int:
+        """Return a whole number, by default 0."""
+        value = data.get(field, 0)
+        if isinstance(value, bool) or not isinstance(value, int):
+            self.report(f"must be a whole number, got {value!r}", f"{where}.{field}")
+            return 0
+        return value
+
+    def number(self, data: dict[str, Any], field: str, where: str, default: float) -> float:
+        """Return a finite number or infinity."""
+        value = data.get(field, default)
+        if value == "inf":
+            return math.inf
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            self.report(f"must be a number or 'inf', got {value!r}", f"{where}.{field}")
+            return default
+        return value
+
+    def time(self, data: dict[str, Any], field: str, where: str) -> Distribution | None:
+        """Return a time; None if it was never measured."""
+        return self.build(lambda: distribution_from_json(data.get(field)), f"{where}.{field}")
+
+    # Elements.
+
+    def processor(self, data: dict[str, Any], where: str) -> Processor:
+        """Build a processor."""
+        self.keys(data, where, "name", "cores discipline speed migration parent")
+        name = self.text(data, "name", where)
+        cores = self.number(data, "cores", where, 1)
+        speed = self.number(data, "speed", where, 1.0)
+        kind = self.word(data, "discipline", where, "ps", "fcfs", "hol", "pp", "cores", "infinite")
+        parent = self.reference(data, "parent", where)
+        migration = self.migration(data, where)
+        found = self.build(
+            lambda: Processor(
+                name=name, cores=cores, discipline=kind, speed=speed, migration=migration, parent=parent
+            ),
+            where,
+        )
+        return Processor(name=name) if found is None else found
+
+    def migration(self, data: dict[str, Any], where: str) -> Migration | None:
+        """Build how threads move between cores."""
+        raw, spot = data.get("migration"), f"{where}.migration"
+        if raw is None:
+            return None
+        fields = ("wake", "steal", "balance")
+        if not isinstance(raw, dict):
+            self.report(f"must be an object with {', '.join(fields)}, got {raw!r}", spot)
+            return None
+        self.keys(raw, spot, "", " ".join(fields))
+        return Migration(**{field: self.number(raw, field, spot, 0.0) for field in fields})
+
+    def task(self, data: dict[str, Any], where: str) -> Task:
+        """Build a task."""
+        optional = "role threads replicas processor admission priority think front"
+        self.keys(data, where, "name entries", optional)
+        name = self.text(data, "name", where)
+        role = self.word(data, "role", where, "service", "reference", "network", "database", "other")
+        entries = tuple(self.entry(e, spot) for e, spot in self.objects(data, "entries", where))
+        replicas = self.number(data, "replicas", where, 1)
+        threads = self.number(data, "threads", where, 1)
+        plain = Task(
+            name=name,
+            role=role,
+            processor=self.reference(data, "processor", where),
+            entries=entries,
+            admission=self.word(data, "admission", where, "fifo", "random", "hol"),
+            priority=self.whole(data, "priority", where),
+            front=self.front(data, where),
+            think=self.time(data, "think", where),
+        )
+        if plain.is_open:
+            plain = replace(plain, threads=math.inf)
+        found = self.build(
+            lambda: replace(
+                plain,
+                threads=threads,
+                replicas=int(replicas) if math.isfinite(replicas) and replicas == int(replicas) else replicas,  # type: ignore[arg-type]
+            ),
+            where,
+        )
+        return plain if found is None else found
+
+    def front(self, data: dict[str, Any], where: str) -> Front | None:
+        """Build the framework work of a task."""
+        raw, spot = data.get("front"), f"{where}.front"
+        if raw is None:
+            return None
+        if not isinstance(raw, dict):
+            self.report("must be an object with 'request' and 'reply'", spot)
+            return None
+        self.keys(raw, spot, "request reply")
+        return Front(request=self.time(raw, "request", spot), reply=self.time(raw, "reply", spot))
+
+    def entry(self, data: dict[str, Any], where: str) -> Entry:
+        """Build an entry."""
+        optional = "precedences forwards arrivals priority token waits paths fingerprint"
+        self.keys(data, where, "name start activities", optional)
+        activities = [self.activity(a, spot) for a, spot in self.objects(data, "activities", where)]
+        precedences = [self.precedence(p, spot) for p, spot in self.objects(data, "precedences", where)]
+        forwards = [self.forward(f, spot) for f, spot in self.objects(data, "forwards", where)]
+        paths = self.objects(data, "paths", where)
+        for path, spot in paths:
+            self.path(path, spot)
+        arrivals = self.time(data, "arrivals", where)
+        if arrivals is None and data.get("arrivals") is not None:
+            self.incomplete = True  # whether the task has clients depends on it
+        fingerprint = data.get("fingerprint", "")
+        if not isinstance(fingerprint, str):
+            self.report(f"must be a text, got {fingerprint!r}", f"{where}.fingerprint")
+        return Entry(
+            name=self.text(data, "name", where),
+            start=self.text(data, "start", where),
+            activities=tuple(activities),
+            precedences=tuple(precedences),
+            forwards=tuple(forwards),
+            arrivals=arrivals,
+            priority=self.whole(data, "priority", where),
+            token=self.word(data, "token", where, "", "acquire", "release"),
+            waits=self.flag(data, "waits", where),
+            paths=tuple(p for p, _ in paths),
+            fingerprint=fingerprint,
+        )
+
+    def forward(self, data: dict[str, Any], where: str) -> Forward:
+        """Build where a request is handed on."""
+        self.keys(data, where, "task entry", "probability")
+        return Forward(
+            task=self.text(data, "task", where),
+            entry=self.text(data, "entry", where),
+            probability=self.number(data, "probability", where, 1.0),
+        )
+
+    def path(self, data: dict[str, Any], where: str) -> None:
+        """Check what statistics and calibration read of a path; the rest is for display."""
+        for field in ("first", "ends"):
+            if not isinstance(data.get(field), str):
+                self.report(f"must be a text, got {data.get(field)!r}", f"{where}.{field}")
+        if "operations" not in data:
+            self.report("must be a list of operations", f"{where}.operations")
+        for operation, spot in self.objects(data, "operations", where):
+            of = operation.get("of")
+            if of is not None and (isinstance(of, bool) or not isinstance(of, int)):
+                self.report(f"must be an index or null, got {of!r}", f"{spot}.of")
+            for field in ("op", "target"):
+                if not isinstance(operation.get(field), str):
+                    self.report(f"must be a text, got {operation.get(field)!r}", f"{spot}.{field}")
+
+    def activity(self, data: dict[str, Any], where: str) -> Activity:
+        """Build an activity."""
+        self.keys(data, where, "name", "kind demand delay calls interleaved replies detached line")
+        kinds = ("local", "registry", "communication", "think", "after", "choice")
+        return Activity(
+            name=self.text(data, "name", where),
+            kind=self.word(data, "kind", where, *kinds),
+            demand=self.time(data, "demand", where),
+            delay=self.time(data, "delay", where),
+            calls=tuple(self.call(c, spot) for c, spot in self.objects(data, "calls", where)),
+            interleaved=self.flag(data, "interleaved", where),
+            replies=self.flag(data, "replies", where),
+            detached=self.flag(data, "detached", where),
+            line=self.whole(data, "line", where),
+        )
+
+    def call(self, data: dict[str, Any], where: str) -> Call:
+        """Build a call."""
+        self.keys(data, where, "task entry", "count kind")
+        return Call(
+            task=self.text(data, "task", where),
+            entry=self.text(data, "entry", where),
+            count=self.count(data["count"], f"{where}.count") if "count" in data else ONCE,
+            kind=self.word(data, "kind", where, "synchronous", "send", "releasing"),
+        )
+
+    def count(self, data: Any, where: str) -> Distribution | None:
+        """Return a number of times; None if it was never measured."""
+        return self.build(lambda: count_from_json(data), where)
+
+    def precedence(self, data: dict[str, Any], where: str) -> Precedence:
+        """Build an arc of an activity graph."""
+        self.keys(data, where, "pre post", "join fork probabilities counts quorum")
+        odds = data.get("probabilities")
+        if odds is not None and (
+            not isinstance(odds, list)
+            or any(isinstance(p, bool) or not isinstance(p, int | float) for p in odds)
+        ):
+            self.report(f"must be a list of numbers or null, got {odds!r}", f"{where}.probabilities")
+            odds = None
+        counts = data.get("counts", [])
+        if not isinstance(counts, list):
+            self.report(f"must be a list of counts, got {counts!r}", f"{where}.counts", lost=True)
+            counts = []
+        return Precedence(
+            pre=self.names(data, "pre", where),
+            post=self.names(data, "post", where),
+            join=self.word(data, "join", where, "sequence", "and", "or"),
+            fork=self.word(data, "fork", where, "sequence", "and", "or", "loop"),
+            probabilities=None if odds is None else tuple(odds),
+            counts=tuple(self.count(c, f"{where}.counts[{i}]") for i, c in enumerate(counts)),
+            quorum=None if data.get("quorum") is None else self.whole(data, "quorum", where),
+        )
