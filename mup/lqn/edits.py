@@ -1,7 +1,8 @@
 """What if there were more clients, threads, replicas, cores? Edits return a new model and leave theirs alone.
 
 Every edit sets a value (it does not multiply the old one), so the order of edits of different elements
-does not matter and repeating one changes nothing.
+does not matter and repeating one changes nothing. How requests flow inside an entry is edited in
+``routing_edits``.
 """
 
 from __future__ import annotations
@@ -10,11 +11,20 @@ import math
 from dataclasses import replace
 
 from mup.errors import UsageError, did_you_mean
-from mup.lqn.distributions import Exponential
-from mup.lqn.model import Activity, Entry, Model, Processor, Task
+from mup.lqn.distributions import Distribution, Exponential
+from mup.lqn.model import Activity, Entry, Model, Processor, Task, entry_label
 from mup.lqn.visits import activity_visits
 
-__all__ = ["with_clients", "with_cores", "with_pool", "with_replicas", "with_speed", "with_think"]
+__all__ = [
+    "with_arrivals",
+    "with_clients",
+    "with_cores",
+    "with_placement",
+    "with_pool",
+    "with_replicas",
+    "with_speed",
+    "with_think",
+]
 
 
 def with_clients(model: Model, clients: int, task: str | None = None) -> Model:
@@ -39,7 +49,62 @@ def with_clients(model: Model, clients: int, task: str | None = None) -> Model:
         task = names[0]
     if task not in names:
         raise UsageError(f"no reference task {task!r}; {did_you_mean(task, names)}")
-    return model.with_task(replace(model.task(task), threads=count))
+    found = model.task(task)
+    if found.is_open:
+        raise UsageError(
+            f"{task!r} has no clients: its scenario starts at arrivals from outside",
+            hint="change the arrival rate instead",
+        )
+    return model.with_task(replace(found, threads=count))
+
+
+def with_arrivals(model: Model, rate: float, name: str | None = None) -> Model:
+    """Return the model with requests arriving from outside at another rate.
+
+    A reference task whose clients cycle becomes an open source: its scenario starts at exponential
+    intervals, whoever is still busy, and the think time before each cycle is gone (think steps inside the
+    scenario stay). Intervals that were known before keep their distribution.
+
+    Args:
+        model: The model to change.
+        rate: Arrivals per second.
+        name: A reference task, or an entry with arrivals of its own as results name it (``A/epA/``,
+            ``db.qry``); needed only if there are several.
+
+    Raises:
+        UsageError: The rate is no number > 0, there is no such source, or several to choose from.
+    """
+    if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 < rate < math.inf:
+        raise UsageError(f"the arrival rate must be a number per second > 0, got {rate!r}")
+    if not 0 < 1 / rate < math.inf:
+        raise UsageError(f"the arrival rate is out of range, got {rate!r}")
+    sources = {t.name: (t, t.entries[0]) for t in model.reference_tasks}
+    spelt = {}
+    for task in model.tasks:
+        for entry in task.entries:
+            if entry.arrivals is not None and not task.is_reference:
+                sources[entry_label(task.name, entry.name)] = (task, entry)
+                spelt[f"{task.name}/{entry.name}"] = spelt[f"{task.name}.{entry.name}"] = (task, entry)
+    if name is None:
+        if len(sources) != 1:
+            raise UsageError(
+                f"the model has {len(sources)} sources of load; say which one gets {rate:g} arrivals/s",
+                hint=f"for instance {next(iter(sources))}={rate:g} (known: {', '.join(sources)})"
+                if sources
+                else "",
+            )
+        (name,) = sources
+    if name not in sources and name not in spelt:
+        raise UsageError(f"nothing arrives at {name!r} from outside; {did_you_mean(name, list(sources))}")
+    task, entry = sources[name] if name in sources else spelt[name]
+    if entry.arrivals is None:
+        arrivals: Distribution = Exponential(1 / rate)
+    else:
+        arrivals = entry.arrivals.scaled(1 / rate / entry.arrivals.mean)
+    entries = tuple(replace(e, arrivals=arrivals) if e.name == entry.name else e for e in task.entries)
+    if task.is_reference:
+        task = replace(task, threads=math.inf, think=None, entries=entries)
+    return model.with_task(replace(task, entries=entries))
 
 
 def with_pool(model: Model, task: str, threads: float) -> Model:
@@ -91,19 +156,45 @@ def with_speed(model: Model, processor: str, speed: float) -> Model:
     return model.with_processor(replace(found, speed=float(speed)))
 
 
+def with_placement(model: Model, task: str, processor: str | None) -> Model:
+    """Return the model with a task placed on another of its processors.
+
+    Args:
+        model: The model to change.
+        task: Any task, the clients too.
+        processor: Its name; None, ``"none"`` or ``"inf"``: as many cores as the task can use.
+
+    Raises:
+        UsageError: The task or the processor is unknown.
+    """
+    names = [t.name for t in model.tasks]
+    if task not in names:
+        raise UsageError(f"no task {task!r}; {did_you_mean(task, names)}")
+    if processor in ("none", "inf") and all(p.name != processor for p in model.processors):
+        processor = None
+    if processor is not None:
+        _processor(model, processor)
+    return model.with_task(replace(model.task(task), processor=processor))
+
+
 def with_think(model: Model, seconds: float) -> Model:
-    """Return the model with another mean think time per cycle, of every reference task.
+    """Return the model with another mean think time per cycle, of every reference task with clients.
 
     All think times of a cycle are scaled by the same factor and keep their distributions. Clients that
     did not think so far get an exponential think time before each cycle.
 
     Raises:
-        UsageError: The time is not a number of seconds >= 0.
+        UsageError: The time is not a number of seconds >= 0, or everything arrives from outside.
         UncalibratedError: A think time or the probability of getting to it was never measured.
     """
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < math.inf:
         raise UsageError(f"think time must be a number of seconds >= 0, got {seconds!r}")
-    for task in model.reference_tasks:
+    clients = [t for t in model.reference_tasks if not t.is_open]
+    if not clients and model.reference_tasks:
+        raise UsageError(
+            "nobody thinks: all requests arrive from outside", hint="change the arrival rate instead"
+        )
+    for task in clients:
         model = model.with_task(_think(task, seconds))
     return model
 

@@ -4,12 +4,38 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
-from mup.errors import UncalibratedError, UsageError
-from mup.lqn import Activity, Call, Constant, Entry, Exponential, Model, Precedence, Processor, Task, Uniform
-from mup.lqn.edits import with_clients, with_cores, with_pool, with_replicas, with_speed, with_think
+from mup.errors import ModelError, UncalibratedError, UsageError
+from mup.lqn import (
+    Activity,
+    Call,
+    Constant,
+    Empirical,
+    Entry,
+    Exponential,
+    Gamma,
+    Geometric,
+    Migration,
+    Model,
+    Precedence,
+    Processor,
+    Task,
+    Uniform,
+)
+from mup.lqn.edits import (
+    with_arrivals,
+    with_clients,
+    with_cores,
+    with_placement,
+    with_pool,
+    with_replicas,
+    with_speed,
+    with_think,
+)
+from mup.lqn.routing_edits import with_count, with_probability
 from mup.lqn.visits import activity_visits
 
 ZERO = Constant(0.0)
@@ -124,6 +150,23 @@ def test_several_reference_tasks_must_be_named() -> None:
         (lambda m: with_speed(m, "host", 0), "factor > 0, got 0"),
         (lambda m: with_speed(m, "host", math.inf), "got inf"),
         (lambda m: with_think(m, -0.1), "think time must be"),
+        (lambda m: with_arrivals(m, 0), "number per second > 0, got 0"),
+        (lambda m: with_arrivals(m, math.inf), "got inf"),
+        (lambda m: with_arrivals(m, 5, "Raeder"), "did you mean 'Reader'"),
+        (lambda m: with_arrivals(m, 5, "A/a/"), "nothing arrives at 'A/a/' from outside"),
+        (lambda m: with_clients(with_arrivals(m, 5), 3), "'Reader' has no clients"),
+        (lambda m: with_think(with_arrivals(m, 5), 1), "all requests arrive from outside"),
+        (lambda m: with_placement(m, "A", "clod"), "did you mean 'cloud'"),
+        (lambda m: with_placement(m, "a", "cloud"), "did you mean 'A'"),
+        (lambda m: with_probability(m, "Reader.cycle:often", 1.1), "between 0 and 1, got 1.1"),
+        (lambda m: with_probability(m, "Reader.cycle:look", 0.5), "not the start of a branch"),
+        (lambda m: with_probability(m, "Reader.cycle:offen", 0.5), "did you mean 'often'"),
+        (lambda m: with_probability(m, "Reader.cycel:often", 0.5), "did you mean 'Reader.cycle'"),
+        (lambda m: with_probability(m, "often", 0.5), "is spelt TASK/entry:ACTIVITY"),
+        (lambda m: with_count(m, "Reader.cycle:go->A/a/", 1.5), "a whole number, got 1.5"),
+        (lambda m: with_count(m, "Reader.cycle:go->A/a/", -1), "number >= 0, got -1"),
+        (lambda m: with_count(m, "Reader.cycle:go->A/b/", 2), "does not call 'A/b/'; did you mean 'A/a/'"),
+        (lambda m: with_count(m, "Reader.cycle:go", 2), "is spelt TASK/entry:ACTIVITY->TARGET"),
     ],
 )
 def test_senseless_edits_are_refused(edit: Callable[[Model], Model], message: str) -> None:
@@ -131,6 +174,119 @@ def test_senseless_edits_are_refused(edit: Callable[[Model], Model], message: st
     with pytest.raises(UsageError) as caught:
         edit(_model())
     assert message in str(caught.value)
+
+
+def test_clients_become_an_open_source() -> None:
+    """Arrivals replace clients and their think time; setting them again keeps the shape of the intervals."""
+    thinking = replace(_model(), tasks=(replace(_model().tasks[0], think=Constant(1.0)), *_model().tasks[1:]))
+    model = with_arrivals(thinking, 20)
+    task = model.task("Reader")
+    assert (task.threads, task.think, task.is_open) == (math.inf, None, True)
+    assert task.entries[0].arrivals == Exponential(0.05)
+    assert task.entries[0].activities == _model().task("Reader").entries[0].activities
+    bursty = model.with_task(replace(task, entries=(replace(task.entries[0], arrivals=Gamma(0.1, 4.0)),)))
+    assert with_arrivals(bursty, 5, "Reader").task("Reader").entries[0].arrivals == Gamma(0.2, 4.0)
+
+
+@pytest.mark.parametrize("name", ["A/a/", "A//a/", "A./a/"])
+def test_arrivals_of_an_entry_are_named_like_it(name: str) -> None:
+    """An entry that requests reach from outside is a source of its own beside the clients."""
+    a = _model().task("A")
+    model = _model().with_task(replace(a, entries=(replace(a.entries[0], arrivals=Exponential(1.0)),)))
+    with pytest.raises(UsageError, match="2 sources of load"):
+        with_arrivals(model, 4)
+    changed = with_arrivals(model, 4, name)
+    assert changed.task("A").entries[0].arrivals == Exponential(0.25)
+    assert changed.task("A").threads == 5
+    assert not changed.task("Reader").is_open
+
+
+def test_tasks_move_between_processors() -> None:
+    """A task can go to any processor of the model, or to none."""
+    assert with_placement(_model(), "A", "cloud").task("A").processor == "cloud"
+    assert with_placement(_model(), "db", "host").task("db").processor == "host"
+    for nowhere in (None, "none", "inf"):
+        assert with_placement(_model(), "A", nowhere).task("A").processor is None
+
+
+def _odds(model: Model) -> tuple[float, ...] | None:
+    return model.task("Reader").entries[0].precedences[1].probabilities
+
+
+def _with_odds(odds: tuple[float, ...] | None) -> Model:
+    task = _model().task("Reader")
+    entry = task.entries[0]
+    more = ("often", "rarely", "never")[: len(odds) if odds else 3]
+    fork = Precedence(pre=("go",), post=more, fork="or", probabilities=odds)
+    activities = (*entry.activities, _activity("never")) if "never" in more else entry.activities
+    entry = replace(entry, activities=activities, precedences=(entry.precedences[0], fork))
+    return _model().with_task(replace(task, entries=(entry,)))
+
+
+def test_other_branches_share_the_rest_as_before() -> None:
+    """One probability is set, the ratio of the others stays."""
+    model = with_probability(_with_odds((0.5, 0.4, 0.1)), "Reader/cycle:often", 0.75)
+    assert _odds(model) == pytest.approx((0.75, 0.2, 0.05))
+    assert _odds(with_probability(model, "Reader.cycle:often", 1)) == (1, 0, 0)
+    assert _odds(with_probability(_with_odds((1.0, 0.0)), "Reader.cycle:rarely", 0.3)) == (0.7, 0.3)
+    assert _odds(with_probability(_with_odds((1.0, 0.0)), "Reader.cycle:often", 0.9)) == pytest.approx(
+        (0.9, 0.1)
+    )
+    for unknown in ((1.0, 0.0, 0.0), None):
+        with pytest.raises(UsageError, match="how they share the rest is unknown"):
+            with_probability(_with_odds(unknown), "Reader.cycle:often", 0.5)
+
+
+def test_counts_of_calls_keep_their_family() -> None:
+    """A geometric count stays geometric with any mean; others become constant."""
+
+    def model(count: Geometric | Empirical | None) -> Model:
+        task = _model().task("Reader")
+        entry = task.entries[0]
+        go = _activity("go", calls=(Call(task="A", entry="/a/", count=count, kind="send"),))
+        entry = replace(entry, activities=tuple(go if a.name == "go" else a for a in entry.activities))
+        return _model().with_task(replace(task, entries=(entry,)))
+
+    def call(model: Model) -> Call:
+        return model.task("Reader").entries[0].activity("go").calls[0]
+
+    assert call(with_count(model(Geometric(1.0)), "Reader.cycle:go->A/a/", 2.5)).count == Geometric(2.5)
+    assert call(with_count(model(Empirical((0.0, 3.0))), "Reader.cycle:go->A", 2)).count == Constant(2)
+    assert call(with_count(model(None), "Reader.cycle:go->A//a/", 0)).count == Constant(0)
+    assert call(with_count(model(None), "Reader.cycle:go->A/a/", 2)).kind == "send"
+
+
+def test_edits_keep_the_rules_of_special_processors_and_pools() -> None:
+    """Disciplines, migration and parents survive edits; what would break a rule is refused by name."""
+    base = _model()
+    special = (
+        Processor(name="numa", cores=4, discipline="cores", migration=Migration(wake=0.5)),
+        Processor(name="gil", parent="host"),
+        Processor(name="urgent", cores=2, discipline="pp"),
+    )
+    take, give = (
+        Entry(name=n, start="w", activities=(_activity("w"),), token=t)  # type: ignore[arg-type]
+        for n, t in (("take", "acquire"), ("give", "release"))
+    )
+    base = replace(
+        base,
+        processors=(*base.processors, *special),
+        tasks=(*base.tasks, Task(name="lock", entries=(take, give))),
+    )
+    numa = with_cores(base, "numa", 8).processor("numa")
+    assert (numa.cores, numa.discipline, numa.migration) == (8, "cores", Migration(wake=0.5))
+    assert with_speed(base, "gil", 2).processor("gil").parent == "host"
+    assert with_cores(base, "urgent", 1).processor("urgent").discipline == "pp"
+    assert with_pool(base, "lock", 3).task("lock").threads == 3
+    edits: list[Callable[[], object]] = [
+        lambda: with_cores(base, "numa", math.inf),
+        lambda: with_cores(base, "gil", math.inf),
+        lambda: with_cores(base, "host", math.inf) and with_pool(base, "lock", math.inf),
+        lambda: with_replicas(base, "lock", 2),
+    ]
+    for edit in edits:
+        with pytest.raises(ModelError, match=r"finitely many|no replicas"):
+            edit()
 
 
 def test_visits_follow_probabilities_forks_and_joins() -> None:
@@ -161,8 +317,6 @@ def test_visits_need_the_probabilities_they_can_reach() -> None:
         precedences=arcs,
     )
     assert activity_visits(entry)["a"] == 0
-    from dataclasses import replace
-
     unknown = replace(entry, precedences=(replace(arcs[0], probabilities=(0.5, 0.5)), arcs[1]))
     with pytest.raises(UncalibratedError, match="never measured"):
         activity_visits(unknown)

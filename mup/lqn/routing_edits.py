@@ -1,0 +1,162 @@
+"""What if requests took another path, or called more often? Edits of what happens inside an entry.
+
+A place is spelt ``TASK/entry:ACTIVITY``, with the entry as results name it (``A/epA/:comp_8``,
+``db.qry:read``); a call from there ``TASK/entry:ACTIVITY->TARGET``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from mup.errors import UsageError, did_you_mean
+from mup.lqn.distributions import Constant, Distribution, Geometric
+from mup.lqn.model import Activity, Call, Entry, Model, Task, entry_label
+
+__all__ = ["with_count", "with_probability"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """An activity and what it belongs to."""
+
+    task: Task
+    entry: Entry
+    activity: Activity
+
+
+def with_probability(model: Model, branch: str, probability: float) -> Model:
+    """Return the model with another probability of one branch of an OR; the others keep their ratios.
+
+    Args:
+        model: The model to change.
+        branch: ``TASK/entry:ACTIVITY``, the activity that the branch starts with.
+        probability: Between 0 and 1.
+
+    Raises:
+        UsageError: The probability is out of range, no branch starts there, or how the others share the
+            rest is not known.
+    """
+    if isinstance(probability, bool) or not isinstance(probability, int | float) or not 0 <= probability <= 1:
+        raise UsageError(f"probability of {branch!r} must be between 0 and 1, got {probability!r}")
+    place = _place(model, branch)
+    entry = place.entry
+    for index, precedence in enumerate(entry.precedences):
+        if precedence.fork == "or" and place.activity.name in precedence.post:
+            chosen = precedence.post.index(place.activity.name)
+            odds = _shared(branch, precedence.probabilities, len(precedence.post), chosen, probability)
+            changed = list(entry.precedences)
+            changed[index] = replace(precedence, probabilities=odds)
+            return _with_entry(model, place.task, replace(entry, precedences=tuple(changed)))
+    starts = [name for p in entry.precedences if p.fork == "or" for name in p.post]
+    raise UsageError(
+        f"{place.activity.name!r} is not the start of a branch of an OR;"
+        f" {did_you_mean(place.activity.name, starts)}"
+    )
+
+
+def _shared(
+    branch: str, now: tuple[float, ...] | None, size: int, chosen: int, probability: float
+) -> tuple[float, ...]:
+    """Return the probabilities with one of them set and the rest shared as before."""
+    if size == 1 and probability != 1:
+        raise UsageError(f"{branch!r} is the only branch, its probability is 1, got {probability!r}")
+    others = [0.0 if i == chosen or now is None else now[i] for i in range(size)]
+    if size == 2:
+        others[1 - chosen] = 1.0
+    elif now is None:
+        raise UsageError(
+            f"the probabilities beside {branch!r} were never measured, so how they share the rest is unknown",
+            hint="set them in the model file",
+        )
+    total = math.fsum(others)
+    if total == 0 and probability < 1:
+        raise UsageError(
+            f"all branches beside {branch!r} have probability 0, so how they share the rest is unknown",
+            hint="set the probability of the branch that is to get the rest instead",
+        )
+    return tuple(
+        probability if i == chosen else p / total * (1 - probability) if total else 0.0
+        for i, p in enumerate(others)
+    )
+
+
+def with_count(model: Model, call: str, count: float) -> Model:
+    """Return the model with another mean number of calls at one call site.
+
+    A geometric count stays geometric, any other becomes constant.
+
+    Args:
+        model: The model to change.
+        call: ``TASK/entry:ACTIVITY->TARGET``; the target as results name it, or its task if that is clear.
+        count: Mean number of calls each time the activity runs; whole unless it is geometric.
+
+    Raises:
+        UsageError: The count is out of range or not whole, or there is no such call.
+    """
+    if isinstance(count, bool) or not isinstance(count, int | float) or not 0 <= count < math.inf:
+        raise UsageError(f"count of {call!r} must be a number >= 0, got {count!r}")
+    start, arrow, target = call.rpartition("->")
+    if not arrow:
+        raise UsageError(f"a call is spelt TASK/entry:ACTIVITY->TARGET, got {call!r}")
+    place = _place(model, start)
+    calls = place.activity.calls
+    found = [i for i, c in enumerate(calls) if target in _spellings(c.task, c.entry)]
+    found = found or [i for i, c in enumerate(calls) if c.task == target]
+    if len(found) != 1:
+        labels = [entry_label(c.task, c.entry) for c in calls]
+        problem = "does not call" if not found else f"has {len(found)} calls to"
+        raise UsageError(f"{start!r} {problem} {target!r}; {did_you_mean(target, labels)}")
+    changed = list(calls)
+    changed[found[0]] = replace(calls[found[0]], count=_count(calls[found[0]], call, count))
+    activity = replace(place.activity, calls=tuple(changed))
+    activities = tuple(activity if a.name == activity.name else a for a in place.entry.activities)
+    return _with_entry(model, place.task, replace(place.entry, activities=activities))
+
+
+def _count(call: Call, label: str, count: float) -> Distribution:
+    if isinstance(call.count, Geometric):
+        return Geometric(count)
+    if count != math.floor(count):
+        raise UsageError(
+            f"count of {label!r} must be a whole number, got {count!r}",
+            hint="only a geometric count has any mean",
+        )
+    return Constant(count)
+
+
+def _with_entry(model: Model, task: Task, entry: Entry) -> Model:
+    entries = tuple(entry if e.name == entry.name else e for e in task.entries)
+    return model.with_task(replace(task, entries=entries))
+
+
+def _spellings(task: str, entry: str) -> tuple[str, str, str]:
+    return entry_label(task, entry), f"{task}/{entry}", f"{task}.{entry}"
+
+
+def _place(model: Model, text: str) -> _Place:
+    """Return what ``TASK/entry:ACTIVITY`` means (names may contain colons themselves)."""
+    entries = [(task, entry) for task in model.tasks for entry in task.entries]
+    for task, entry, label in _prefixes(entries, text):
+        name = text[len(label) + 1 :]
+        for activity in entry.activities:
+            if activity.name == name:
+                return _Place(task, entry, activity)
+    for _, entry, label in _prefixes(entries, text):
+        known = [a.name for a in entry.activities]
+        name = text[len(label) + 1 :]
+        raise UsageError(f"{label!r} has no activity {name!r}; {did_you_mean(name, known)}")
+    label, colon, _ = text.rpartition(":")
+    if not colon:
+        raise UsageError(f"an activity is spelt TASK/entry:ACTIVITY, got {text!r}")
+    raise UsageError(
+        f"no entry {label!r}; {did_you_mean(label, [entry_label(t.name, e.name) for t, e in entries])}"
+    )
+
+
+def _prefixes(entries: list[tuple[Task, Entry]], text: str) -> Iterator[tuple[Task, Entry, str]]:
+    for task, entry in entries:
+        for label in _spellings(task.name, entry.name):
+            if text.startswith(f"{label}:"):
+                yield task, entry, label
