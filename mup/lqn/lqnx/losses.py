@@ -1,0 +1,123 @@
+"""What of a model can lqnx not say, and what may be said approximately instead?"""
+
+from __future__ import annotations
+
+import math
+import re
+
+from mup.errors import ModelError
+from mup.lqn.distributions import Distribution, Exponential, Hyperexponential, Pareto
+from mup.lqn.lqnx.shapes import burst_scv, ordinary_scv
+
+__all__ = ["Losses", "free_name", "number_text"]
+
+_UNPRINTABLE = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+Place = tuple[str, str, str]
+"""Task, entry and activity."""
+
+
+class Losses:
+    """Collects what is lost on the way to lqnx.
+
+    Attributes:
+        approximate: True if approximations are allowed.
+        problems: What makes the export impossible.
+        approximated: What was written as the nearest thing lqnx has.
+        notes: What was left out or renamed without changing any figure.
+    """
+
+    def __init__(self, *, approximate: bool, reached: set[Place]) -> None:
+        self.approximate = approximate
+        self.reached = reached
+        self.problems: list[str] = []
+        self.approximated: list[str] = []
+        self.notes: list[str] = []
+        self._can_approximate = False
+
+    def problem(self, what: str, where: str) -> None:
+        """Add what cannot be said at all."""
+        self.problems.append(f"{where}: {what}")
+
+    def nearly(self, what: str, instead: str, where: str) -> None:
+        """Add what can only be approximated."""
+        text = f"{where}: {what}; approximately: {instead}"
+        if self.approximate:
+            self.approximated.append(text)
+        else:
+            self._can_approximate = True
+            self.problems.append(text)
+
+    def note(self, text: str) -> None:
+        """Add a note, once."""
+        if text not in self.notes:
+            self.notes.append(text)
+
+    def raise_problems(self, model: str) -> None:
+        """Refuse the export if there is a problem.
+
+        Raises:
+            ModelError: Naming all of them.
+        """
+        if self.problems:
+            raise ModelError(
+                "lqnx cannot express the model\n" + "\n".join(f"  {p}" for p in self.problems),
+                where=model,
+                hint="--approximate writes what follows 'approximately'" if self._can_approximate else "",
+            )
+
+    def name(self, name: str, where: str) -> str:
+        """Return a name that XML can hold and that is no variable."""
+        if _UNPRINTABLE.search(name):
+            self.problem("the name contains a character that XML cannot hold", where)
+        elif name.lstrip().startswith("$"):
+            self.problem("the name begins with '$', which makes it a variable", where)
+        return name
+
+    def measured(
+        self, value: Distribution | None, place: Place, where: str, default: Distribution
+    ) -> Distribution:
+        """Return a number; one that was never measured can at most be made up where nothing comes by."""
+        if value is not None:
+            return value
+        if place in self.reached:
+            self.problem("it was never measured", where)
+        else:
+            self.nearly("it was never measured, nor reached", number_text(default.mean), where)
+        return default
+
+    def exponential(self, time: Distribution, where: str) -> float:
+        """Return the mean of a time that lqnx takes as exponential."""
+        if not isinstance(time, Exponential):
+            self.nearly(f"a time that is {time.family}", "exponential with its mean", where)
+        return time.mean
+
+    def scv(self, demand: Distribution, scheduling: str, where: str) -> float:
+        """Return the squared coefficient of variation of a demand as lqnx needs it."""
+        if scheduling == "uniform":
+            return 1.0
+        if scheduling == "burst" and isinstance(demand, Pareto):
+            return burst_scv(demand) or 0.0
+        found = ordinary_scv(demand)
+        if found is not None:
+            return found
+        if not math.isfinite(demand.scv):
+            self.problem(f"a demand that is {demand.family} with infinite variance", where)
+            return 1.0
+        what = f"a demand that is {demand.family}"
+        if isinstance(demand, Hyperexponential):
+            what += " with these phases"
+        self.nearly(what, "the distribution lqnx has for its mean and variance", where)
+        return demand.scv
+
+
+def number_text(value: float) -> str:
+    """Return the shortest text that reads as exactly this number."""
+    return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(float(value))
+
+
+def free_name(name: str, taken: set[str]) -> str:
+    """Return the name, with as many underscores behind it as make it unique."""
+    while name in taken:
+        name += "_"
+    return name
