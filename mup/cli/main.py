@@ -23,6 +23,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "explore": ("mup.cli.explore", "Run a single user against the project and log what happens."),
     "paths": ("mup.cli.paths", "List the execution paths of every endpoint, and what cannot be analysed."),
     "model": ("mup.cli.model", "Derive the performance model from source, calibrated by a log."),
+    "convert": ("mup.cli.convert", "Convert a model between the native format and lqnx."),
+    "diff": ("mup.cli.diff", "List what changed between two models."),
     "graph": ("mup.cli.graph", "Draw a model as SVG."),
     "stats": ("mup.cli.stats", "Count tasks, entries, activities, nodes, arcs and paths of a model."),
     "simulate": ("mup.cli.simulate", "Simulate one scenario of a model."),

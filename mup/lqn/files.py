@@ -12,7 +12,7 @@ from typing import Literal
 from mup.errors import ModelError, UsageError
 from mup.lqn.model import Model
 
-__all__ = ["Format", "format_of_output", "read_model", "write_model"]
+__all__ = ["Format", "format_of_input", "format_of_output", "read_model", "write_model"]
 
 Format = Literal["json", "lqnx"]
 
@@ -26,7 +26,7 @@ def read_model(path: str | Path) -> Model:
     Raises:
         ModelError: The file cannot be read, or breaks rules; all problems are listed.
     """
-    if (_SUFFIXES.get(Path(path).suffix.lower()) or _format_by_content(path)) == "lqnx":
+    if format_of_input(path) == "lqnx":
         from mup.lqn.lqnx.importer import load_lqnx  # noqa: PLC0415  (most models are not lqnx)
 
         return load_lqnx(path)
@@ -35,7 +35,15 @@ def read_model(path: str | Path) -> Model:
     return load_model(path)
 
 
-def _format_by_content(path: str | Path) -> Format:
+def format_of_input(path: str | Path) -> Format:
+    """Return the format a file is in, by its suffix, or else by how it begins.
+
+    Raises:
+        ModelError: The file cannot be read.
+    """
+    found = _SUFFIXES.get(Path(path).suffix.lower())
+    if found is not None:
+        return found
     try:
         with Path(path).open("rb") as file:
             head = file.read(_HEAD)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from mup.lqn.distributions import Constant, Distribution, Exponential, Geometric, with_scv
+from mup.lqn.graph_rules import graph_problems
 from mup.lqn.lqnx.elements import Element
 from mup.lqn.lqnx.flows import flow_ends, has_unjoined_branches
 from mup.lqn.lqnx.losses import Losses, free_name, number_text
@@ -177,12 +178,17 @@ class EntryWriter:
         marked = any(a.replies for a in entry.activities)
         answered = (self.task.name, entry.name) in self.answered
         if answered and not marked and len(shape.chain()) != 1:
-            self.mark_ends(entry, shape, last)
+            self.mark_ends(entry, shape, last, where)
         return shape
 
-    def mark_ends(self, entry: Entry, shape: _Shape, last: dict[str, str]) -> None:
+    def mark_ends(self, entry: Entry, shape: _Shape, last: dict[str, str], where: str) -> None:
         """Let the reply leave at the end of the flow; behind a loop an activity is added for that."""
         ends, before_loops = flow_ends(entry)
+        marked = replace(
+            entry, activities=tuple(replace(a, replies=a.name in ends) for a in entry.activities)
+        )
+        if any(graph_problems(marked, where)):
+            self.losses.problem("its reply leaves at an end that is also one of an auxiliary branch", where)
         replying = {last[name] for name in ends}
         before = {last[name] for name in before_loops}
         taken = {part.name for part in shape.parts}

@@ -1,0 +1,56 @@
+"""``mup convert IN OUT``: the same model in another format."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+__all__ = ["command"]
+
+
+@click.command(name="convert")
+@click.argument("source", metavar="IN", type=click.Path(path_type=Path))
+@click.argument("target", metavar="OUT", type=click.Path(path_type=Path))
+@click.option(
+    "--approximate",
+    is_flag=True,
+    help="Write what lqnx cannot express as the nearest thing it can, and list it.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document about the file written.")
+def command(source: Path, target: Path, *, approximate: bool, as_json: bool) -> int:
+    """Convert a model between the native format (.json) and lqnx (.lqnx, .xml).
+
+    lqnx is the format of the layered queueing tools LQNS and LQSIM. What one format says and the other
+    cannot is named: as an error if it changes figures, as a note if not.
+    """
+    from mup.cli.options import check_output
+    from mup.lqn.files import format_of_input, format_of_output, read_model, write_model
+
+    output = format_of_output(target)
+    check_output(target, starts=("{",) if output == "json" else ("<",))
+    model = read_model(source)
+    notes = model.provenance["lqnx"]["notes"] if format_of_input(source) == "lqnx" else []
+    approximated, left_out = write_model(model, target, approximate=approximate)
+    notes = [*notes, *left_out]
+    if as_json:
+        click.echo(
+            json.dumps(
+                {
+                    "file": str(target),
+                    "format": output,
+                    "tasks": len(model.tasks),
+                    "approximated": approximated,
+                    "notes": notes,
+                },
+                indent=1,
+            )
+        )
+        return 0
+    click.echo(f"wrote {target}: {model.name}, {len(model.tasks)} tasks")
+    for text in approximated:
+        click.echo(f"approximated: {text}")
+    for text in notes:
+        click.echo(f"note: {text}")
+    return 0

@@ -1,0 +1,57 @@
+"""``mup diff A B``: what changed between two models?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+__all__ = ["command"]
+
+
+@click.command(name="diff")
+@click.argument("old", metavar="A", type=click.Path(path_type=Path))
+@click.argument("new", metavar="B", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead.")
+def command(old: Path, new: Path, *, as_json: bool) -> int:
+    """List what is added, removed and changed in model B against model A.
+
+    Both may be native (.json) or lqnx files. Elements are matched by name; their order, source lines and
+    where the numbers come from are not compared. Exits 0 if nothing changed, 1 if something did, 2 if a file
+    cannot be read.
+    """
+    from mup.lqn.comparison import compare
+    from mup.lqn.files import read_model
+
+    changes = compare(read_model(old), read_model(new))
+    if as_json:
+        document = {
+            "old": str(old),
+            "new": str(new),
+            "equal": not changes,
+            "changes": [change.to_json() for change in changes],
+        }
+        click.echo(json.dumps(document, indent=1, allow_nan=False))
+        return int(bool(changes))
+    if not changes:
+        click.echo(f"{old} and {new}: the same model")
+        return 0
+    from rich.markup import escape
+    from rich.table import Table
+
+    from mup.cli.display import console, percent
+
+    table = Table(title=f"{old} -> {new} (times in seconds)", title_justify="left")
+    for name in ("element", "change", "old", "new"):
+        table.add_column(name)
+    table.add_column("relative", justify="right")
+    for change in changes:
+        before, after = change.texts()
+        relative = percent(change.relative) if change.relative else ""
+        table.add_row(
+            escape(change.where), escape(change.field or change.kind), escape(before), escape(after), relative
+        )
+    console().print(table)
+    click.echo(f"{len(changes)} difference{'s' if len(changes) > 1 else ''}")
+    return 1
