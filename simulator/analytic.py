@@ -1,0 +1,713 @@
+"""What does a model predict, roughly, within milliseconds? A layered mean-value estimate.
+
+Every place where requests queue becomes a *station*: the threads of a task, its front, a processor.
+Whoever holds a server of one station while he visits others (clients, threads) is a *customer* of a closed
+network of those. Networks are solved from the bottom up for every number of customers; the throughput
+they reach with 1, 2, ... threads is the speed of the pool's station in the network above (aggregation).
+What stations have in common (a processor under several tasks, a task with several callers) is settled
+by iteration: in each network the others appear as sources of a known throughput. See
+docs/explanation/analytic.md for the approximations and for how wrong they are.
+
+Sources: Chandy, Herzog and Woo, "Parametric analysis of queueing networks", 1975; Rolia and Sevcik, "The
+method of layers", 1995; Franks et al., "Enhanced modeling and solution of layered queueing networks", 2009.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from mup.errors import SimulationError
+from mup.lqn.model import Model
+from simulator.entry_times import EntryTimes, Moments
+from simulator.layers import Layers, Plan
+from simulator.mva import Chain, Crowd, FloatArray, Queue, SharedView
+
+__all__ = ["CycleEstimate", "Estimate", "TaskEstimate", "estimate"]
+
+MAX_ITERATIONS = 60
+TOLERANCE = 1e-5
+LONGEST = 600
+"""Requests at a station beyond which its speed is taken as constant."""
+
+VISITS, WORK, SQUARES, TIME = range(4)
+"""Rows of a load, one column per station (the last: delays): visits, seconds of service, sum of squares
+of the service times, and seconds of service as far as somebody waits for it (parallel work counts once)."""
+
+
+@dataclass(frozen=True, slots=True)
+class CycleEstimate:
+    """Cycles per second; seconds per cycle without and with the think time."""
+
+    throughput: float
+    response_time: float
+    cycle_time: float
+
+
+@dataclass(frozen=True, slots=True)
+class TaskEstimate:
+    """One task, as in a simulation's result; figures that do not exist are None."""
+
+    throughput: float
+    utilization: float | None
+    busy: float
+    queue: float | None
+    response_time: float | None = None
+    cycle_time: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """One estimated scenario: means without intervals. An approximation, not a measurement.
+
+    Attributes:
+        cycle: Client cycles, all reference tasks together.
+        tasks, entries, processors: Keyed by name; entries as (throughput, response time or None).
+        iterations, converged: How the fixed point was reached.
+        wall_seconds: How long that took.
+        warnings: What is doubtful about the estimate.
+    """
+
+    cycle: CycleEstimate
+    tasks: Mapping[str, TaskEstimate]
+    entries: Mapping[str, tuple[float, float | None]]
+    processors: Mapping[str, float | None]
+    iterations: int
+    converged: bool
+    wall_seconds: float = field(compare=False)
+    warnings: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a document of the shape of a simulation's, ``ci95`` null."""
+        data: dict[str, Any] = {
+            "engine": "analytic",
+            "estimate": True,
+            "iterations": self.iterations,
+            "converged": self.converged,
+            "wall_seconds": self.wall_seconds,
+            "cycle": {name: _figure(getattr(self.cycle, name)) for name in CycleEstimate.__slots__},
+            "tasks": {},
+            "entries": {
+                name: {"throughput": _figure(rate), "response_time": _figure(mean)}
+                for name, (rate, mean) in self.entries.items()
+            },
+            "processors": {name: {"utilization": _figure(u)} for name, u in self.processors.items()},
+            "warnings": list(self.warnings),
+        }
+        for name, task in self.tasks.items():
+            figures = {f: _figure(getattr(task, f)) for f in ("throughput", "utilization", "busy", "queue")}
+            if task.response_time is not None:
+                figures["response_time"] = _figure(task.response_time)
+                figures["cycle_time"] = _figure(task.cycle_time)
+            data["tasks"][name] = figures
+        return data
+
+
+def _figure(mean: float | None) -> dict[str, float | None] | None:
+    return None if mean is None else {"mean": mean, "ci95": None}
+
+
+def estimate(model: Model) -> Estimate:
+    """Estimate one scenario.
+
+    Args:
+        model: Calibrated at least where clients can get to.
+
+    Returns:
+        Means of all figures. Always an estimate: see its documentation for errors to expect.
+
+    Raises:
+        UncalibratedError: The model lacks numbers.
+        ModelError: An element has no analytic estimate; the message names it.
+        SimulationError: Nothing would happen, a cycle takes no time, or open arrivals exceed the capacity.
+    """
+    started = time.perf_counter()
+    layers = Layers.of(model)
+    solver = _Solver(layers)
+    converged = solver.solve()
+    return _Report(solver).estimate(converged, started)
+
+
+@dataclass(slots=True)
+class _Member:
+    """Customers who share a network: the clients of a root, the threads of a pool, the cores of a part.
+
+    Attributes:
+        population: How many there are at most.
+        profile: Load per cycle.
+        rate: Cycles per second.
+        busy: Probability of 0, 1, ... customers.
+    """
+
+    population: int
+    profile: FloatArray
+    rate: float = 0.0
+    chain: Chain | None = None
+    stations: list[int] = field(default_factory=list)
+    views: list[SharedView] = field(default_factory=list)
+    thetas: list[float] = field(default_factory=list)
+    busy: FloatArray = field(default_factory=lambda: np.zeros(1))
+
+
+class _Solver:
+    def __init__(self, layers: Layers) -> None:
+        self.layers = layers
+        self.plans = layers.plans
+        self.stations = layers.stations
+        count = len(self.stations)
+        self.width = count + 1
+        self.rates = [0.0] * len(self.plans)
+        self.times: list[EntryTimes] = [EntryTimes((0.0, 0.0), (0.0, 0.0))] * len(self.plans)
+        self.called: list[Moments] = [(0.0, 0.0)] * len(self.plans)
+        self.releases = [
+            sum(p.graph.visits[s.name] * c.count[0] for s in p.steps for c in s.calls if c.kind == "releasing")
+            for p in self.plans
+        ]
+        empty = np.zeros((4, self.width))
+        self.as_called = [empty] * len(self.plans)
+        self.held = [empty] * len(self.plans)
+        self.local = [empty] * len(self.plans)
+        self.wait = [0.0] * count
+        self.stretch = [1.0] * count
+        self.jobs = [0.0] * count
+        self.busy_mean = [0.0] * count
+        self.total = empty
+        self.queues: list[Queue] = []
+        self.members: dict[int, _Member] = {}
+        self.roots: list[_Member] = []
+        self.order: list[int] = []
+        self.iterations = 0
+        self.clients = sum(
+            math.inf if t.is_open else t.threads * self.plans[r].graph.width
+            for r in layers.roots
+            for t in (layers.model.tasks[self.plans[r].task],)
+        )
+
+    # ------------------------------------------------------------------ from times to loads
+
+    def _step_moments(self, plan: Plan, *, releasing: bool) -> dict[str, Moments]:
+        found = {}
+        for step in plan.steps:
+            mean, variance = step.delay
+            if step.slices:
+                one, spread = step.demand
+                if plan.processor is None:
+                    more, noise = one, spread
+                elif self.stations[plan.processor].shared:
+                    more = one * self.stretch[plan.processor]
+                    noise = spread + (more - one) ** 2
+                else:
+                    waited = self.wait[plan.processor]
+                    more, noise = one + waited, spread + waited**2
+                mean += step.slices * more
+                variance += step.slices * noise
+            for call in step.calls:
+                if call.kind == "synchronous" or (releasing and call.kind == "releasing"):
+                    once, noise = self.called[call.target]
+                    mean += call.count[0] * once
+                    variance += call.count[0] * noise + call.count[1] * once**2
+            found[step.name] = (mean, variance)
+        return found
+
+    def evaluate(self) -> None:
+        """Evaluate times and loads of all plans, callees first."""
+        for index in reversed(self.layers.order):
+            plan = self.plans[index]
+            moments = self._step_moments(plan, releasing=True)
+            times = plan.graph.times(moments)
+            own = times
+            if self.releases[index]:
+                moments = self._step_moments(plan, releasing=False)
+                own = plan.graph.times(moments)
+                times = EntryTimes(times.reply, own.hold)
+            self.times[index] = times
+            self._loads(index, plan, moments, own)
+            mean, variance = times.reply
+            if plan.station is not None:
+                waited = self.wait[plan.station]
+                mean, variance = mean + waited * (1 + self.releases[index]), variance + waited**2
+            for front in (plan.before, plan.behind):
+                if front is not None:
+                    mean += self.called[front][0]
+                    variance += self.called[front][1]
+            for target, chance in plan.forwards:
+                once, noise = self.called[target]
+                mean += chance * once
+                variance += chance * noise + chance * (1 - chance) * once**2
+            self.called[index] = mean, variance
+
+    def _loads(self, index: int, plan: Plan, moments: dict[str, Moments], own: EntryTimes) -> None:
+        """Add up what a request asks of the stations: while the thread is held, for the caller, at all."""
+        held, awaited, local = (np.zeros((4, self.width)) for _ in range(3))
+        released = np.zeros((4, self.width))
+        thread_time = caller_time = 0.0
+        graph = plan.graph
+        for step in plan.steps:
+            visits = graph.visits[step.name]
+            load = np.zeros((4, self.width))
+            if step.slices:
+                mean, variance = step.demand
+                at = self.width - 1 if plan.processor is None else plan.processor
+                row = (step.slices, step.slices * mean, step.slices * (mean**2 + variance), step.slices * mean)
+                load[:, at] = row
+                local[:, at] += np.multiply(row, visits)
+            load[TIME, -1] += step.delay[0]
+            for call in step.calls:
+                if call.kind == "synchronous":
+                    load += call.count[0] * self.as_called[call.target]
+                elif call.kind == "releasing":
+                    released += visits * call.count[0] * self.as_called[call.target]
+            load *= visits
+            spent = visits * moments[step.name][0]
+            if step.name in graph.held:
+                held += load
+                thread_time += spent
+            if step.name in graph.awaited:
+                awaited += load
+                caller_time += spent
+        if thread_time > 0:
+            held[TIME] *= own.hold[0] / thread_time
+        if caller_time > 0:
+            awaited[TIME] *= own.reply[0] / caller_time
+        self.held[index] = held
+        if plan.station is None:
+            called = awaited
+        else:
+            called = np.zeros((4, self.width))
+            (mean, variance), visits = own.reply, 1 + self.releases[index]
+            called[:, plan.station] = (visits, mean, (mean**2 + variance) / visits, mean)
+            local[:, plan.station] += called[:, plan.station]
+            behind = own.hold[0] - mean
+            if behind > 1e-12 * own.hold[0]:
+                noise = max(own.hold[1] - variance, 0.0)
+                local[:, plan.station] += (1.0, behind, behind**2 + noise, behind)
+        called = called + released
+        for front in (plan.before, plan.behind):
+            if front is not None:
+                called = called + self.as_called[front]
+        for target, chance in plan.forwards:
+            called = called + chance * self.as_called[target]
+        self.as_called[index] = called
+        self.local[index] = local
+
+    def flow(self) -> None:
+        """Propagate the rates of the roots to everything they call, and add up the loads."""
+        rates = [0.0] * len(self.plans)
+        for member, root in zip(self.roots, self.layers.roots, strict=True):
+            rates[root] = member.rate
+        for index in self.layers.order:
+            plan = self.plans[index]
+            if index not in self.layers.roots:
+                rates[index] += plan.arrivals
+            for step in plan.steps:
+                visits = rates[index] * plan.graph.visits[step.name]
+                for call in step.calls:
+                    rates[call.target] += visits * call.count[0]
+            for target, chance in plan.forwards:
+                rates[target] += rates[index] * chance
+            for front in (plan.before, plan.behind):
+                if front is not None:
+                    rates[front] += rates[index]
+        self.rates = rates
+        total = np.zeros((4, self.width))
+        for rate, load in zip(rates, self.local, strict=True):
+            total += rate * load
+        for number, station in enumerate(self.stations):
+            # Parts are listed behind what they are a part of.
+            at = len(self.stations) - 1 - number
+            station = self.stations[at]
+            if station.parent is not None:
+                total[:, station.parent] += total[:, at]
+        self.total = total
+
+    # ------------------------------------------------------------------ networks
+
+    def profiles(self) -> None:
+        """Give every member its load per cycle."""
+        for member, root in zip(self.roots, self.layers.roots, strict=True):
+            member.profile = self._with_think(root)
+        sums: dict[int, tuple[float, FloatArray]] = {}
+        for index, plan in enumerate(self.plans):
+            if plan.station is not None and self.rates[index] > 0:
+                rate, load = sums.get(plan.station, (0.0, np.zeros((4, self.width))))
+                cycles = self.rates[index] * (1 + self.releases[index])
+                sums[plan.station] = rate + cycles, load + self.rates[index] * self.held[index]
+        for at, station in enumerate(self.stations):
+            if station.parent is not None and self.total[VISITS, at] > 0:
+                load = np.zeros((4, self.width))
+                load[:, station.parent] = self.total[:, at]
+                sums[at] = self.total[VISITS, at], load
+        for at, (rate, load) in sums.items():
+            servers = self.stations[at].servers * self.stations[at].replicas
+            member = self.members.get(at)
+            if member is None:
+                member = self.members[at] = _Member(int(min(servers, LONGEST)), load)
+            member.rate, member.profile = rate, load / rate
+
+    def _with_think(self, root: int) -> FloatArray:
+        task = self.layers.model.tasks[self.plans[root].task]
+        profile = self.held[root].copy()
+        if task.think is not None:
+            profile[TIME, -1] += task.think.mean
+        return profile
+
+    def think(self, root: int) -> float:
+        """Return the think time of a cycle."""
+        plan = self.plans[root]
+        task = self.layers.model.tasks[plan.task]
+        inside = sum(plan.graph.visits[s.name] * s.delay[0] for s in plan.steps if s.think)
+        return inside + (task.think.mean if task.think is not None else 0.0)
+
+    def solve(self) -> bool:
+        """Iterate to the fixed point; tell whether it was reached."""
+        self._begin()
+        before: list[float] = []
+        for iteration in range(1, MAX_ITERATIONS + 1):
+            self.iterations = iteration
+            for at in reversed(self.order):
+                self._network(self.members[at], at)
+            for root in self.roots:
+                self._network(root, None)
+            self._operate(0.5 if iteration > 8 else 1.0)
+            now = [x for r in self.roots for x in (r.rate, r.population / r.rate)] + self.wait
+            scale = min(r.population / r.rate for r in self.roots) if self.roots else 1.0
+            if before and all(
+                abs(a - b) <= TOLERANCE * max(abs(a), 0.01 * scale) for a, b in zip(now, before, strict=True)
+            ):
+                return True
+            before = now
+            self.evaluate()
+            self.flow()
+            self.profiles()
+        return False
+
+    def _begin(self) -> None:
+        """Start from an empty system, as fast as its slowest station allows."""
+        model = self.layers.model
+        self.evaluate()
+        for root in self.layers.roots:
+            task = model.tasks[self.plans[root].task]
+            profile = self._with_think(root)
+            lightest = float(profile[TIME].sum())
+            if task.is_open:
+                member = _Member(LONGEST, profile, self.plans[root].arrivals)
+            else:
+                if lightest <= 0:
+                    raise SimulationError(
+                        "a cycle takes no time at all, so it would repeat for ever at time 0",
+                        where=f"tasks[{task.name!r}]",
+                        hint="give it a think time, or some demand or delay on the way",
+                    )
+                member = _Member(int(task.threads), profile, task.threads / lightest)
+            self.roots.append(member)
+        self.flow()
+        full = max(
+            (self.total[WORK, i] / (s.servers * s.replicas) for i, s in enumerate(self.stations)), default=0.0
+        )
+        if full > 0.95:
+            for member, root in zip(self.roots, self.layers.roots, strict=True):
+                if not model.tasks[self.plans[root].task].is_open:
+                    member.rate *= 0.95 / full
+            self.flow()
+        self.profiles()
+        self._arrange()
+        for at, station in enumerate(self.stations):
+            users = sum(
+                m.population * (1 + 3 * (m.profile[TIME, at] < 0.999 * m.profile[WORK, at]))
+                for m in (*self.roots, *self.members.values())
+                if m.profile[VISITS, at] > 0
+            )
+            loose = self.total[VISITS, at] - self._held_rate(at) > 1e-9 * self.total[VISITS, at]
+            length = int(min(max(users + 300 * loose, 1), LONGEST))
+            self.queues.append(Queue(station.servers, station.replicas, length))
+            self.jobs[at] = float(self.total[WORK, at])
+
+    def _held_rate(self, at: int) -> float:
+        members = (*self.roots, *self.members.values())
+        return float(sum(m.rate * m.profile[VISITS, at] for m in members))
+
+    def _arrange(self) -> None:
+        """Order members such that each comes before those it visits."""
+        done: set[int] = set()
+        order: list[int] = []
+
+        def visit(member: _Member) -> None:
+            for at in np.flatnonzero(member.profile[VISITS, :-1]):
+                number = int(at)
+                if number in self.members and number not in done:
+                    done.add(number)
+                    visit(self.members[number])
+                    order.append(number)
+
+        for root in self.roots:
+            visit(root)
+        for number, member in self.members.items():
+            if number not in done:
+                done.add(number)
+                visit(member)
+                order.append(number)
+        self.order = order[::-1]
+
+    def _job_rates(self, at: int) -> FloatArray:
+        """Return the jobs per second that a station completes with 1, 2, ... jobs there."""
+        queue = self.queues[at]
+        mean = self.total[WORK, at] / self.total[VISITS, at]
+        member = self.members.get(at)
+        if member is None or member.chain is None:
+            return queue.pace / mean
+        hold = self._hold(at)
+        speeds = np.concatenate(((0.0,), member.chain.throughput)) * hold
+        top = len(speeds) - 1
+        pace = queue.pace
+        found = np.interp(pace, np.arange(top + 1.0), speeds)
+        return np.where(pace > top, speeds[-1] * pace / top, found) / mean
+
+    def _hold(self, at: int) -> float:
+        """Return the mean time a server of a composite station is held, per visit."""
+        if self.stations[at].parent is not None:
+            parent = self.stations[at].parent
+            assert parent is not None
+            return float(self.total[WORK, at] / self.total[VISITS, at]) * self.stretch[parent]
+        time = cycles = 0.0
+        for index, plan in enumerate(self.plans):
+            if plan.station == at:
+                time += self.rates[index] * self.times[index].hold[0]
+                cycles += self.rates[index] * (1 + self.releases[index])
+        return time / cycles
+
+    def _network(self, member: _Member, own: int | None) -> None:
+        """Solve the network of one member for every number of its customers."""
+        profile = member.profile
+        member.stations = [int(i) for i in np.flatnonzero(profile[VISITS, :-1] > 0)]
+        member.views, member.thetas = [], []
+        visits, rates = [], []
+        for at in member.stations:
+            count, work = float(profile[VISITS, at]), float(profile[WORK, at])
+            theta = min(float(profile[TIME, at]) / work, 1.0) if work > 0 else 1.0
+            theta = max(theta, 0.02)
+            view, ease = self._view(at, member.rate * count, member.rate * work, member.population, theta)
+            member.views.append(view)
+            member.thetas.append(theta)
+            visits.append(count * theta * ease)
+            rates.append(self._parallel(view, member, at, theta))
+        delay = float(profile[TIME, -1])
+        size = member.population
+        guess = member.rate if member.rate > 0 else size / max(delay, 1e-9)
+        if own is not None and member.chain is not None:
+            guess = float(member.chain.throughput[-1])
+        elif own is not None:
+            guess = size / (delay + sum(v / r[0] for v, r in zip(visits, rates, strict=True)))
+            guess = min([guess, *(r[-1] / v for v, r in zip(visits, rates, strict=True))])
+        member.chain = Chain(size, delay, visits, rates, guess)
+
+    def _parallel(self, view: SharedView, member: _Member, at: int, theta: float) -> FloatArray:
+        """Return the rates of a station whose jobs come from branches that run side by side."""
+        if theta > 0.999:
+            return view.rates
+        profile = member.profile
+        apart = profile[WORK] - profile[TIME]
+        total = float(np.clip(apart, 0, None).sum())
+        beside = float(apart[at]) / total if total > 0 else 0.0
+        customers = np.arange(1.0, member.population + 1)
+        at_once = np.arange(len(view.rates) + 1.0)
+        speeds = np.concatenate(((0.0,), view.rates))
+        real = np.interp(customers / theta, at_once, speeds)
+        company = 1 + (1 / theta - 1) * beside
+        alone = float(np.interp(company, at_once, speeds)) / (company * theta)
+        return real * (1 + (alone / real[0] - 1) / customers)
+
+    def _view(
+        self, at: int, rate: float, work: float, population: int, theta: float
+    ) -> tuple[SharedView, float]:
+        """Return a station as one of its users sees it, and the user's work relative to the average."""
+        station, queue = self.stations[at], self.queues[at]
+        everything, all_work = float(self.total[VISITS, at]), float(self.total[WORK, at])
+        mean = all_work / everything
+        others, other_work = max(everything - rate, 0.0), max(all_work - work, 0.0)
+        waited = 0.0 if station.shared else self.wait[at]
+        ease = (waited + work / rate) / (waited + mean) if rate > 0 and waited + mean > 0 else 1.0
+        crowd = None
+        if others > 1e-7 * everything and other_work > 0:
+            stretch = self.stretch[at] if station.shared else 1.0
+            inside = others * waited + other_work * stretch
+            mine = rate * waited + work * stretch
+            sources, closed = self._sources(at, rate, inside)
+            bound = self.clients if closed else math.inf
+            most = max(min(sources, bound - mine), 0.0)
+            pause = max(most - inside, 0.02 * inside) / others
+            crowd = Crowd(sources, pause, (waited + other_work / others) / (waited + mean), bound)
+        customers = population if theta > 0.999 else math.ceil(population / theta)
+        return SharedView(self._job_rates(at), np.arange(1.0, queue.length + 1) - queue.busy, crowd,
+                          min(customers, queue.length)), ease  # fmt: skip
+
+    def _sources(self, at: int, rate: float, inside: float) -> tuple[float, bool]:
+        """Return how many jobs of others a station can hold, and whether clients bound their number."""
+        sources = held = 0.0
+        skipped = False
+        for member in (*self.roots, *self.members.values()):
+            flow = float(member.rate * member.profile[VISITS, at])
+            if flow > 0:
+                held += flow
+                if not skipped and math.isclose(flow, rate, rel_tol=1e-9):
+                    skipped = True
+                else:
+                    sources += member.population * (1 if member.profile[TIME, at] > 0.999 * member.profile[WORK, at] else 2)
+        loose = float(self.total[VISITS, at]) - held
+        if loose > 1e-7 * self.total[VISITS, at]:
+            return sources + 20 + 20 * inside, False
+        return sources, True
+
+    # ------------------------------------------------------------------ operating point
+
+    def _operate(self, gain: float) -> None:
+        """Find out how full everything is, from the clients down."""
+        count = len(self.stations)
+        served, waiting, resident, jobs, worked = ([0.0] * count for _ in range(5))
+        crowds = [np.zeros(q.length + 1) for q in self.queues]
+        for member, root in zip(self.roots, self.layers.roots, strict=True):
+            assert member.chain is not None
+            if not self.layers.model.tasks[self.plans[root].task].is_open:
+                rate = float(member.chain.throughput[-1])
+                member.rate += gain * (rate - member.rate)
+                member.busy = np.zeros(member.population + 1)
+                member.busy[-1] = 1.0
+        for at in (None, *self.order):
+            for member in self.roots if at is None else [self.members[at]]:
+                if at is not None:
+                    self._occupy(member, crowds[at], at)
+                chain = member.chain
+                assert chain is not None
+                cycles = float(member.busy[1:] @ chain.throughput)
+                for k, number in enumerate(member.stations):
+                    theta = member.thetas[k]
+                    there = chain.marginal(k, member.busy)
+                    visited = cycles * float(member.profile[VISITS, number])
+                    present = float(there @ np.arange(len(there))) / theta
+                    view = member.views[k]
+                    served[number] += visited
+                    worked[number] += cycles * float(member.profile[WORK, number])
+                    jobs[number] += present
+                    waiting[number] += view.waiting_of(there, theta)
+                    view.add_total(there, theta, crowds[number], visited)
+        for at, station in enumerate(self.stations):
+            self._loose(at, served, worked, jobs, waiting, crowds)
+            if served[at] <= 0:
+                continue
+            crowd = crowds[at] / crowds[at].sum()
+            if station.shared:
+                self.stretch[at] += gain * (max(jobs[at] / worked[at], 1.0) - self.stretch[at])
+            else:
+                self.wait[at] += gain * (max(waiting[at] / served[at], 0.0) - self.wait[at])
+                mean = self.total[WORK, at] / self.total[VISITS, at]
+                scv = self.total[SQUARES, at] / self.total[VISITS, at] / mean**2 - 1 if mean > 0 else 1.0
+                servers = station.servers * station.replicas
+                self.queues[at].adapt(max(scv, 0.0), float(self.total[WORK, at]) / servers, crowd)
+            self.jobs[at] = jobs[at]
+
+    def _loose(self, at: int, served: list[float], worked: list[float], jobs: list[float],
+               waiting: list[float], crowds: list[FloatArray]) -> None:  # fmt: skip
+        """Account for the jobs of a station that nobody waits for (and open arrivals)."""
+        held = self._held_rate(at)
+        everything = float(self.total[VISITS, at])
+        rate = everything - held
+        if rate <= 1e-7 * everything:
+            return
+        held_work = float(
+            sum(m.rate * m.profile[WORK, at] for m in (*self.roots, *self.members.values()))
+        )
+        work = float(self.total[WORK, at]) - held_work
+        view, ease = self._view(at, rate, work, self.queues[at].length, 1.0)
+        logs = np.cumsum(np.log(rate * ease / view.rates))
+        there = np.exp(np.concatenate(((0.0,), logs)) - max(0.0, float(logs.max())))
+        there /= there.sum()
+        served[at] += rate
+        worked[at] += work
+        jobs[at] += float(there @ np.arange(len(there)))
+        waiting[at] += view.waiting_of(there, 1.0)
+        view.add_total(there, 1.0, crowds[at], rate)
+
+    def _occupy(self, member: _Member, crowd: FloatArray, at: int) -> None:
+        """Set how many servers of a composite station are busy, from how many requests are there."""
+        queue = self.queues[at]
+        member.busy = np.zeros(member.population + 1)
+        if crowd.sum() <= 0:
+            member.busy[0] = 1.0
+            return
+        crowd = crowd / crowd.sum()
+        member.busy[0] = crowd[0]
+        busy = np.minimum(queue.busy, member.population)
+        low = np.floor(busy).astype(int)
+        above = busy - low
+        np.add.at(member.busy, low, crowd[1:] * (1 - above))
+        np.add.at(member.busy, np.minimum(low + 1, member.population), crowd[1:] * above)
+
+
+class _Report:
+    """Turns the fixed point into figures."""
+
+    def __init__(self, solver: _Solver) -> None:
+        self.solver = solver
+        self.layers = solver.layers
+        self.model = solver.layers.model
+
+    def estimate(self, converged: bool, started: float) -> Estimate:
+        solver, model = self.solver, self.model
+        tasks: dict[str, TaskEstimate] = {}
+        entries: dict[str, tuple[float, float | None]] = {}
+        cycles = responses = durations = 0.0
+        for index, task in enumerate(model.tasks):
+            plans = self.layers.of_task.get(index, [])
+            if task.is_reference:
+                member = solver.roots[[self.layers.plans[r].task for r in self.layers.roots].index(index)]
+                root = plans[0]
+                think = solver.think(root)
+                if task.is_open:
+                    duration = solver.times[root].hold[0] + (task.think.mean if task.think else 0.0)
+                else:
+                    duration = task.threads / member.rate
+                response = max(duration - think, 0.0)
+                cycles += member.rate
+                responses += member.rate * response
+                durations += member.rate * duration
+                tasks[task.name] = TaskEstimate(
+                    member.rate, None, member.rate * response, None, response, duration
+                )
+                entries[solver.plans[root].label] = member.rate, response
+                continue
+            rate = sum(solver.rates[p] for p in plans)
+            busy = sum(solver.rates[p] * solver.times[p].hold[0] for p in plans)
+            station = next((solver.plans[p].station for p in plans), None)
+            queue = 0.0 if station is None else float(solver.total[VISITS, station]) * solver.wait[station]
+            utilization = None if task.threads == math.inf else busy / (task.threads * task.replicas)
+            tasks[task.name] = TaskEstimate(rate, utilization, busy, queue)
+            for plan in plans:
+                seen = solver.rates[plan]
+                entries[solver.plans[plan].label] = seen, solver.called[plan][0] if seen > 0 else None
+            for entry in task.entries:
+                label = f"{task.name}{entry.name}" if entry.name.startswith("/") else f"{task.name}.{entry.name}"
+                entries.setdefault(label, (0.0, None))
+        processors: dict[str, float | None] = {}
+        for processor in model.processors:
+            name = f"processors[{processor.name!r}]"
+            at = next((i for i, s in enumerate(solver.stations) if s.name == name), None)
+            processors[processor.name] = (
+                None if at is None else float(solver.total[WORK, at]) / processor.cores
+            )
+        warnings = []
+        if not converged:
+            warnings.append(f"the iteration had not settled after {solver.iterations} rounds")
+        return Estimate(
+            cycle=CycleEstimate(cycles, responses / cycles, durations / cycles),
+            tasks=tasks,
+            entries=entries,
+            processors=processors,
+            iterations=solver.iterations,
+            converged=converged,
+            wall_seconds=time.perf_counter() - started,
+            warnings=tuple(warnings),
+        )

@@ -1,0 +1,322 @@
+"""How long does an entry hold its thread and its caller, given the times of its activities?
+
+Times are carried as mean (seconds) and variance (seconds squared). A sequence adds them, an OR mixes
+them, a loop adds a random number of them, and an AND join takes the maximum of branches that are assumed
+to be independent since the fork they have in common, each with a gamma distribution of its moments.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import gammainc
+
+from mup.lqn.distributions import Distribution
+from mup.lqn.model import Entry, Precedence
+
+__all__ = ["ActivityGraph", "EntryTimes", "Moments", "latest"]
+
+Moments = tuple[float, float]
+"""Mean and variance of a time or of a count."""
+
+GRID = np.linspace(0.0, 1.0, 161) ** 2
+WEIGHTS = np.convolve(np.diff(GRID), (0.5, 0.5))  # trapezoidal rule
+CERTAIN = 1e-6
+"""Squared coefficient of variation below which a time counts as constant."""
+
+
+def latest(times: Sequence[Moments], needed: int | None = None) -> Moments:
+    """Return the moments of the time at which all (or ``needed``) of independent times are over."""
+    times = [(max(m, 0.0), max(v, 0.0)) for m, v in times]
+    count = len(times) if needed is None else needed
+    if len(times) == 1:
+        return times[0]
+    if all(v <= CERTAIN * m * m for m, v in times):
+        return sorted(times)[count - 1]
+    top = max(m + 10 * math.sqrt(v) for m, v in times)
+    at = GRID * top
+    # at_most[k] = probability that exactly k branches are over.
+    over = [np.ones_like(at)] + [np.zeros_like(at) for _ in times]
+    for mean, variance in times:
+        if variance <= CERTAIN * mean * mean:
+            done = (at >= mean).astype(float)
+        else:
+            done = gammainc(mean * mean / variance, at * (mean / variance))
+        for k in range(len(times), 0, -1):
+            over[k] = over[k] * (1 - done) + over[k - 1] * done
+        over[0] = over[0] * (1 - done)
+    tail = sum(over[:count], np.zeros_like(at))
+    first = top * float(WEIGHTS @ tail)
+    second = 2 * top * float(WEIGHTS @ (at * tail))
+    return first, max(second - first * first, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class EntryTimes:
+    """Moments of the times until the reply is out and until the thread is free."""
+
+    reply: Moments
+    hold: Moments
+
+
+@dataclass(slots=True)
+class _Token:
+    """A flow at some point: its probability, the forks it comes from, the time since the start."""
+
+    chance: float
+    forks: tuple[tuple[int, float, float], ...]
+    mean: float
+    variance: float
+
+
+@dataclass(slots=True)
+class _Block:
+    """Activities between a start and what follows nothing; bodies of loops are blocks of their own."""
+
+    start: str
+    order: list[int]
+    bodies: dict[int, list[_Block]]
+
+
+class ActivityGraph:
+    """The activities of an entry that can be reached, in an order in which times can be evaluated.
+
+    Attributes:
+        visits: Mean executions per request, of every activity that can be reached.
+        held: Activities the thread waits for.
+        awaited: Activities the caller waits for.
+        width: At most how many flows of a request are under way at once.
+        missing: Probabilities (index of the precedence) and counts that were never measured.
+    """
+
+    def __init__(self, entry: Entry) -> None:
+        self._entry = entry
+        self._after = {name: i for i, p in enumerate(entry.precedences) for name in p.pre}
+        self.visits: dict[str, float] = {}
+        self.missing: list[str] = []
+        self.width = 1
+        self._ends: set[str] = set()
+        self._reached: set[str] = set()
+        self._reach(entry.start)
+        self._top = self._block(entry.start, 1.0)
+        self._carried = self._follow(entry.start)
+        replying = {a.name for a in entry.activities if a.replies and a.name in self.visits}
+        self.held = set(self.visits) if entry.waits else self._before(self._carried)
+        self.awaited = self._before(replying) if replying else set(self.held)
+        self._replying = sorted(replying)
+
+    def times(self, moments: Mapping[str, Moments]) -> EntryTimes:
+        """Evaluate the graph for activities of these times."""
+        if len(self.visits) == 1:
+            only = moments[self._entry.start]
+            return EntryTimes(only, only)
+        tokens = self._run(self._top, moments)
+        end = self._end(self._top, tokens)
+        if self._entry.waits:
+            others = [tokens[n] for n in self._ends if n in tokens and n not in self._carried]
+            if others:
+                mean, variance = latest([(t.mean, t.variance) for t in (end, *others)])
+                end = _Token(1.0, (), mean, variance)
+        replies = [tokens[n] for n in self._replying if n in tokens]
+        known = sum(t.chance for t in replies)
+        if known < 1 - 1e-9:
+            replies.append(_Token(1 - known, (), end.mean, end.variance))
+        reply = _mixed(replies)
+        return EntryTimes((reply.mean, reply.variance), (end.mean, end.variance))
+
+    def _odds(self, index: int) -> Sequence[float]:
+        precedence = self._entry.precedences[index]
+        if precedence.fork != "or" or len(precedence.post) == 1:
+            return (1.0,) * len(precedence.post)
+        if precedence.probabilities is None:
+            path = f"precedences[{index}].probabilities"
+            if path not in self.missing:
+                self.missing.append(path)
+            return (1 / len(precedence.post),) * len(precedence.post)
+        return precedence.probabilities
+
+    def _counts(self, index: int) -> list[Moments]:
+        found = []
+        for k, count in enumerate(self._entry.precedences[index].counts):
+            if count is None:
+                path = f"precedences[{index}].counts[{k}]"
+                if path not in self.missing:
+                    self.missing.append(path)
+            found.append(_moments(count))
+        return found
+
+    def _next(self, index: int) -> list[str]:
+        """Return the activities a precedence may continue with, bodies of loops included."""
+        precedence = self._entry.precedences[index]
+        if precedence.fork == "loop":
+            bodies = [b for b, n in zip(precedence.bodies, self._counts(index), strict=True) if n[0] > 0]
+            return bodies + ([precedence.continuation] if precedence.continuation else [])
+        return [n for n, p in zip(precedence.post, self._odds(index), strict=True) if p > 0]
+
+    def _reach(self, start: str) -> None:
+        stack = [start]
+        while stack:
+            name = stack.pop()
+            if name not in self._reached:
+                self._reached.add(name)
+                if name in self._after:
+                    stack.extend(self._next(self._after[name]))
+
+    def _block(self, start: str, visits: float) -> _Block:
+        """Order the precedences behind an activity; note visits, ends and width on the way."""
+        block = _Block(start, [], {})
+        self.visits[start] = visits
+        fresh = [start]
+        seen: set[int] = set()
+        while fresh:
+            name = fresh.pop()
+            index = self._after.get(name)
+            if index is None:
+                self._ends.add(name)
+                continue
+            precedence = self._entry.precedences[index]
+            arriving = [n for n in precedence.pre if n in self._reached]
+            if index in seen or any(n not in self.visits for n in arriving):
+                continue
+            seen.add(index)
+            block.order.append(index)
+            flows = [self.visits[n] for n in arriving]
+            flow = sum(flows) if precedence.join == "or" else min(flows)
+            if precedence.fork == "loop":
+                bodies = []
+                for body, count in zip(precedence.bodies, self._counts(index), strict=True):
+                    if count[0] > 0:
+                        bodies.append(self._block(body, flow * count[0]))
+                block.bodies[index] = bodies
+                if precedence.continuation:
+                    self.visits[precedence.continuation] = flow
+                    fresh.append(precedence.continuation)
+                else:
+                    self._ends.update(arriving)
+                continue
+            if precedence.fork == "and":
+                self.width += len(precedence.post) - 1
+            for post, chance in zip(precedence.post, self._odds(index), strict=True):
+                if chance > 0:
+                    self.visits[post] = flow * chance
+                    fresh.append(post)
+        return block
+
+    def _follow(self, start: str) -> set[str]:
+        """Return what the flow that starts here can reach itself, loop bodies included."""
+        reached: set[str] = set()
+        stack = [start]
+        while stack:
+            name = stack.pop()
+            if name in reached or name not in self.visits:
+                continue
+            reached.add(name)
+            index = self._after.get(name)
+            if index is not None:
+                precedence = self._entry.precedences[index]
+                stack.extend(precedence.post[:1] if precedence.fork == "and" else precedence.post)
+        return reached
+
+    def _before(self, goals: set[str]) -> set[str]:
+        """Return these activities and everything they come after."""
+        found = set(goals)
+        grows = True
+        while grows:
+            grows = False
+            for index, precedence in enumerate(self._entry.precedences):
+                inside = any(n in found for n in precedence.post)
+                for name in precedence.pre:
+                    if inside and name in self.visits and name not in found:
+                        found.add(name)
+                        grows = True
+                if precedence.fork == "loop" and any(n in found for n in precedence.pre):
+                    bodies: set[str] = set()
+                    for body in precedence.bodies:
+                        bodies |= self._follow(body)
+                    if index in self._after.values() and not bodies <= found:
+                        found |= bodies
+                        grows = True
+        return found
+
+    def _run(self, block: _Block, moments: Mapping[str, Moments]) -> dict[str, _Token]:
+        """Return the tokens at the end of every activity of a block, from time 0 at its start."""
+        mean, variance = moments[block.start]
+        tokens = {block.start: _Token(1.0, (), mean, variance)}
+        for index in block.order:
+            precedence = self._entry.precedences[index]
+            arriving = [tokens[n] for n in precedence.pre if n in tokens]
+            token = self._joined(precedence, arriving)
+            if precedence.fork == "loop":
+                token = self._looped(index, block.bodies[index], token, moments)
+                if precedence.continuation is None:
+                    tokens[precedence.pre[0]] = token
+                    continue
+                ends, odds = [precedence.continuation], [1.0]
+            else:
+                ends, odds = list(precedence.post), list(self._odds(index))
+            forks = token.forks
+            if precedence.fork == "and" and len(ends) > 1:
+                forks = (*forks, (index, token.mean, token.variance))
+            for name, chance in zip(ends, odds, strict=True):
+                if chance > 0:
+                    more, noise = moments[name]
+                    tokens[name] = _Token(
+                        token.chance * chance, forks, token.mean + more, token.variance + noise
+                    )
+        return tokens
+
+    def _joined(self, precedence: Precedence, arriving: list[_Token]) -> _Token:
+        if len(arriving) == 1:
+            return arriving[0]
+        if precedence.join == "or":
+            return _mixed(arriving)
+        common = _common(arriving)
+        _, start, noise = common[-1] if common else (0, 0.0, 0.0)
+        mean, variance = latest(
+            [(t.mean - start, t.variance - noise) for t in arriving],
+            None if precedence.quorum is None else min(precedence.quorum, len(arriving)),
+        )
+        return _Token(min(t.chance for t in arriving), common, start + mean, noise + variance)
+
+    def _looped(
+        self, index: int, bodies: list[_Block], token: _Token, moments: Mapping[str, Moments]
+    ) -> _Token:
+        counts = [c for c in self._counts(index) if c[0] > 0]
+        mean, variance = token.mean, token.variance
+        for (times, spread), body in zip(counts, bodies, strict=True):
+            end = self._end(body, self._run(body, moments))
+            mean += times * end.mean
+            variance += times * end.variance + spread * end.mean**2
+        return _Token(token.chance, token.forks, mean, variance)
+
+    def _end(self, block: _Block, tokens: dict[str, _Token]) -> _Token:
+        carried = self._carried if block is self._top else self._follow(block.start)
+        return _mixed([t for n, t in tokens.items() if n in self._ends and n in carried])
+
+
+def _moments(count: Distribution | None) -> Moments:
+    return (1.0, 0.0) if count is None else (count.mean, count.variance)
+
+
+def _common(tokens: Iterable[_Token]) -> tuple[tuple[int, float, float], ...]:
+    """Return the forks that several tokens have in common."""
+    first, *others = [t.forks for t in tokens]
+    length = len(first)
+    for forks in others:
+        length = min(length, len(forks))
+        while length and first[:length] != forks[:length]:
+            length -= 1
+    return first[:length]
+
+
+def _mixed(tokens: list[_Token]) -> _Token:
+    """Return the token of exclusive ones."""
+    if len(tokens) == 1:
+        return tokens[0]
+    total = sum(t.chance for t in tokens)
+    mean = sum(t.chance * t.mean for t in tokens) / total
+    second = sum(t.chance * (t.variance + t.mean**2) for t in tokens) / total
+    return _Token(total, _common(tokens), mean, max(second - mean * mean, 0.0))

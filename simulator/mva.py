@@ -1,0 +1,277 @@
+"""How do customers share stations whose speed depends on how many of them are there?
+
+The numerical kernels of the analytic estimate. A *station* is described by rates: ``rates[n - 1]`` visits
+per second are completed while ``n`` customers are there; beyond the end of the array the last rate holds.
+
+``Chain`` is a closed network of such stations and a delay in product form (Buzen's convolution): exact
+for processor sharing, for infinite servers, and for first come first served with exponential times of one
+class. Its throughput as a function of the number of customers is what replaces the whole network, as one
+station, in the network around it (Chandy, Herzog and Woo, "Parametric analysis of queueing networks", 1975).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Chain", "Crowd", "FloatArray", "Queue", "SharedView", "extended"]
+
+FloatArray = npt.NDArray[np.float64]
+
+TINY = 1e-290
+
+
+def extended(rates: FloatArray, length: int) -> FloatArray:
+    """Return the first ``length`` rates, the last one repeated if there are not so many."""
+    if len(rates) >= length:
+        return rates[:length]
+    return np.concatenate((rates, np.full(length - len(rates), rates[-1])))
+
+
+def _weights(ratios: FloatArray) -> FloatArray:
+    """Return 1, r1, r1 r2, ... divided by their maximum."""
+    logs = np.concatenate(((0.0,), np.cumsum(np.log(np.maximum(ratios, TINY)))))
+    return np.exp(logs - logs.max())
+
+
+class Chain:
+    """A closed network of one class for every population 0 .. ``population``.
+
+    Args:
+        population: Customers at most.
+        delay: Seconds per cycle that nobody contends for.
+        visits: Per station, visits per cycle.
+        rates: Per station, its rates.
+        guess: Throughput to scale by; the closer to the truth, the fewer underflows.
+    """
+
+    def __init__(
+        self,
+        population: int,
+        delay: float,
+        visits: Sequence[float],
+        rates: Sequence[FloatArray],
+        guess: float,
+    ) -> None:
+        size = population + 1
+        self.population = population
+        self._guess = guess
+        self._stations = [
+            _weights(guess * v / extended(r, population)) for v, r in zip(visits, rates, strict=True)
+        ]
+        if delay > 0:
+            own = _weights(guess * delay / np.arange(1.0, size))
+        else:
+            own = np.zeros(size)
+            own[0] = 1.0
+        # Products of all stations before, and of all behind: their product leaves one station out.
+        before = [own]
+        for station in self._stations:
+            before.append(_product(before[-1], station, size))
+        self._without: list[FloatArray] = []
+        behind: FloatArray | None = None
+        for index in range(len(self._stations) - 1, -1, -1):
+            self._without.append(before[index] if behind is None else _product(before[index], behind, size))
+            behind = self._stations[index] if behind is None else _product(behind, self._stations[index], size)
+        self._without.reverse()
+        self._all = before[-1]
+        lightest = delay + sum(v / r[0] for v, r in zip(visits, rates, strict=True))
+        light = np.arange(1.0, size) / lightest
+        usable = (self._all[:-1] > TINY) & (self._all[1:] > TINY)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # Populations too small to matter at this scale underflow: there, nobody waits.
+            self.throughput: FloatArray = np.where(usable, guess * self._all[:-1] / self._all[1:], light)
+        """Cycles per second with 1, 2, ... customers."""
+
+    def marginal(self, station: int, populations: FloatArray) -> FloatArray:
+        """Return how likely 0, 1, ... customers are at a station.
+
+        Args:
+            station: Its index.
+            populations: Probability of 0, 1, ... customers in the network.
+        """
+        scaled = np.where(self._all > TINY, populations / np.maximum(self._all, TINY), 0.0)
+        others = np.correlate(scaled, self._without[station], mode="full")[self.population :]
+        found = self._stations[station] * others
+        total = float(found.sum())
+        if total <= 0:
+            found[0] = total = 1.0
+        return found / total
+
+
+def _product(a: FloatArray, b: FloatArray, size: int) -> FloatArray:
+    found = np.convolve(a, b)[:size]
+    found[found < TINY] = 0.0
+    top = float(found.max())
+    return found / top if top > 0 else found
+
+
+class Queue:
+    """A queue in front of servers, in ``replicas`` identical copies between which requests choose at random.
+
+    Attributes:
+        busy: Mean number of busy servers, all replicas together, with 1, 2, ... requests there.
+        pace: The same, as it should be taken for the rate: it differs from ``busy`` where service times
+            are less or more variable than exponential ones.
+    """
+
+    def __init__(self, servers: float, replicas: int, length: int) -> None:
+        self.servers = servers
+        self.replicas = replicas
+        self.length = length
+        self._steps = np.minimum(np.arange(1.0, length + 1), servers)
+        self.busy = self._spread(self._steps)[0]
+        self.pace = self.busy
+        self._first = 1.0
+
+    def _spread(self, speeds: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the speed of all replicas together, their weights, and those of one replica less."""
+        if self.replicas == 1:
+            return speeds, speeds, speeds
+        weights = _weights(1.0 / speeds * speeds[-1])
+        rest = weights
+        for _ in range(self.replicas - 2):
+            rest = np.convolve(rest, weights)[: self.length + 1]
+        together = np.convolve(rest, weights)[: self.length + 1]
+        return speeds[-1] * together[:-1] / together[1:], weights, rest
+
+    def adapt(self, variability: float, utilization: float, crowd: FloatArray) -> None:
+        """Correct the pace for service times whose squared coefficient of variation is not 1.
+
+        A queue of general service times behaves like one of exponential times with another speed while
+        somebody waits: slower if the rest of the present services lasts longer than a memoryless one. The
+        factor goes from that of an arrival who finds all servers busy by chance to 1 at saturation, and
+        makes an open queue's mean length that of Pollaczek and Khinchine (one server) or of Kingman's
+        heavy-traffic limit. The speed with exactly as many requests as servers is set such that servers
+        are as busy as the throughput demands.
+
+        Args:
+            variability: Squared coefficient of variation of the service time.
+            utilization: Of the servers, 0 to 1.
+            crowd: Probability of 0, 1, ... requests, all replicas together.
+        """
+        c = self.servers
+        if c >= self.length or abs(variability - 1) < 1e-3:
+            return
+        light = max(1 + (variability - 1) / (c + 1), 0.05)
+        heavy = (1 + variability) / 2
+        rho = min(max(utilization, 0.0), 1.0)
+        kappa = (1 - rho) * light + rho * heavy
+        tail = c * (1 + (1 - rho) * (1 / kappa - 1))
+        speeds = self._steps.copy()
+        at = int(c) - 1
+        speeds[at] = c * self._first
+        speeds[at + 1 :] = tail
+        together, weights, rest = self._spread(speeds)
+        if self.replicas == 1:
+            single = crowd[: self.length + 1]
+        else:
+            joint = np.convolve(weights, rest)[: self.length + 1]
+            single = weights * np.correlate(crowd[: self.length + 1] / joint, rest, mode="full")[self.length :]
+        exact, above = float(single[at + 1]), float(single[at + 2 :].sum())
+        if exact > 1e-12:
+            wanted = 1 + above / exact * (1 - tail / c)
+            self._first += 0.5 * (min(max(wanted, 0.4), 2.5) - self._first)
+        self.pace = together
+
+
+@dataclass(frozen=True, slots=True)
+class Crowd:
+    """Other users of a station, as sources that send a job, wait for its end and pause.
+
+    Attributes:
+        sources: At most how many jobs they have there at once.
+        pause: Seconds between the end of a job and the source's next one.
+        ease: Work of one of their jobs relative to the average job of the station.
+        population: Sources and own customers together are at most that many.
+    """
+
+    sources: float
+    pause: float
+    ease: float
+    population: float
+
+
+class SharedView:
+    """A station as the customers of one class see it.
+
+    The crowd is in equilibrium given the number of own customers, and both get their share of the
+    station: exact if the network is one of product form.
+
+    Args:
+        rates: Jobs per second with 1, 2, ... jobs there, whoever they belong to.
+        waiting: How many of 1, 2, ... jobs wait for a server.
+        crowd: The others; None if there are none.
+        customers: Own customers at most.
+
+    Attributes:
+        rates: Own jobs per second with 1, 2, ... own customers there.
+    """
+
+    def __init__(self, rates: FloatArray, waiting: FloatArray, crowd: Crowd | None, customers: int) -> None:
+        self._crowd = crowd
+        self._length = len(rates)
+        if crowd is None:
+            self.rates = extended(rates, customers)
+            self._queued = extended(waiting, customers)
+            return
+        at = self._grid = _grid(customers)
+        own = at[:, None].astype(float)
+        most = int(min(crowd.sources, crowd.population, len(rates)))
+        others = np.arange(most + 1.0)[None, :]
+        index = self._index = np.minimum(at[:, None] + np.arange(most + 1)[None, :], len(rates)) - 1
+        jobs = own + others
+        rate = rates[index]
+        sources = np.clip(np.minimum(crowd.sources, crowd.population - own), 0.0, None)
+        left = np.maximum(sources - (others[:, 1:] - 1), 0.0)
+        ratio = left / crowd.pause * crowd.ease * jobs[:, 1:] / (rate[:, 1:] * others[:, 1:])
+        logs = np.cumsum(np.log(np.maximum(ratio, TINY)), axis=1)
+        weight = np.concatenate((np.zeros((len(at), 1)), logs), axis=1)
+        weight = np.exp(weight - weight.max(axis=1, keepdims=True))
+        weight /= weight.sum(axis=1, keepdims=True)
+        share = weight * own / jobs
+        self._weight = weight
+        every = np.arange(1, customers + 1)
+        self.rates = np.interp(every, at, (share * rate).sum(axis=1))
+        self._queued = np.interp(every, at, (share * waiting[index]).sum(axis=1))
+
+    def waiting_of(self, there: FloatArray, theta: float) -> float:
+        """Return the mean number of own jobs that wait.
+
+        Args:
+            there: Probability of 0, 1, ... customers.
+            theta: Customers per job, below 1 where jobs run side by side.
+        """
+        jobs = np.arange(1, len(there)) / theta
+        return float(there[1:] @ np.interp(jobs, np.arange(len(self._queued) + 1.0), np.concatenate(((0.0,), self._queued))))
+
+    def add_total(self, there: FloatArray, theta: float, totals: FloatArray, factor: float) -> None:
+        """Add ``factor`` times the probability of 0, 1, ... jobs, the crowd's included, to ``totals``."""
+        if theta <= 0.999:
+            jobs = np.minimum(np.rint(np.arange(len(there)) / theta).astype(int), self._length)
+        else:
+            jobs = np.minimum(np.arange(len(there)), self._length)
+        own = np.bincount(jobs, weights=there, minlength=1)
+        if self._crowd is None:
+            totals[: len(own)] += factor * own
+            return
+        nearest = np.searchsorted(self._grid, np.arange(1, len(own)))
+        nearest = np.minimum(nearest, len(self._grid) - 1)
+        chances = np.bincount(nearest, weights=own[1:], minlength=len(self._grid))
+        found = np.bincount((self._index + 1).ravel(), weights=(chances[:, None] * self._weight).ravel(), minlength=len(totals))
+        totals += factor * found[: len(totals)]
+        # Without own customers there, the crowd is about what it is beside a single one.
+        alone = np.bincount(self._index[0], weights=self._weight[0] * own[0], minlength=len(totals))
+        totals += factor * alone[: len(totals)]
+
+
+def _grid(top: int) -> npt.NDArray[np.int64]:
+    """Return 1, 2, ... ``top``, ever coarser beyond 24."""
+    if top <= 24:
+        return np.arange(1, top + 1)
+    count = int(8 * math.log2(top / 24)) + 2
+    return np.unique(np.concatenate((np.arange(1, 25), np.geomspace(24, top, count).astype(np.int64), [top])))
