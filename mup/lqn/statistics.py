@@ -110,14 +110,20 @@ def _observed(entry: Entry) -> list[Mapping[str, Any]]:
 
 
 def reached_entries(model: Model) -> set[tuple[str, str]]:
-    """Return every (task, entry) that requests of the reference tasks can arrive at.
+    """Return every (task, entry) that requests of clients or from outside can arrive at.
 
-    Without a reference task everything is reached. Branches of probability 0 lead nowhere.
+    Without any source of requests everything is reached. Branches of probability 0 lead nowhere, neither do
+    loops and calls repeated 0 times.
     """
-    if not model.reference_tasks:
-        return {(task.name, entry.name) for task in model.tasks for entry in task.entries}
     entries = {(task.name, entry.name): entry for task in model.tasks for entry in task.entries}
-    stack = [(task.name, task.entries[0].name) for task in model.reference_tasks]
+    stack = [
+        (task.name, entry.name)
+        for task in model.tasks
+        for entry in task.entries
+        if task.is_reference or entry.arrivals is not None
+    ]
+    if not stack:
+        return set(entries)
     reached: set[tuple[str, str]] = set()
     while stack:
         key = stack.pop()
@@ -125,16 +131,22 @@ def reached_entries(model: Model) -> set[tuple[str, str]]:
             reached.add(key)
             entry = entries[key]
             possible = possible_activities(entry)
-            stack += [(c.task, c.entry) for a in entry.activities if a.name in possible for c in a.calls]
+            calls = [c for a in entry.activities if a.name in possible for c in a.calls]
+            stack += [(c.task, c.entry) for c in calls if c.count is None or c.count.mean > 0]
+            stack += [(f.task, f.entry) for f in entry.forwards if f.probability > 0]
     return reached
 
 
 def possible_activities(entry: Entry) -> set[str]:
-    """Return the activities of an entry that no branch of probability 0 cuts off."""
+    """Return the activities of an entry that no branch of probability 0 (or loop of count 0) cuts off."""
     following: dict[str, list[str]] = {}
     for precedence in entry.precedences:
-        odds = precedence.probabilities or (None,) * len(precedence.post)
-        possible = [name for name, p in zip(precedence.post, odds, strict=True) if p is None or p > 0]
+        factors: list[float | None] = [None] * len(precedence.post)
+        if precedence.probabilities is not None:
+            factors = list(precedence.probabilities)
+        for index, count in enumerate(precedence.counts):
+            factors[index] = None if count is None else count.mean
+        possible = [name for name, f in zip(precedence.post, factors, strict=True) if f is None or f > 0]
         for name in precedence.pre:
             following.setdefault(name, []).extend(possible)
     found: set[str] = set()
@@ -210,14 +222,21 @@ def _full(endpoints: list[tuple[str, list[_Path]]]) -> Size:
 
 
 def _elements(model: Model) -> Size:
-    """Count the elements of a model that did not come from source code; clients are not counted."""
+    """Count the elements of a model that did not come from source code; clients are not counted.
+
+    A loop is a node like a fork, a call is one arc however often it is made, and so is a forward.
+    """
     tasks = [task for task in model.tasks if not task.is_reference]
     entries = [entry for task in tasks for entry in task.entries]
     precedences = [p for entry in entries for p in entry.precedences]
-    forks = [p for p in precedences if len(p.post) > 1]
+    forks = [p for p in precedences if len(p.post) > 1 or p.fork == "loop"]
     joins = [p for p in precedences if len(p.pre) > 1]
     calls = sum(len(a.calls) for entry in entries for a in entry.activities)
-    arcs = sum(1 if len(p.pre) == len(p.post) == 1 else len(p.pre) + len(p.post) for p in precedences)
+    calls += sum(len(entry.forwards) for entry in entries)
+    arcs = sum(
+        1 if len(p.pre) == len(p.post) == 1 and p.fork != "loop" else len(p.pre) + len(p.post)
+        for p in precedences
+    )
     return Size(
         tasks=len(tasks),
         entries=len(entries),

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import itertools
 import json
+import random
+import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -14,7 +17,7 @@ from click.testing import CliRunner
 from analyzer.static import analyse, translate
 from mup.cli.graph import command
 from mup.errors import UsageError
-from mup.lqn import Constant, Model, Processor, save_model
+from mup.lqn import Constant, Exponential, Forward, Geometric, Migration, Model, Processor, save_model
 from mup.lqn.drawing import Box, draw, layout
 from mup.lqn.model import Activity, Call, Entry, Front, Precedence, Task
 
@@ -169,6 +172,161 @@ def test_any_valid_graph_can_be_drawn() -> None:
     picture = layout(model)
     assert_apart([picture.activities["A", "main", n] for n in "abcdefghi"])
     assert ET.fromstring(draw(model)) is not None
+
+
+def leaf(name: str, *calls: Call, **fields: Any) -> Entry:
+    return Entry(
+        name=name,
+        start="x",
+        activities=(Activity(name="x", demand=Constant(0.004), delay=Constant(0), calls=calls),),
+        **fields,
+    )
+
+
+def shop(services: int = 8, endpoints: int = 8) -> Model:
+    """A model of about seventy entries whose calls skip layers."""
+    chance = random.Random(3)
+    names = [f"Service{i}" for i in range(services)]
+    tasks = []
+    for index, name in enumerate(names):
+        entries = []
+        for e in range(endpoints):
+            calls = (
+                [
+                    Call(task=chance.choice(names[index + 1 :]), entry=f"/e{chance.randrange(endpoints)}/")
+                    for _ in range(chance.randrange(3))
+                ]
+                if index + 1 < services
+                else []
+            )
+            query = Call(
+                task="db", entry=f"q{chance.randrange(6)}", kind=chance.choice(["synchronous", "send"])
+            )
+            entries.append(leaf(f"/e{e}/", *calls, query))
+        tasks.append(Task(name=name, entries=tuple(entries)))
+    clients = Task(
+        name="U",
+        role="reference",
+        entries=(leaf("cycle", *(Call(task="Service0", entry=f"/e{e}/") for e in range(endpoints))),),
+    )
+    database = Task(name="db", role="database", entries=tuple(leaf(f"q{i}") for i in range(6)))
+    return Model(name="shop", tasks=(clients, *tasks, database))
+
+
+def test_seventy_entries_stay_readable() -> None:
+    """Layers go down, the page is not too wide, and arrows that pass a layer run beside its tasks."""
+    model = shop()
+    picture = layout(model)
+    assert picture.width < 2400
+    assert_apart(list(picture.tasks.values()))
+    assert_apart(list(picture.entries.values()))
+    for task, _, activity in model.walk():
+        for call in activity.calls:
+            assert picture.tasks[call.task].y > picture.tasks[task.name].bottom
+    assert len(picture.tracks) > 10
+    for (target, entry, row), x in picture.tracks.items():
+        assert picture.row_of[target] > row
+        for name, box in picture.tasks.items():
+            assert picture.row_of[name] != row or not box.x < x < box.right, (target, entry, name)
+
+
+def test_arrows_run_beside_the_entries_they_do_not_lead_to() -> None:
+    """No vertical part of an arrow passes through an entry, also where entries stand in several rows."""
+    model = shop(4, 18)
+    picture = layout(model)
+    assert len({picture.entries["Service1", f"/e{i}/"].y for i in range(18)}) > 1
+    paths = [
+        p.get("d", "") for p in ET.fromstring(draw(model)).iter(f"{SVG}path") if "call" in p.get("class", "")
+    ]
+    assert len(paths) > 70
+    for path in paths:
+        numbers = [float(n) for n in re.findall(r"-?[0-9.]+", path)]
+        points = list(zip(numbers[::2], numbers[1::2], strict=True))
+        for (x0, y0), (x1, y1) in itertools.pairwise(points):
+            if abs(x0 - x1) < 0.5 and y1 > y0:
+                assert not any(
+                    box.x < x0 < box.right and box.y < y1 - 0.2 and y0 + 0.2 < box.bottom
+                    for box in picture.entries.values()
+                )
+
+
+def test_callers_stand_above_what_they_call() -> None:
+    """Ordering by barycentres undoes a crossing that the order in the file would have."""
+    calls = {"A": "D", "B": "C"}
+    clients = Task(
+        name="U",
+        role="reference",
+        entries=(leaf("cycle", Call(task="A", entry="e"), Call(task="B", entry="e")),),
+    )
+    callers = tuple(Task(name=n, entries=(leaf("e", Call(task=to, entry="e")),)) for n, to in calls.items())
+    called = tuple(Task(name=n, entries=(leaf("e"),)) for n in "CD")
+    picture = layout(Model(name="m", tasks=(clients, *callers, *called)))
+    assert (picture.tasks["A"].x < picture.tasks["B"].x) == (picture.tasks["D"].x < picture.tasks["C"].x)
+
+
+def test_tasks_that_send_to_each_other_are_drawn() -> None:
+    """A cycle of sends has no top and bottom; the picture still has layers."""
+    ring = [
+        Task(name=n, entries=(leaf("e", Call(task=to, entry="e", kind="send")),))
+        for n, to in ("AB", "BC", "CA")
+    ]
+    model = Model(name="ring", tasks=tuple(ring))
+    assert_apart(list(layout(model).tasks.values()))
+    assert draw(model).count('class="call send"') == 3
+
+
+def test_every_element_has_its_sign() -> None:
+    """Loops, quorums, sends, forwards, arrivals, priorities, semaphores and nested processors are shown."""
+    names = ("s", "body", "r", "l", "z", "late")
+    send = Call(task="B", entry="b", kind="send", count=Geometric(2.5))
+    releasing = Call(task="B", entry="b", kind="releasing", count=Constant(2))
+    calls = {"body": (send,), "r": (releasing,)}
+    activities = tuple(
+        Activity(name=n, demand=Constant(0.0), delay=Constant(0.0), calls=calls.get(n, ())) for n in names
+    )
+    arcs = (
+        Precedence(pre=("s",), post=("body", "r"), fork="loop", counts=(Geometric(3.0),)),
+        Precedence(pre=("r",), post=("l", "z"), fork="and"),
+        Precedence(pre=("l", "z"), post=("late",), join="and", quorum=1),
+    )
+    entry = Entry(
+        name="/a/",
+        start="s",
+        activities=activities,
+        precedences=arcs,
+        arrivals=Exponential(0.2),
+        priority=2,
+        forwards=(Forward(task="B", entry="b", probability=0.25),),
+    )
+    cores = Processor(name="numa", cores=4, discipline="cores", migration=Migration(wake=0.5, balance=2.0))
+    model = Model(
+        name="signs",
+        processors=(Processor(name="host", cores=4), Processor(name="gil", parent="host"), cores),
+        tasks=(
+            Task(name="A", threads=3, processor="gil", entries=(entry,), admission="hol", priority=1),
+            Task(name="B", entries=(leaf("b"),)),
+            Task(name="lock", processor="numa", entries=(leaf("p", token="acquire"), leaf("v", token="release"))),
+        ),
+    )  # fmt: skip
+    picture, svg = layout(model), draw(model)
+    shown = texts(svg)
+    for text in (
+        "\N{CLOCKWISE OPEN CIRCLE ARROW} \N{MULTIPLICATION SIGN} ~3",
+        "1 of 2",
+        "→ B.b \N{MULTIPLICATION SIGN} ~2.5",
+        "→ B.b \N{MULTIPLICATION SIGN} 2",
+        "5/s from outside, priority +2",
+        "pool 3, by priority, priority 1, on gil",
+        "acquires a thread",
+        "4 cores, sharing per core, wake 0.5, steal 0, balance 2/s",
+    ):
+        assert text in shown
+    for kind in ("send", "releasing", "forward"):
+        assert svg.count(f'class="call {kind}"') == 1
+    assert "forwards to B.b, p = 0.25" in svg
+    assert_inside(picture.processors["gil"], picture.processors["host"])
+    key = ("A", "/a/")
+    assert picture.activities[(*key, "r")].y > picture.activities[(*key, "body")].bottom
 
 
 def test_graph_command(tmp_path: Path) -> None:

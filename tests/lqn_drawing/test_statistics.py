@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 from dataclasses import astuple, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
 from analyzer.static import analyse, translate
 from mup.cli.stats import command
-from mup.lqn import Constant, Model, save_model
+from mup.lqn import Constant, Forward, Geometric, Model, save_model
 from mup.lqn.model import Activity, Call, Entry, Precedence, Task
-from mup.lqn.statistics import statistics
+from mup.lqn.statistics import reached_entries, statistics
 
 HEAD = "from mup import MS, EP, Client\n"
 
@@ -169,6 +170,63 @@ def test_model_without_source_is_counted_by_element() -> None:
     leaf = Entry(name="b", start="b", activities=(Activity(name="b", demand=zero, delay=zero),))
     model = Model(name="x", tasks=(Task(name="A", entries=(entry,)), Task(name="B", entries=(leaf,))))
     assert astuple(statistics(model).table3) == (2, 2, 5, 2, 0, 2 + 3 + 3 + 1, 0)
+
+
+def test_loops_sends_and_forwards_are_elements() -> None:
+    """A loop is a node with an arc per body, a call is one arc however often it is made, so is a forward."""
+    names = ("one", "body", "rest")
+    call = Call(task="B", entry="b", count=Geometric(7.0), kind="send")
+    activities = tuple(Activity(name=n, calls=(call,) if n == "body" else ()) for n in names)
+    loop = Precedence(pre=("one",), post=("body", "rest"), fork="loop", counts=(Constant(3),))
+    entry = Entry(
+        name="a",
+        start="one",
+        activities=activities,
+        precedences=(loop,),
+        forwards=(Forward(task="C", entry="c"),),
+    )
+    leaves = [Entry(name=n, start=n, activities=(Activity(name=n),)) for n in "bc"]
+    tasks = (
+        Task(name="A", entries=(entry,)),
+        Task(name="B", entries=(leaves[0],)),
+        Task(name="C", entries=(leaves[1],)),
+    )
+    found = statistics(Model(name="x", tasks=tasks)).full
+    assert astuple(found) == (3, 3, 5, 1, 0, 3 + 3 + 2, 0)
+
+
+def test_what_requests_reach() -> None:
+    """Forwards and arrivals lead somewhere; calls and loops of count 0 and forwards of probability 0 do not."""
+
+    def leaf(name: str, *calls: Call, **fields: Any) -> Task:
+        entry = Entry(name="e", start="x", activities=(Activity(name="x", calls=calls),), **fields)
+        return Task(name=name, entries=(entry,))
+
+    never = Precedence(pre=("x",), post=("y", "z"), fork="loop", counts=(Constant(0),))
+    activities = (
+        Activity(name="x", calls=(Call(task="A", entry="e"), Call(task="B", entry="e", count=Constant(0)))),
+        Activity(name="y", calls=(Call(task="B", entry="e"),)),
+        Activity(name="z", calls=(Call(task="C", entry="e", count=None),)),
+    )
+    cycle = Entry(name="e", start="x", activities=activities, precedences=(never,))
+    model = Model(
+        name="m",
+        tasks=(
+            Task(name="U", role="reference", entries=(cycle,)),
+            leaf(
+                "A",
+                forwards=(
+                    Forward(task="D", entry="e", probability=0.5),
+                    Forward(task="B", entry="e", probability=0.0),
+                ),
+            ),
+            leaf("B"),
+            leaf("C"),
+            leaf("D"),
+            leaf("E", arrivals=Constant(1.0)),
+        ),
+    )
+    assert {task for task, _ in reached_entries(model)} == {"U", "A", "C", "D", "E"}
 
 
 def test_stats_command(tmp_path: Path) -> None:

@@ -1,0 +1,15 @@
+"""What does a model look like? A ``Model`` in, an SVG picture out; nothing but Python needed.
+
+Tasks are boxes in layers: clients on top, everything else below those that call it, the network
+at the bottom. Inside a task are its entries, inside an entry its activity graph from top to
+bottom: every branch of a fork has a lane of its own. Big models show their entries as boxes without
+activities. What a workload never reached is grey.
+
+All coordinates are in SVG user units; x grows to the right, y downwards.
+"""
+
+from mup.lqn.drawing.layout import Picture, layout
+from mup.lqn.drawing.shapes import Box
+from mup.lqn.drawing.svg import draw
+
+__all__ = ["Box", "Picture", "draw", "layout"]

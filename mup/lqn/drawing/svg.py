@@ -1,0 +1,355 @@
+"""How does a laid out model become an SVG document?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from html import escape
+
+from mup.lqn.drawing.labels import (
+    activity_text,
+    activity_tip,
+    branch_text,
+    entry_extras,
+    entry_text,
+    front_text,
+    join_text,
+    kind_text,
+    processor_text,
+    task_text,
+)
+from mup.lqn.drawing.layout import Picture, Point, layout
+from mup.lqn.drawing.shapes import LANE_GAP, LINE, PADDING, ROW_GAP, Box
+from mup.lqn.model import Activity, Call, Entry, Forward, Model, Precedence, Task, entry_label
+from mup.lqn.statistics import possible_activities, reached_entries
+
+__all__ = ["draw"]
+
+STYLE = """
+ svg { color-scheme: light dark; }
+ text { font-family: system-ui, "Segoe UI", "DejaVu Sans", Arial, sans-serif; font-size: 11px;
+        fill: #1f2933; }
+ .paper { fill: #ffffff; }
+ .title { font-size: 14px; font-weight: 600; }
+ .halo { paint-order: stroke; stroke: #f3f5f8; stroke-width: 3px; stroke-linejoin: round; }
+ .reference-halo { stroke: #eef6ee; } .network-halo, .database-halo { stroke: #f7f3ea; }
+ .name { font-weight: 600; }
+ .soft { fill: #5b6773; }
+ .task { fill: #f3f5f8; stroke: #8794a1; stroke-width: 1.2; }
+ .reference { fill: #eef6ee; } .network, .database { fill: #f7f3ea; }
+ .entry { fill: #ffffff; stroke: #b5bfc9; }
+ .activity { fill: #e8f0fa; stroke: #7c9cc4; }
+ .registry, .communication { fill: #fdf1dc; stroke: #cda65b; }
+ .think, .choice, .after { fill: #efeff1; stroke: #a5a8ae; }
+ .processor { fill: #e9e4f5; stroke: #9483bd; }
+ .flow { fill: none; stroke: #5b6773; stroke-width: 1.2; }
+ .bar { stroke: #37424d; stroke-width: 3; }
+ .call { fill: none; stroke: #b7791f; stroke-width: 1.3; opacity: .65; }
+ .send { stroke-dasharray: 6 4; } .forward { stroke-dasharray: 1.5 4; stroke-linecap: round; opacity: .9; }
+ .releasing { stroke-dasharray: 10 3 2 3; }
+ .loop { stroke-dasharray: 5 3; } .outside { fill: #2f855a; }
+ .head { fill: #b7791f; } .flowhead { fill: #5b6773; }
+ .reply { fill: #2f855a; font-weight: 700; }
+ .grey { opacity: .38; }
+ @media (prefers-color-scheme: dark) {
+  text { fill: #e4e7eb; } .soft { fill: #a7b1bc; } .paper { fill: #171b20; }
+  .halo { stroke: #222830; } .reference-halo { stroke: #1f2c23; }
+  .network-halo, .database-halo { stroke: #2c281f; } .outside { fill: #68d391; }
+  .task { fill: #222830; stroke: #6b7784; } .reference { fill: #1f2c23; }
+  .network, .database { fill: #2c281f; }
+  .entry { fill: #1a1f25; stroke: #4a545f; } .activity { fill: #22344a; stroke: #5d82b0; }
+  .registry, .communication { fill: #3d3220; stroke: #a98a4a; }
+  .think, .choice, .after { fill: #2d3036; stroke: #6d7178; }
+  .processor { fill: #2e2840; stroke: #7c6bab; } .flow { stroke: #a7b1bc; } .flowhead { fill: #a7b1bc; }
+  .bar { stroke: #d5dae0; } .call { stroke: #e0a94a; } .head { fill: #e0a94a; } .reply { fill: #68d391; }
+ }
+"""
+
+
+class _Canvas:
+    """Collects SVG elements."""
+
+    def __init__(self) -> None:
+        self.parts: list[str] = []
+
+    def rect(self, box: Box, kind: str, *, radius: float = 4, title: str = "") -> None:
+        tip = f"<title>{escape(title)}</title>" if title else ""
+        self.parts.append(
+            f'<rect x="{box.x:.1f}" y="{box.y:.1f}" width="{box.width:.1f}" height="{box.height:.1f}"'
+            f' rx="{radius:g}" class="{kind}">{tip}</rect>'
+        )
+
+    def text(self, x: float, y: float, words: str, kind: str = "", *, middle: bool = False) -> None:
+        anchor = ' text-anchor="middle"' if middle else ""
+        style = f' class="{kind}"' if kind else ""
+        self.parts.append(f'<text x="{x:.1f}" y="{y:.1f}"{anchor}{style}>{escape(words)}</text>')
+
+    def line(self, points: Iterable[Point], kind: str, *, head: str = "") -> None:
+        marker = f' marker-end="url(#{head})"' if head else ""
+        path = " L ".join(f"{x:.1f} {y:.1f}" for x, y in points)
+        self.parts.append(f'<path d="M {path}" class="{kind}"{marker}/>')
+
+    def curve(self, points: Sequence[Point], kind: str, *, title: str) -> None:
+        """Draw an arrow that is vertical at every point (the first of two equal x: a straight line)."""
+        (x, y), *rest = points
+        path = [f"M {x:.1f} {y:.1f}"]
+        for x1, y1 in rest:
+            if abs(x1 - x) < 0.5:
+                path.append(f"L {x1:.1f} {y1:.1f}")
+            else:
+                half = (y + y1) / 2
+                path.append(f"C {x:.1f} {half:.1f} {x1:.1f} {half:.1f} {x1:.1f} {y1:.1f}")
+            x, y = x1, y1
+        tip = f"<title>{escape(title)}</title>"
+        self.parts.append(f'<path d="{" ".join(path)}" class="{kind}" marker-end="url(#head)">{tip}</path>')
+
+
+def draw(model: Model) -> str:
+    """Return the model as an SVG document."""
+    picture = layout(model)
+    reached = reached_entries(model)
+    canvas = _Canvas()
+    for task in model.tasks:
+        canvas.rect(picture.tasks[task.name], f"task {task.role}", radius=8)
+    # Arrows run over entries that show their activities, and below everything that has text on it.
+    entries = [(task, entry) for task in model.tasks for entry in task.entries]
+    for task, entry in entries:
+        if _is_detailed(picture, task, entry):
+            _draw_entry(canvas, picture, task, entry, grey=(task.name, entry.name) not in reached)
+    for arrow in _arrows(model, picture, reached):
+        kind = f"call {arrow.kind}" + (" grey" if arrow.grey else "")
+        canvas.curve(arrow.points, kind, title=arrow.label)
+    for task, entry in entries:
+        used = (task.name, entry.name) in reached
+        if _is_detailed(picture, task, entry):
+            _draw_activities(canvas, model, picture, task, entry, reached=used)
+        else:
+            _draw_entry(canvas, picture, task, entry, grey=not used)
+    for task in model.tasks:
+        _draw_title(canvas, picture, task)
+    for processor in model.processors:
+        box = picture.processors[processor.name]
+        name, what = processor_text(processor)
+        canvas.rect(box, "processor", radius=10)
+        canvas.text(box.x + PADDING, box.y + 16, name, "name")
+        canvas.text(box.x + PADDING, box.y + 16 + LINE, what, "soft")
+    width, height = math.ceil(picture.width), math.ceil(picture.height)
+    return "\n".join(
+        [
+            (
+                f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}"'
+                f' height="{height}" role="img" aria-label="{escape(model.name)}">'
+            ),
+            f"<title>{escape(model.name)}</title>",
+            f"<style>{STYLE}</style>",
+            "<defs>",
+            *(
+                f'<marker id="{name}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7"'
+                f' orient="auto"><path d="M 0 0 L 8 4 L 0 8 z" class="{kind}"/></marker>'
+                for name, kind in (("head", "head"), ("flowhead", "flowhead"))
+            ),
+            "</defs>",
+            f'<rect width="{width}" height="{height}" class="paper"/>',
+            *canvas.parts,
+            "</svg>",
+            "",
+        ]
+    )
+
+
+def _draw_title(canvas: _Canvas, picture: Picture, task: Task) -> None:
+    box = picture.tasks[task.name]
+    name, what = task_text(task)
+    halo = f"halo {task.role}-halo"  # arrows pass below the words
+    canvas.text(box.x + PADDING, box.y + 18, name, f"title {halo}")
+    canvas.text(box.x + PADDING, box.y + 18 + LINE, what, f"soft {halo}")
+    if task.front:
+        canvas.text(box.x + PADDING, box.y + 18 + 2 * LINE, front_text(task), f"soft {halo}")
+
+
+def _is_detailed(picture: Picture, task: Task, entry: Entry) -> bool:
+    return (task.name, entry.name, entry.start) in picture.activities
+
+
+def _draw_entry(canvas: _Canvas, picture: Picture, task: Task, entry: Entry, *, grey: bool) -> None:
+    box = picture.entries[task.name, entry.name]
+    shade = " grey" if grey else ""
+    canvas.rect(box, "entry", title=entry_label(task.name, entry.name))
+    if _is_detailed(picture, task, entry):
+        name, what = entry.name, entry_extras(entry)
+    else:
+        name, what = entry_text(task, entry)
+    canvas.text(box.x + PADDING, box.y + 17, name, f"name{shade}")
+    if what:
+        kind = "outside" if entry.arrivals is not None else "soft"
+        canvas.text(box.x + PADDING, box.y + 17 + LINE, what, f"{kind}{shade}")
+
+
+# Arrows.
+
+
+@dataclass(frozen=True, slots=True)
+class _Arrow:
+    """A call or forward to draw: what is equal is drawn once."""
+
+    points: tuple[Point, ...]
+    label: str
+    kind: str
+    grey: bool
+
+
+def _arrows(model: Model, picture: Picture, reached: set[tuple[str, str]]) -> list[_Arrow]:
+    """Return an arrow per call; a network exchange is the label of the call it carries.
+
+    Where entries are drawn without activities, queries leave from the task: every endpoint has some, and the
+    picture would be black.
+    """
+    roles = {t.name: t.role for t in model.tasks}
+    found: dict[_Arrow, None] = {}
+    lines: dict[tuple[str, float], list[str]] = {}
+    """Activities with arrows, per task and right edge: each gets a line of its own down to the row's end."""
+    for task, entry, activity in model.walk():
+        targets = [c for c in activity.calls if roles[c.task] != "network"] or list(activity.calls)
+        used = (task.name, entry.name) in reached and activity.name in possible_activities(entry)
+        carried = "".join(f", through {c.entry}" for c in activity.calls if roles[c.task] == "network")
+        for call in targets:
+            to = entry_label(call.task, call.entry)
+            label = f"{entry_label(task.name, entry.name)} {activity.name} → {to}{carried}"
+            start = picture.activities.get((task.name, entry.name, activity.name))
+            if start is None:
+                query = roles[call.task] == "database"
+                label = f"{task.name if query else entry_label(task.name, entry.name)} → {to}"
+                begin = _below_task(picture, task) if query else _below_entry(picture, task, entry)
+            else:
+                names = lines.setdefault((task.name, start.right), [])
+                if activity.name not in names:
+                    names.append(activity.name)
+                begin = _beside_activity(picture, task, start, names.index(activity.name))
+            kind = "" if call.kind == "synchronous" else call.kind
+            label += kind_text(call)
+            points = (*begin, *_way(picture, task, call))
+            found[_Arrow(points, label, kind, not used)] = None
+    for task in model.tasks:
+        for entry in task.entries:
+            for forward in entry.forwards:
+                begin = _below_entry(picture, task, entry)
+                odds = "" if forward.probability == 1 else f", p = {forward.probability:.3g}"
+                to = entry_label(forward.task, forward.entry)
+                label = f"{entry_label(task.name, entry.name)} forwards to {to}{odds}"
+                used = (task.name, entry.name) in reached and forward.probability > 0
+                points = (*begin, *_way(picture, task, forward))
+                found[_Arrow(points, label, "forward", not used)] = None
+    return [a for a in found if not a.grey or replace(a, grey=False) not in found]
+
+
+def _below_task(picture: Picture, task: Task) -> tuple[Point, ...]:
+    box = picture.tasks[task.name]
+    return _down_to_row(picture, task, box.middle, box.bottom)
+
+
+def _below_entry(picture: Picture, task: Task, entry: Entry) -> tuple[Point, ...]:
+    """Leave an entry at its lower edge; past entries below it, in the gap beside them."""
+    box = picture.entries[task.name, entry.name]
+    others = [b for (name, _), b in picture.entries.items() if name == task.name and b.y > box.y]
+    if all(b.right <= box.x or box.right <= b.x for b in others):
+        return ((box.middle, box.bottom), *_down_to_row(picture, task, box.middle, box.bottom))
+    gap = box.right + PADDING / 2
+    return (
+        (box.middle, box.bottom),
+        (gap, box.bottom + PADDING),
+        *_down_to_row(picture, task, gap, box.bottom),
+    )
+
+
+def _beside_activity(picture: Picture, task: Task, box: Box, index: int) -> tuple[Point, ...]:
+    """Leave an activity at its lower right corner and go down between the lanes."""
+    gap = box.right + LANE_GAP / 2 - 6 + index % 4 * 4
+    return (
+        (box.right - 6, box.bottom),
+        (gap, box.bottom + ROW_GAP / 2),
+        *_down_to_row(picture, task, gap, box.bottom),
+    )
+
+
+def _down_to_row(picture: Picture, task: Task, x: float, y: float) -> tuple[Point, ...]:
+    bottom = picture.rows[picture.row_of[task.name]][1]
+    return ((x, max(y, bottom)),)
+
+
+def _way(picture: Picture, task: Task, to: Call | Forward) -> tuple[Point, ...]:
+    """Return the points from below a task's row to the entry: in channels, then beside entries above it."""
+    target = picture.entries[to.task, to.entry]
+    points: list[Point] = []
+    last = picture.row_of[to.task]
+    for row in range(picture.row_of[task.name] + 1, last):
+        x = picture.tracks[to.task, to.entry, row]
+        top, bottom = picture.rows[row]
+        points += [(x, top), (x, bottom)]
+    if last <= picture.row_of[task.name]:
+        return ((target.middle, target.bottom),)  # a cycle of sends: straight back up
+    others = [b for (name, _), b in picture.entries.items() if name == to.task and b.y < target.y]
+    if all(b.right <= target.x or target.right <= b.x for b in others):
+        return (*points, (target.middle, picture.rows[last][0]), (target.middle, target.y))
+    gap = target.x - PADDING / 2
+    return (*points, (gap, picture.rows[last][0]), (gap, target.y - PADDING), (target.x + PADDING, target.y))
+
+
+# Activities.
+
+
+def _draw_activities(
+    canvas: _Canvas, model: Model, picture: Picture, task: Task, entry: Entry, *, reached: bool
+) -> None:
+    boxes = {a.name: picture.activities[task.name, entry.name, a.name] for a in entry.activities}
+    possible = possible_activities(entry) if reached else set()
+    for precedence in entry.precedences:
+        _draw_precedence(canvas, precedence, boxes, possible)
+    for activity in entry.activities:
+        _draw_activity(canvas, model, activity, boxes[activity.name], grey=activity.name not in possible)
+
+
+def _draw_activity(canvas: _Canvas, model: Model, activity: Activity, box: Box, *, grey: bool) -> None:
+    shade = " grey" if grey else ""
+    kind = "activity" if activity.kind == "local" else activity.kind
+    name, what = activity_text(model, activity)
+    canvas.rect(box, f"{kind}{shade}", title=activity_tip(activity))
+    canvas.text(box.middle, box.y + 15, name, f"name{shade}", middle=True)
+    canvas.text(box.middle, box.y + 15 + LINE, what, f"soft{shade}", middle=True)
+    if activity.replies:
+        canvas.text(box.right - 9, box.y + 12, "↩", f"reply{shade}", middle=True)
+
+
+def _draw_precedence(
+    canvas: _Canvas, precedence: Precedence, boxes: Mapping[str, Box], possible: set[str]
+) -> None:
+    pre = [boxes[n] for n in precedence.pre]
+    post = [boxes[n] for n in precedence.post]
+    behind = precedence.continuation
+    shade = "" if set(precedence.pre) <= possible else " grey"
+    # Bodies of a loop hang on a line of their own, what follows it far below goes straight on.
+    branches = [b for n, b in zip(precedence.post, post, strict=True) if n != behind]
+    y = min(b.y for b in branches) - ROW_GAP / 2
+    centers = [b.middle for b in (*pre, *branches)]
+    several = len(pre) > 1 or len(post) > 1 or precedence.fork == "loop"
+    for box in pre:
+        if several:
+            canvas.line([(box.middle, box.bottom), (box.middle, y)], f"flow{shade}")
+    if several:
+        kind = "bar" if "and" in (precedence.fork, precedence.join) else "flow"
+        kind = "flow loop" if precedence.fork == "loop" and len(pre) == 1 else kind
+        canvas.line([(min(centers), y), (max(centers), y)], f"{kind}{shade}")
+    if precedence.quorum is not None:
+        canvas.text(max(centers) + 5, y + 4, join_text(precedence), f"soft{shade}")
+    for index, (name, box) in enumerate(zip(precedence.post, post, strict=True)):
+        unlikely = "" if name in possible else " grey"
+        looped = " loop" if precedence.fork == "loop" and name != behind else ""
+        if several and name != behind:
+            canvas.line([(box.middle, y), (box.middle, box.y)], f"flow{looped}{unlikely}", head="flowhead")
+        else:
+            start = (pre[0].middle, pre[0].bottom)
+            above = box.y - ROW_GAP / 2
+            points = [start, (pre[0].middle, above), (box.middle, above), (box.middle, box.y)]
+            canvas.line(points, f"flow{unlikely}", head="flowhead")
+        if label := branch_text(precedence, index):
+            canvas.text(box.middle + 5, box.y - 3, label, f"soft{unlikely}")
