@@ -35,9 +35,11 @@ TOLERANCE = 1e-5
 LONGEST = 600
 """Requests at a station beyond which its speed is taken as constant."""
 
-VISITS, WORK, SQUARES, TIME = range(4)
+VISITS, WORK, SQUARES, TIME, BESIDE, APART = range(6)
 """Rows of a load, one column per station (the last: delays): visits, seconds of service, sum of squares
-of the service times, and seconds of service as far as somebody waits for it (parallel work counts once)."""
+of the service times, seconds of service as far as somebody waits for it (parallel work counts once), and
+work times the work in parallel branches: at the same station, and anywhere."""
+ROWS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,14 +170,15 @@ class _Solver:
             sum(p.graph.visits[s.name] * c.count[0] for s in p.steps for c in s.calls if c.kind == "releasing")
             for p in self.plans
         ]
-        empty = np.zeros((4, self.width))
+        empty = np.zeros((ROWS, self.width))
         self.as_called = [empty] * len(self.plans)
         self.held = [empty] * len(self.plans)
         self.local = [empty] * len(self.plans)
         self.wait = [0.0] * count
         self.stretch = [1.0] * count
         self.jobs = [0.0] * count
-        self.busy_mean = [0.0] * count
+        self.second = [0.0] * len(self.plans)
+        self.after = [0.0] * count
         self.total = empty
         self.queues: list[Queue] = []
         self.members: dict[int, _Member] = {}
@@ -200,7 +203,7 @@ class _Solver:
                     more, noise = one, spread
                 elif self.stations[plan.processor].shared:
                     more = one * self.stretch[plan.processor]
-                    noise = spread + (more - one) ** 2
+                    noise = spread * self.stretch[plan.processor] ** 2
                 else:
                     waited = self.wait[plan.processor]
                     more, noise = one + waited, spread + waited**2
@@ -243,19 +246,20 @@ class _Solver:
 
     def _loads(self, index: int, plan: Plan, moments: dict[str, Moments], own: EntryTimes) -> None:
         """Add up what a request asks of the stations: while the thread is held, for the caller, at all."""
-        held, awaited, local = (np.zeros((4, self.width)) for _ in range(3))
-        released = np.zeros((4, self.width))
+        held, awaited, local = (np.zeros((ROWS, self.width)) for _ in range(3))
+        released = np.zeros((ROWS, self.width))
         thread_time = caller_time = 0.0
         graph = plan.graph
+        loads: dict[str, FloatArray] = {}
         for step in plan.steps:
             visits = graph.visits[step.name]
-            load = np.zeros((4, self.width))
+            load = np.zeros((ROWS, self.width))
             if step.slices:
                 mean, variance = step.demand
                 at = self.width - 1 if plan.processor is None else plan.processor
-                row = (step.slices, step.slices * mean, step.slices * (mean**2 + variance), step.slices * mean)
-                load[:, at] = row
-                local[:, at] += np.multiply(row, visits)
+                work = step.slices * mean
+                load[: BESIDE, at] = step.slices, work, step.slices * (mean**2 + variance), work
+                local[:, at] += visits * load[:, at]
             load[TIME, -1] += step.delay[0]
             for call in step.calls:
                 if call.kind == "synchronous":
@@ -263,6 +267,7 @@ class _Solver:
                 elif call.kind == "releasing":
                     released += visits * call.count[0] * self.as_called[call.target]
             load *= visits
+            loads[step.name] = load
             spent = visits * moments[step.name][0]
             if step.name in graph.held:
                 held += load
@@ -270,6 +275,13 @@ class _Solver:
             if step.name in graph.awaited:
                 awaited += load
                 caller_time += spent
+        for one, others in graph.beside.items():
+            if one in loads:
+                near = sum((loads[o][TIME] for o in others if o in loads), np.zeros(self.width))
+                for total, names in ((held, graph.held), (awaited, graph.awaited)):
+                    if one in names:
+                        total[BESIDE] += loads[one][WORK] * near
+                        total[APART] += loads[one][WORK] * near.sum()
         if thread_time > 0:
             held[TIME] *= own.hold[0] / thread_time
         if caller_time > 0:
@@ -278,14 +290,14 @@ class _Solver:
         if plan.station is None:
             called = awaited
         else:
-            called = np.zeros((4, self.width))
+            called = np.zeros((ROWS, self.width))
             (mean, variance), visits = own.reply, 1 + self.releases[index]
-            called[:, plan.station] = (visits, mean, (mean**2 + variance) / visits, mean)
+            called[: BESIDE, plan.station] = visits, mean, (mean**2 + variance) / visits, mean
             local[:, plan.station] += called[:, plan.station]
-            behind = own.hold[0] - mean
-            if behind > 1e-12 * own.hold[0]:
-                noise = max(own.hold[1] - variance, 0.0)
-                local[:, plan.station] += (1.0, behind, behind**2 + noise, behind)
+            hold, noise = own.hold
+            local[WORK, plan.station] += hold - mean
+            local[SQUARES, plan.station] += (hold**2 + noise - mean**2 - variance) / visits
+            self.second[index] = max(hold - mean, 0.0)
         called = called + released
         for front in (plan.before, plan.behind):
             if front is not None:
@@ -314,7 +326,7 @@ class _Solver:
                 if front is not None:
                     rates[front] += rates[index]
         self.rates = rates
-        total = np.zeros((4, self.width))
+        total = np.zeros((ROWS, self.width))
         for rate, load in zip(rates, self.local, strict=True):
             total += rate * load
         for number, station in enumerate(self.stations):
@@ -324,6 +336,10 @@ class _Solver:
             if station.parent is not None:
                 total[:, station.parent] += total[:, at]
         self.total = total
+        self.after = [0.0] * len(self.stations)
+        for plan, rate, second in zip(self.plans, rates, self.second, strict=True):
+            if plan.station is not None and second > 1e-9:
+                self.after[plan.station] += rate
 
     # ------------------------------------------------------------------ networks
 
@@ -334,12 +350,12 @@ class _Solver:
         sums: dict[int, tuple[float, FloatArray]] = {}
         for index, plan in enumerate(self.plans):
             if plan.station is not None and self.rates[index] > 0:
-                rate, load = sums.get(plan.station, (0.0, np.zeros((4, self.width))))
+                rate, load = sums.get(plan.station, (0.0, np.zeros((ROWS, self.width))))
                 cycles = self.rates[index] * (1 + self.releases[index])
                 sums[plan.station] = rate + cycles, load + self.rates[index] * self.held[index]
         for at, station in enumerate(self.stations):
             if station.parent is not None and self.total[VISITS, at] > 0:
-                load = np.zeros((4, self.width))
+                load = np.zeros((ROWS, self.width))
                 load[:, station.parent] = self.total[:, at]
                 sums[at] = self.total[VISITS, at], load
         for at, (rate, load) in sums.items():
@@ -374,7 +390,7 @@ class _Solver:
             for root in self.roots:
                 self._network(root, None)
             self._operate(0.5 if iteration > 8 else 1.0)
-            now = [x for r in self.roots for x in (r.rate, r.population / r.rate)] + self.wait
+            now = [x for r in self.roots for x in (r.rate, r.population / r.rate)] + self.wait + self.stretch
             scale = min(r.population / r.rate for r in self.roots) if self.roots else 1.0
             if before and all(
                 abs(a - b) <= TOLERANCE * max(abs(a), 0.01 * scale) for a, b in zip(now, before, strict=True)
@@ -510,15 +526,14 @@ class _Solver:
         if theta > 0.999:
             return view.rates
         profile = member.profile
-        apart = profile[WORK] - profile[TIME]
-        total = float(np.clip(apart, 0, None).sum())
-        beside = float(apart[at]) / total if total > 0 else 0.0
+        apart = float(profile[APART, at])
+        beside = float(profile[BESIDE, at]) / apart if apart > 0 else 0.0
         customers = np.arange(1.0, member.population + 1)
         at_once = np.arange(len(view.rates) + 1.0)
         speeds = np.concatenate(((0.0,), view.rates))
-        real = np.interp(customers / theta, at_once, speeds)
+        real = theta * np.interp(customers / theta, at_once, speeds)
         company = 1 + (1 / theta - 1) * beside
-        alone = float(np.interp(company, at_once, speeds)) / (company * theta)
+        alone = float(np.interp(company, at_once, speeds)) / company
         return real * (1 + (alone / real[0] - 1) / customers)
 
     def _view(
@@ -532,15 +547,17 @@ class _Solver:
         waited = 0.0 if station.shared else self.wait[at]
         ease = (waited + work / rate) / (waited + mean) if rate > 0 and waited + mean > 0 else 1.0
         crowd = None
-        if others > 1e-7 * everything and other_work > 0:
+        behind = self.after[at]
+        if others + behind > 1e-7 * everything and other_work > 0:
             stretch = self.stretch[at] if station.shared else 1.0
             inside = others * waited + other_work * stretch
             mine = rate * waited + work * stretch
             sources, closed = self._sources(at, rate, inside)
             bound = self.clients if closed else math.inf
             most = max(min(sources, bound - mine), 0.0)
-            pause = max(most - inside, 0.02 * inside) / others
-            crowd = Crowd(sources, pause, (waited + other_work / others) / (waited + mean), bound)
+            pause = max(most - inside, 0.02 * inside) / (others + behind)
+            crowd = Crowd(sources, pause, inside / (others + behind) / (stretch * (waited + mean)),
+                          bound, others / inside * (waited + work / rate) if rate > 0 else 1.0)  # fmt: skip
         customers = population if theta > 0.999 else math.ceil(population / theta)
         return SharedView(self._job_rates(at), np.arange(1.0, queue.length + 1) - queue.busy, crowd,
                           min(customers, queue.length)), ease  # fmt: skip
@@ -560,6 +577,8 @@ class _Solver:
         loose = float(self.total[VISITS, at]) - held
         if loose > 1e-7 * self.total[VISITS, at]:
             return sources + 20 + 20 * inside, False
+        if self.after[at] > 0:
+            return sources + self.stations[at].servers * self.stations[at].replicas, False
         return sources, True
 
     # ------------------------------------------------------------------ operating point
@@ -605,9 +624,16 @@ class _Solver:
                 self.wait[at] += gain * (max(waiting[at] / served[at], 0.0) - self.wait[at])
                 mean = self.total[WORK, at] / self.total[VISITS, at]
                 scv = self.total[SQUARES, at] / self.total[VISITS, at] / mean**2 - 1 if mean > 0 else 1.0
-                servers = station.servers * station.replicas
-                self.queues[at].adapt(max(scv, 0.0), float(self.total[WORK, at]) / servers, crowd)
+                self.queues[at].adapt(1 + self._strain(at) * (max(scv, 0.0) - 1), crowd)
             self.jobs[at] = jobs[at]
+
+    def _strain(self, at: int) -> float:
+        """Return how far the servers themselves limit a station, 0 to 1: not if what they use is full."""
+        member = self.members.get(at)
+        if member is None or member.chain is None or member.population == 1:
+            return 1.0
+        last, full = (float(x) for x in member.chain.throughput[-2:])
+        return min(max((full - last) / full * member.population, 0.0), 1.0)
 
     def _loose(self, at: int, served: list[float], worked: list[float], jobs: list[float],
                waiting: list[float], crowds: list[FloatArray]) -> None:  # fmt: skip

@@ -88,6 +88,7 @@ class ActivityGraph:
         visits: Mean executions per request, of every activity that can be reached.
         held: Activities the thread waits for.
         awaited: Activities the caller waits for.
+        beside: For every activity, those that may run at the same time for the same request.
         width: At most how many flows of a request are under way at once.
         missing: Probabilities (index of the precedence) and counts that were never measured.
     """
@@ -107,6 +108,7 @@ class ActivityGraph:
         self.held = set(self.visits) if entry.waits else self._before(self._carried)
         self.awaited = self._before(replying) if replying else set(self.held)
         self._replying = sorted(replying)
+        self.beside = self._side_by_side() if self.width > 1 else {}
 
     def times(self, moments: Mapping[str, Moments]) -> EntryTimes:
         """Evaluate the graph for activities of these times."""
@@ -239,6 +241,33 @@ class ActivityGraph:
                     if index in self._after.values() and not bodies <= found:
                         found |= bodies
                         grows = True
+        return found
+
+    def _side_by_side(self) -> dict[str, set[str]]:
+        """Return which activities run in different branches of the same AND fork, before they join."""
+        behind: dict[str, set[str]] = {}
+        for name in self.visits:
+            reached: set[str] = set()
+            stack = [name]
+            while stack:
+                index = self._after.get(stack.pop())
+                for post in self._entry.precedences[index].post if index is not None else ():
+                    if post in self.visits and post not in reached:
+                        reached.add(post)
+                        stack.append(post)
+            behind[name] = reached
+        found: dict[str, set[str]] = {}
+        for precedence in self._entry.precedences:
+            if precedence.fork != "and":
+                continue
+            branches = [{n, *behind[n]} for n in precedence.post if n in self.visits]
+            for i, one in enumerate(branches):
+                for other in branches[i + 1 :]:
+                    for a in one - other:
+                        for b in other - one:
+                            if a not in behind[b] and b not in behind[a]:
+                                found.setdefault(a, set()).add(b)
+                                found.setdefault(b, set()).add(a)
         return found
 
     def _run(self, block: _Block, moments: Mapping[str, Moments]) -> dict[str, _Token]:

@@ -126,57 +126,66 @@ class Queue:
         self._steps = np.minimum(np.arange(1.0, length + 1), servers)
         self.busy = self._spread(self._steps)[0]
         self.pace = self.busy
-        self._first = 1.0
+        self._speeds = self._steps
 
     def _spread(self, speeds: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the speed of all replicas together, their weights, and those of one replica less."""
         if self.replicas == 1:
             return speeds, speeds, speeds
-        weights = _weights(1.0 / speeds * speeds[-1])
+        weights = _weights(speeds[-1] / speeds)
         rest = weights
         for _ in range(self.replicas - 2):
             rest = np.convolve(rest, weights)[: self.length + 1]
         together = np.convolve(rest, weights)[: self.length + 1]
-        return speeds[-1] * together[:-1] / together[1:], weights, rest
+        return self.replicas * speeds[-1] * together[:-1] / together[1:], weights, rest
 
-    def adapt(self, variability: float, utilization: float, crowd: FloatArray) -> None:
+    def adapt(self, variability: float, crowd: FloatArray) -> None:
         """Correct the pace for service times whose squared coefficient of variation is not 1.
 
-        A queue of general service times behaves like one of exponential times with another speed while
-        somebody waits: slower if the rest of the present services lasts longer than a memoryless one. The
-        factor goes from that of an arrival who finds all servers busy by chance to 1 at saturation, and
-        makes an open queue's mean length that of Pollaczek and Khinchine (one server) or of Kingman's
-        heavy-traffic limit. The speed with exactly as many requests as servers is set such that servers
-        are as busy as the throughput demands.
+        A queue of general service times behaves like one of exponential times whose speed depends on
+        the load: with more variable ones it is slower while few arrive and faster while many do. The
+        factor below makes the mean length of an open queue that of Pollaczek and Khinchine (one server),
+        and its slope that of the heavy-traffic limit; here it is applied to the rate of arrivals at each
+        length, as in Marie's method. The speed with exactly as many requests as servers is set such
+        that servers are as busy as the throughput demands.
 
         Args:
             variability: Squared coefficient of variation of the service time.
-            utilization: Of the servers, 0 to 1.
             crowd: Probability of 0, 1, ... requests, all replicas together.
         """
         c = self.servers
         if c >= self.length or abs(variability - 1) < 1e-3:
             return
-        light = max(1 + (variability - 1) / (c + 1), 0.05)
-        heavy = (1 + variability) / 2
-        rho = min(max(utilization, 0.0), 1.0)
-        kappa = (1 - rho) * light + rho * heavy
-        tail = c * (1 + (1 - rho) * (1 / kappa - 1))
-        speeds = self._steps.copy()
-        at = int(c) - 1
-        speeds[at] = c * self._first
-        speeds[at + 1 :] = tail
-        together, weights, rest = self._spread(speeds)
+        at = int(c)  # index of the length with all servers busy and nobody waiting
         if self.replicas == 1:
             single = crowd[: self.length + 1]
         else:
+            _, weights, rest = self._spread(self._speeds)
             joint = np.convolve(weights, rest)[: self.length + 1]
             single = weights * np.correlate(crowd[: self.length + 1] / joint, rest, mode="full")[self.length :]
-        exact, above = float(single[at + 1]), float(single[at + 2 :].sum())
+            single /= single.sum()
+        # Load offered while all servers are busy: arrivals at that length, times service time, per server.
+        usable = (single[at:-1] > TINY) & (single[at + 1 :] > TINY)
+        load = np.where(usable, single[at + 1 :] * self._speeds[at:] / np.maximum(single[at:-1], TINY), 0.0)
+        load = np.minimum(load / c, 3.0)
+        light = max(1 + (variability - 1) / (c + 1), 0.05)
+        heavy = (1 + variability) / 2
+        mix = np.minimum(load, 1.0)
+        excess = 1 / ((1 - mix) * light + mix * heavy) - 1
+        factor = np.where((load > 1) & (excess > 0), 1 / (1 + (load - 1) * excess), 1 + (1 - load) * excess)
+        speeds = self._steps.copy()
+        speeds[at:] = c * factor
+        exact, above = float(single[at]), float(single[at + 1 :].sum())
+        given = float(single[at + 1 :] @ factor)
+        first = 1.0
         if exact > 1e-12:
-            wanted = 1 + above / exact * (1 - tail / c)
-            self._first += 0.5 * (min(max(wanted, 0.4), 2.5) - self._first)
-        self.pace = together
+            first = min(max(1 + (above - given) / exact, 0.5), 2.0)
+        if given > 1e-12:
+            rescale = (exact + above - first * exact) / given
+            speeds[at:] *= min(max(rescale, 0.5), 2.0)
+        speeds[at - 1] = c * first
+        self._speeds = np.exp(0.5 * (np.log(self._speeds) + np.log(speeds)))
+        self.pace = self._spread(self._speeds)[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,12 +197,14 @@ class Crowd:
         pause: Seconds between the end of a job and the source's next one.
         ease: Work of one of their jobs relative to the average job of the station.
         population: Sources and own customers together are at most that many.
+        patience: How likely one of their jobs there is waiting, relative to an own one.
     """
 
     sources: float
     pause: float
     ease: float
     population: float
+    patience: float
 
 
 class SharedView:
@@ -237,7 +248,7 @@ class SharedView:
         self._weight = weight
         every = np.arange(1, customers + 1)
         self.rates = np.interp(every, at, (share * rate).sum(axis=1))
-        self._queued = np.interp(every, at, (share * waiting[index]).sum(axis=1))
+        self._queued = np.interp(every, at, (weight * own / (own + crowd.patience * others) * waiting[index]).sum(axis=1))
 
     def waiting_of(self, there: FloatArray, theta: float) -> float:
         """Return the mean number of own jobs that wait.
