@@ -167,7 +167,9 @@ class _Solver:
         self.times: list[EntryTimes] = [EntryTimes((0.0, 0.0), (0.0, 0.0))] * len(self.plans)
         self.called: list[Moments] = [(0.0, 0.0)] * len(self.plans)
         self.releases = [
-            sum(p.graph.visits[s.name] * c.count[0] for s in p.steps for c in s.calls if c.kind == "releasing")
+            sum(
+                p.graph.visits[s.name] * c.count[0] for s in p.steps for c in s.calls if c.kind == "releasing"
+            )
             for p in self.plans
         ]
         empty = np.zeros((ROWS, self.width))
@@ -258,7 +260,7 @@ class _Solver:
                 mean, variance = step.demand
                 at = self.width - 1 if plan.processor is None else plan.processor
                 work = step.slices * mean
-                load[: BESIDE, at] = step.slices, work, step.slices * (mean**2 + variance), work
+                load[:BESIDE, at] = step.slices, work, step.slices * (mean**2 + variance), work
                 local[:, at] += visits * load[:, at]
             load[TIME, -1] += step.delay[0]
             for call in step.calls:
@@ -292,7 +294,7 @@ class _Solver:
         else:
             called = np.zeros((ROWS, self.width))
             (mean, variance), visits = own.reply, 1 + self.releases[index]
-            called[: BESIDE, plan.station] = visits, mean, (mean**2 + variance) / visits, mean
+            called[:BESIDE, plan.station] = visits, mean, (mean**2 + variance) / visits, mean
             local[:, plan.station] += called[:, plan.station]
             hold, noise = own.hold
             local[WORK, plan.station] += hold - mean
@@ -573,7 +575,9 @@ class _Solver:
                 if not skipped and math.isclose(flow, rate, rel_tol=1e-9):
                     skipped = True
                 else:
-                    sources += member.population * (1 if member.profile[TIME, at] > 0.999 * member.profile[WORK, at] else 2)
+                    sources += member.population * (
+                        1 if member.profile[TIME, at] > 0.999 * member.profile[WORK, at] else 2
+                    )
         loose = float(self.total[VISITS, at]) - held
         if loose > 1e-7 * self.total[VISITS, at]:
             return sources + 20 + 20 * inside, False
@@ -643,9 +647,7 @@ class _Solver:
         rate = everything - held
         if rate <= 1e-7 * everything:
             return
-        held_work = float(
-            sum(m.rate * m.profile[WORK, at] for m in (*self.roots, *self.members.values()))
-        )
+        held_work = float(sum(m.rate * m.profile[WORK, at] for m in (*self.roots, *self.members.values())))
         work = float(self.total[WORK, at]) - held_work
         view, ease = self._view(at, rate, work, self.queues[at].length, 1.0)
         logs = np.cumsum(np.log(rate * ease / view.rates))
@@ -715,7 +717,9 @@ class _Report:
                 seen = solver.rates[plan]
                 entries[solver.plans[plan].label] = seen, solver.called[plan][0] if seen > 0 else None
             for entry in task.entries:
-                label = f"{task.name}{entry.name}" if entry.name.startswith("/") else f"{task.name}.{entry.name}"
+                label = (
+                    f"{task.name}{entry.name}" if entry.name.startswith("/") else f"{task.name}.{entry.name}"
+                )
                 entries.setdefault(label, (0.0, None))
         processors: dict[str, float | None] = {}
         for processor in model.processors:

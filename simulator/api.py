@@ -13,22 +13,32 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from mup.errors import SimulationError, UsageError, did_you_mean
 from mup.lqn.model import Model
-from simulator.laws import check_identities, doubts
+from simulator.laws import check_identities, check_stability, doubts
 from simulator.output import Window, open_window
 from simulator.program import Program, compile_model
-from simulator.recording import MAX_BINS, Bins, Layout
-from simulator.reference import ReferenceEngine
+from simulator.recording import MAX_BINS, Bins, FloatArray, Layout, Samples
 from simulator.result import Precision, Result
 
-__all__ = ["DEFAULT_PRECISION", "ENGINES", "MAX_EVENTS", "Progress", "Result", "simulate", "simulate_many"]
+__all__ = [
+    "DEFAULT_ENGINE",
+    "DEFAULT_PRECISION",
+    "ENGINES",
+    "MAX_EVENTS",
+    "Progress",
+    "Result",
+    "simulate",
+    "simulate_many",
+]
 
 DEFAULT_PRECISION: Final = 0.01
-MAX_EVENTS: Final = 20_000_000
-ENGINES = {ReferenceEngine.name: ReferenceEngine}
+DEFAULT_ENGINE: Final = "compiled"
+ENGINES: Final = ("compiled", "reference")
+MAX_EVENTS: Final = {"compiled": 1_000_000_000, "reference": 20_000_000}
+"""Timed steps after which a run ends in any case: a minute or two."""
 
 BINS_PER_CYCLE = 5
 FIRST_CHECK = 300
@@ -57,8 +67,9 @@ def simulate(
     precision: float | None = None,
     horizon: float | None = None,
     seed: int = 0,
-    engine: str = "reference",
-    max_events: int = MAX_EVENTS,
+    engine: str = DEFAULT_ENGINE,
+    activities: bool = False,
+    max_events: int | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Result:
     """Predict one scenario.
@@ -72,8 +83,9 @@ def simulate(
             then is simulated in full.
         horizon: Simulated seconds (warm-up included) after which the run ends in any case.
         seed: Same seed, same numbers; scenarios with equal seeds share their luck.
-        engine: ``reference``.
-        max_events: Timed steps after which the run ends in any case.
+        engine: ``compiled``, or ``reference`` (the same numbers, about a hundred times slower).
+        activities: Also measure every activity.
+        max_events: Timed steps after which the run ends in any case. Default: see ``MAX_EVENTS``.
         progress: Called now and then.
 
     Returns:
@@ -87,21 +99,23 @@ def simulate(
     _check_arguments(precision, horizon, seed, engine, max_events)
     if precision is None and horizon is None:
         precision = DEFAULT_PRECISION
+    limit = max_events or MAX_EVENTS[engine]
     started = time.perf_counter()
-    program = compile_model(model)
+    program = compile_model(model, activities=activities)
     layout = Layout(program)
-    machine = ENGINES[engine](program, seed)
+    machine = _engine(engine, program, seed)
     bins = Bins(layout.width, _bin_width(program, horizon))
     next_check = FIRST_CHECK * bins.width
     while True:
         machine.run_until(bins.next_time)
         bins.add(machine.snapshot())
-        over = machine.events >= max_events or (horizon is not None and bins.end >= horizon * (1 - 1e-9))
+        over = machine.events >= limit or (horizon is not None and bins.end >= horizon * (1 - 1e-9))
         if not over and bins.end < next_check:
             continue
         next_check = bins.end * CHECK_GROWTH
         window = open_window(program, layout, bins)
         reached = window.precision()
+        check_stability(window)
         if progress is not None:
             progress(Progress(bins.end, machine.events, reached))
         if over or (precision is not None and reached <= precision and _sufficient(window)):
@@ -116,17 +130,47 @@ def simulate(
         events=machine.events,
         batches=len(window.sums),
         precision=Precision(requested=precision, reached=reached),
-        cycle=window.cycle(machine.cycle_samples),
+        cycle=window.cycle(machine.population_samples),
         tasks=window.tasks(machine.population_samples),
         entries=window.entries(machine.entry_samples),
         processors=window.processors(),
+        calls=window.calls(),
+        joins=window.joins(),
+        activities=window.activities(),
         warnings=tuple(_warnings(window, precision, reached)),
         wall_seconds=time.perf_counter() - started,
     )
 
 
+class _Engine(Protocol):
+    """What a run needs of an engine."""
+
+    events: int
+
+    @property
+    def population_samples(self) -> list[Samples]: ...
+
+    @property
+    def entry_samples(self) -> list[Samples]: ...
+
+    def run_until(self, time: float) -> None: ...
+
+    def snapshot(self) -> Sequence[float] | FloatArray: ...
+
+
+def _engine(name: str, program: Program, seed: int) -> _Engine:
+    # Each engine brings libraries that take a while to import: only those of the one in use.
+    if name == "reference":
+        from simulator.reference import ReferenceEngine  # noqa: PLC0415
+
+        return ReferenceEngine(program, seed)
+    from simulator.machine import CompiledEngine  # noqa: PLC0415
+
+    return CompiledEngine(program, seed)
+
+
 def _check_arguments(
-    precision: float | None, horizon: float | None, seed: int, engine: str, max_events: int
+    precision: float | None, horizon: float | None, seed: int, engine: str, max_events: int | None
 ) -> None:
     if precision is not None and not 0 < precision < 1:
         raise UsageError(f"precision must be a fraction between 0 and 1, got {precision!r}")
@@ -136,13 +180,14 @@ def _check_arguments(
         raise UsageError(f"seed must be a whole number, got {seed!r}")
     if engine not in ENGINES:
         raise UsageError(f"no engine {engine!r}; {did_you_mean(engine, list(ENGINES))}")
-    if max_events < 1:
+    if max_events is not None and max_events < 1:
         raise UsageError(f"max_events must be >= 1, got {max_events!r}")
 
 
 def _bin_width(program: Program, horizon: float | None) -> float:
     """Return a first bin width: a fraction of the shortest cycle, and such that bins end at the horizon."""
-    width = min(p.nominal.total for p in program.populations) / BINS_PER_CYCLE
+    cycles = [p.nominal.total if not p.is_open else 1 / p.rate for p in program.populations]
+    width = min(cycles) / BINS_PER_CYCLE
     if horizon is None:
         return width
     bins = max(FIRST_CHECK, math.ceil(horizon / width))
@@ -165,6 +210,8 @@ def _check_alive(program: Program, layout: Layout, bins: Bins) -> None:
     half = bins.rows[bins.count // 2 :]
     # Everybody else served first, one after the other, is still faster than this.
     patience = 10 * sum(p.clients * p.nominal.total for p in program.populations)
+    if any(p.is_open for p in program.populations):
+        return  # whoever waits for ever makes others wait, and that shows
     for index, population in enumerate(program.populations):
         if half[:, layout.cycles(index)].sum() == 0 and len(half) * bins.width > patience:
             name = program.tasks[population.task].name
@@ -196,8 +243,9 @@ def simulate_many(
     precision: float | None = None,
     horizon: float | None = None,
     seed: int = 0,
-    engine: str = "reference",
-    max_events: int = MAX_EVENTS,
+    engine: str = DEFAULT_ENGINE,
+    activities: bool = False,
+    max_events: int | None = None,
     workers: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Result]:
@@ -208,10 +256,11 @@ def simulate_many(
 
     Args:
         models: The scenarios.
-        precision: As for ``simulate``, like the next four.
+        precision: As for ``simulate``, like the next five.
         horizon: Of every scenario.
         seed: Of every scenario.
         engine: Of every scenario.
+        activities: Of every scenario.
         max_events: Of every scenario.
         workers: Processes; default: as many as cores. 1 = none but this one.
         progress: Called with (finished, all) after every scenario; equal models are one.
@@ -231,7 +280,7 @@ def simulate_many(
     for model in models:
         if model not in distinct:
             distinct.append(model)
-    jobs = [_Job(model, precision, horizon, seed, engine, max_events) for model in distinct]
+    jobs = [_Job(model, precision, horizon, seed, engine, activities, max_events) for model in distinct]
     results = _run_all(jobs, min(len(jobs), workers or os.cpu_count() or 1), progress)
     return [results[distinct.index(model)] for model in models]
 
@@ -304,7 +353,8 @@ class _Job:
     horizon: float | None
     seed: int
     engine: str
-    max_events: int
+    activities: bool
+    max_events: int | None
 
 
 def _run(job: _Job) -> Result:
@@ -314,5 +364,6 @@ def _run(job: _Job) -> Result:
         horizon=job.horizon,
         seed=job.seed,
         engine=job.engine,
+        activities=job.activities,
         max_events=job.max_events,
     )

@@ -17,7 +17,7 @@ from mup.errors import SimulationError
 from simulator.output import Window, half_width
 from simulator.recording import AREA, CONTENT, ENTERED, LEFT, RESIDENCE, FloatArray
 
-__all__ = ["check_identities", "doubts"]
+__all__ = ["check_identities", "check_stability", "doubts"]
 
 TOLERANCE = 1e-9
 STANDARD_ERRORS = 4
@@ -56,13 +56,44 @@ def _broken(what: str, left: float, other: str, right: float) -> SimulationError
 
 def _levels(window: Window) -> Iterator[tuple[str, int]]:
     program, layout = window.program, window.layout
-    for index, task in enumerate(program.tasks):
-        yield f"tasks[{task.name!r}] waiting", layout.waiting(index)
-        yield f"tasks[{task.name!r}] busy", layout.busy(index)
+    for task, places in zip(program.tasks, layout.places_of, strict=True):
+        for place in places:
+            yield f"tasks[{task.name!r}] waiting", layout.waiting(place)
+            yield f"tasks[{task.name!r}] busy", layout.busy(place)
     for index, entry in enumerate(program.entries):
         yield f"{entry.label} inside", layout.inside(index)
     for index, population in enumerate(program.populations):
         yield f"tasks[{program.tasks[population.task].name!r}] thinking", layout.thinking(index)
+
+
+MIN_ARRIVALS = 2000
+STEADY_GROWTH = 0.98
+SERIOUS_GROWTH = 0.02
+
+
+def check_stability(window: Window) -> None:
+    """Refuse open load that piles up: requests inside grow in step with time.
+
+    Raises:
+        SimulationError: More comes in than can be served.
+    """
+    for population in window.program.populations:
+        if not population.is_open:
+            continue
+        inside = window.layout.inside(population.entry)
+        arrivals = float(window.sums[:, inside + ENTERED].sum())
+        growth = window.sums[:, inside + CONTENT].cumsum()
+        if arrivals < MIN_ARRIVALS or growth[-1] < SERIOUS_GROWTH * arrivals:
+            continue
+        trend = float(np.corrcoef(growth, np.arange(len(growth)))[0, 1])
+        if trend > STEADY_GROWTH:
+            span = window.end - window.begin
+            raise SimulationError(
+                f"unstable: of {arrivals / span:.6g} requests per second only "
+                f"{(arrivals - float(growth[-1])) / span:.6g} are answered; the queue grows for ever",
+                where=population.name,
+                hint="lower the arrival rate, or add threads, replicas or cores",
+            )
 
 
 def doubts(window: Window) -> list[str]:
@@ -73,6 +104,8 @@ def doubts(window: Window) -> list[str]:
     for index, population in enumerate(program.populations):
         at = layout.cycles(index)
         cycles, responses, durations = sums[:, at], sums[:, at + 1], sums[:, at + 2]
+        if population.is_open:
+            continue
         think = population.nominal.think
         excess = population.clients * length - responses - cycles * think
         # Cycles that straddle the ends of the window count whole or not at all.
@@ -89,7 +122,8 @@ def doubts(window: Window) -> list[str]:
         for number, population in enumerate(program.populations):
             demand = population.nominal.demand[index] / server.speed
             nominal += sums[:, layout.cycles(number)] * demand
-            edge += population.clients * demand
+            inside = sums[:, layout.inside(population.entry) + AREA].sum() / (length * len(sums))
+            edge += (inside if population.is_open else population.clients) * demand
         busy = sums[:, layout.server(index)]
         if _breached(busy - nominal, edge):
             span = length * len(sums) * server.cores

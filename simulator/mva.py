@@ -76,7 +76,9 @@ class Chain:
         behind: FloatArray | None = None
         for index in range(len(self._stations) - 1, -1, -1):
             self._without.append(before[index] if behind is None else _product(before[index], behind, size))
-            behind = self._stations[index] if behind is None else _product(behind, self._stations[index], size)
+            behind = (
+                self._stations[index] if behind is None else _product(behind, self._stations[index], size)
+            )
         self._without.reverse()
         self._all = before[-1]
         lightest = delay + sum(v / r[0] for v, r in zip(visits, rates, strict=True))
@@ -162,7 +164,9 @@ class Queue:
         else:
             _, weights, rest = self._spread(self._speeds)
             joint = np.convolve(weights, rest)[: self.length + 1]
-            single = weights * np.correlate(crowd[: self.length + 1] / joint, rest, mode="full")[self.length :]
+            single = (
+                weights * np.correlate(crowd[: self.length + 1] / joint, rest, mode="full")[self.length :]
+            )
             single /= single.sum()
         # Load offered while all servers are busy: arrivals at that length, times service time, per server.
         usable = (single[at:-1] > TINY) & (single[at + 1 :] > TINY)
@@ -248,7 +252,9 @@ class SharedView:
         self._weight = weight
         every = np.arange(1, customers + 1)
         self.rates = np.interp(every, at, (share * rate).sum(axis=1))
-        self._queued = np.interp(every, at, (weight * own / (own + crowd.patience * others) * waiting[index]).sum(axis=1))
+        self._queued = np.interp(
+            every, at, (weight * own / (own + crowd.patience * others) * waiting[index]).sum(axis=1)
+        )
 
     def waiting_of(self, there: FloatArray, theta: float) -> float:
         """Return the mean number of own jobs that wait.
@@ -258,7 +264,10 @@ class SharedView:
             theta: Customers per job, below 1 where jobs run side by side.
         """
         jobs = np.arange(1, len(there)) / theta
-        return float(there[1:] @ np.interp(jobs, np.arange(len(self._queued) + 1.0), np.concatenate(((0.0,), self._queued))))
+        return float(
+            there[1:]
+            @ np.interp(jobs, np.arange(len(self._queued) + 1.0), np.concatenate(((0.0,), self._queued)))
+        )
 
     def add_total(self, there: FloatArray, theta: float, totals: FloatArray, factor: float) -> None:
         """Add ``factor`` times the probability of 0, 1, ... jobs, the crowd's included, to ``totals``."""
@@ -273,7 +282,11 @@ class SharedView:
         nearest = np.searchsorted(self._grid, np.arange(1, len(own)))
         nearest = np.minimum(nearest, len(self._grid) - 1)
         chances = np.bincount(nearest, weights=own[1:], minlength=len(self._grid))
-        found = np.bincount((self._index + 1).ravel(), weights=(chances[:, None] * self._weight).ravel(), minlength=len(totals))
+        found = np.bincount(
+            (self._index + 1).ravel(),
+            weights=(chances[:, None] * self._weight).ravel(),
+            minlength=len(totals),
+        )
         totals += factor * found[: len(totals)]
         # Without own customers there, the crowd is about what it is beside a single one.
         alone = np.bincount(self._index[0], weights=self._weight[0] * own[0], minlength=len(totals))

@@ -19,7 +19,18 @@ from scipy.special import stdtrit
 from mup.errors import SimulationError
 from simulator.program import Program
 from simulator.recording import AREA, COMPLETED_TIME, LEFT, Bins, FloatArray, Layout, Samples
-from simulator.result import CycleResult, EntryResult, Figure, ProcessorResult, ResponseTime, TaskResult
+from simulator.result import (
+    ActivityResult,
+    CallResult,
+    CycleResult,
+    EntryResult,
+    Figure,
+    JoinResult,
+    ProcessorResult,
+    ReplicaResult,
+    ResponseTime,
+    TaskResult,
+)
 
 IntArray = npt.NDArray[np.int64]
 
@@ -120,9 +131,15 @@ class Window:
         result: FloatArray = self.sums[:, columns].sum(axis=1)
         return result
 
-    def rate(self, column: int, divisor: float = 1.0) -> Figure:
-        """Return a column's growth per second, divided by a constant."""
-        return ratio(self.sums[:, column], self.batch_seconds * divisor)
+    def rate(self, *columns: int, divisor: float = 1.0) -> Figure:
+        """Return the growth of some columns per second, divided by a constant."""
+        return ratio(self.sums[:, columns].sum(axis=1), self.batch_seconds * divisor)
+
+    def mean(self, total: int, count: int) -> Figure | None:
+        """Return the ratio of two columns; None if nothing was counted."""
+        if not self.sums[:, count].any():
+            return None
+        return ratio(self.sums[:, total], self.sums[:, count])
 
     def precision(self) -> float:
         """Return the larger relative half-width of cycle response time and throughput."""
@@ -132,17 +149,17 @@ class Window:
         throughput, response = ratio(cycles, self.batch_seconds), ratio(self.cycle_sums(1), cycles)
         return max(throughput.relative, response.relative)
 
-    def cycle(self, samples: Samples) -> CycleResult:
-        """Return the figures of all clients together.
+    def cycle(self, samples: list[Samples]) -> CycleResult:
+        """Return the figures of all cycles together, whoever begins them.
 
         Raises:
-            SimulationError: No client completed a cycle.
+            SimulationError: No cycle was completed.
         """
         cycles = self.cycle_sums(0)
         response = self.response(self.cycle_sums(1), cycles, samples)
         if response is None:
             raise SimulationError(
-                f"no client completed a cycle between {self.begin:g} and {self.end:g} simulated seconds",
+                f"no cycle was completed between {self.begin:g} and {self.end:g} simulated seconds",
                 where=self.program.name,
                 hint="simulate longer",
             )
@@ -156,31 +173,48 @@ class Window:
         """Return the figures of every task."""
         result: dict[str, TaskResult] = {}
         populations = {p.task: i for i, p in enumerate(self.program.populations)}
+        answered: list[list[int]] = [[] for _ in self.program.tasks]
+        for index, entry in enumerate(self.program.entries):
+            answered[entry.task].append(self.layout.inside(index) + LEFT)
         for index, task in enumerate(self.program.tasks):
             if index in populations:
                 result[task.name] = self.population(populations[index], samples)
                 continue
-            busy = self.layout.busy(index)
-            places = task.threads * task.replicas
+            places = self.layout.places_of[index]
+            threads = task.threads * task.replicas
+            busy = [self.layout.busy(p) + AREA for p in places]
             result[task.name] = TaskResult(
-                throughput=self.rate(busy + LEFT),
-                utilization=None if places == math.inf else self.rate(busy + AREA, places),
-                busy=self.rate(busy + AREA),
-                queue=self.rate(self.layout.waiting(index) + AREA),
+                throughput=self.rate(*answered[index]),
+                utilization=None if threads == math.inf else self.rate(*busy, divisor=threads),
+                busy=self.rate(*busy),
+                queue=self.rate(*(self.layout.waiting(p) + AREA for p in places)),
+                replicas=tuple(self.replica(p, task.threads) for p in places) if len(places) > 1 else (),
             )
         return result
+
+    def replica(self, place: int, threads: float) -> ReplicaResult:
+        """Return the figures of one replica."""
+        busy = self.layout.busy(place) + AREA
+        return ReplicaResult(
+            utilization=None if threads == math.inf else self.rate(busy, divisor=threads),
+            busy=self.rate(busy),
+            queue=self.rate(self.layout.waiting(place) + AREA),
+        )
 
     def population(self, index: int, samples: list[Samples]) -> TaskResult:
         """Return the figures of one reference task."""
         at = self.layout.cycles(index)
-        clients = self.program.populations[index].clients
+        population = self.program.populations[index]
+        present = population.clients * self.batch_seconds
+        if population.is_open:
+            present = self.sums[:, self.layout.inside(population.entry) + AREA]
         thinking = self.sums[:, self.layout.thinking(index) + AREA]
         cycles, responses, durations = (self.sums[:, at + i] for i in range(3))
-        response = self.response(responses, cycles, samples[index])
+        response = self.response(responses, cycles, [samples[index]])
         return TaskResult(
             throughput=self.rate(at),
             utilization=None,
-            busy=ratio(clients * self.batch_seconds - thinking, self.batch_seconds),
+            busy=ratio(present - thinking, self.batch_seconds),
             queue=None,
             response_time=response,
             cycle_time=None if response is None else ratio(durations, cycles),
@@ -195,21 +229,60 @@ class Window:
                 continue
             inside = self.layout.inside(index)
             answered = self.sums[:, inside + LEFT]
-            response = self.response(self.sums[:, inside + COMPLETED_TIME], answered, samples[index])
+            response = self.response(self.sums[:, inside + COMPLETED_TIME], answered, [samples[index]])
             result[entry.label] = EntryResult(throughput=self.rate(inside + LEFT), response_time=response)
         return result
 
     def processors(self) -> dict[str, ProcessorResult]:
-        """Return the figures of every processor."""
-        result = {name: ProcessorResult(utilization=None) for name in self.program.infinite_servers}
-        for index, server in enumerate(self.program.servers):
-            column = self.layout.server(index)
-            result[server.name] = ProcessorResult(utilization=self.rate(column, server.cores))
+        """Return the figures of every processor that can be full."""
+        return {
+            server.name: ProcessorResult(
+                utilization=self.rate(self.layout.server(index), divisor=server.cores),
+                cores=int(server.cores),
+            )
+            for index, server in enumerate(self.program.servers)
+            if server.cores < math.inf
+        }
+
+    def calls(self) -> dict[str, CallResult]:
+        """Return the figures of every call site; those of the same label are counted together."""
+        columns: dict[str, list[int]] = {}
+        for index, site in enumerate(self.program.sites):
+            columns.setdefault(site.label, []).append(self.layout.site(index))
+        result = {}
+        for label, first in columns.items():
+            requests = self.sums[:, first].sum(axis=1)
+            waited = self.sums[:, [c + 1 for c in first]].sum(axis=1)
+            waiting = ratio(waited, requests) if requests.any() else None
+            result[label] = CallResult(throughput=ratio(requests, self.batch_seconds), waiting=waiting)
         return result
 
-    def response(self, times: FloatArray, counts: FloatArray, samples: Samples) -> ResponseTime | None:
+    def joins(self) -> dict[str, JoinResult]:
+        """Return the figures of every join."""
+        return {
+            join.label: JoinResult(
+                throughput=self.rate(self.layout.join(index)),
+                delay=self.mean(self.layout.join(index) + 1, self.layout.join(index)),
+            )
+            for index, join in enumerate(self.program.joins)
+            if join.timer >= 0
+        }
+
+    def activities(self) -> dict[str, ActivityResult]:
+        """Return the figures of every timed activity."""
+        result = {}
+        for index, activity in enumerate(self.program.activities):
+            at = self.layout.activity(index)
+            result[activity.label] = ActivityResult(
+                throughput=self.rate(at),
+                service_time=self.mean(at + 1, at),
+                processor_waiting=self.mean(at + 2, at),
+            )
+        return result
+
+    def response(self, times: FloatArray, counts: FloatArray, samples: list[Samples]) -> ResponseTime | None:
         """Return a mean time with percentiles; None if nothing completed."""
-        ends, values = samples.arrays()
+        ends, values = merged(samples)
         inside = (ends >= self.begin) & (ends < self.end)
         ends, values = ends[inside], values[inside]
         if not counts.any() or not len(values):
@@ -233,6 +306,13 @@ class Window:
         share = ratio(below, count)
         low, high = np.quantile(values, [max(0.0, level - share.ci95), min(1.0, level + share.ci95)])
         return Figure(point, max(float(high) - point, point - float(low)))
+
+
+def merged(samples: list[Samples]) -> tuple[FloatArray, FloatArray]:
+    """Return the ends and values of several sets of samples, all thinned out to the same share."""
+    share = max(s.mask for s in samples)
+    parts = [s.arrays(share) for s in samples]
+    return np.concatenate([ends for ends, _ in parts]), np.concatenate([values for _, values in parts])
 
 
 def open_window(program: Program, layout: Layout, bins: Bins) -> Window:

@@ -3,20 +3,21 @@
 An engine counts in ever-growing sums (requests, seconds, thread-seconds). At regular moments of
 simulated time it takes a snapshot of them; the differences between snapshots are *bins*. When there are
 too many bins, neighbours are added up and the bins become twice as wide, so a run of any length keeps
-between ``MAX_BINS / 2`` and ``MAX_BINS`` of them. ``Layout`` says which column of a snapshot is what.
+between half and all of a fixed number of them. ``Layout`` says which column of a snapshot is what.
 """
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from simulator.program import Program
+from simulator.variates import mix
 
-__all__ = ["MAX_BINS", "Bins", "FloatArray", "Layout", "Level", "Samples"]
+__all__ = ["MAX_BINS", "Bins", "FloatArray", "Layout", "Level", "Samples", "sample_capacities"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -25,6 +26,33 @@ MAX_BINS = 2000
 # Columns of a level, relative to its first.
 ENTERED, LEFT, CONTENT, AREA, RESIDENCE, COMPLETED_TIME = range(6)
 LEVEL_WIDTH = 6
+
+MAX_REPLICA_LEVELS = 64
+"""Up to this many replicas in all, each has figures of its own."""
+
+
+MAX_SAMPLES = 1 << 21
+"""Single times kept per run, all entries together; half of them again for cycles."""
+
+
+@dataclass(frozen=True, slots=True)
+class Capacities:
+    """How many single times are kept per population and per entry."""
+
+    population: int
+    entry: int
+
+
+def sample_capacities(program: Program) -> Capacities:
+    """Share the memory for single times among populations and entries."""
+    return Capacities(
+        population=_power_of_two(MAX_SAMPLES // 4 // max(1, len(program.populations))),
+        entry=min(1 << 15, _power_of_two(MAX_SAMPLES // max(1, len(program.entries)))),
+    )
+
+
+def _power_of_two(limit: int) -> int:
+    return 1 << max(8, limit.bit_length() - 1)
 
 
 class Level:
@@ -73,10 +101,13 @@ class Level:
 class Layout:
     """Which column of a snapshot holds what, for one program.
 
-    Levels come first (see ``LEVEL_WIDTH``): waiting and busy of every task, then the requests inside
-    every entry, then the thinking clients of every population. Then per server its busy core-seconds
-    and the service given (in core-seconds), then per population its cycles, the sum of their response
-    times and the sum of their cycle times.
+    A *station* is a replica of a task, a *place* what is counted together: every station has its own as
+    long as there are few, else one per task. Levels come first (see ``LEVEL_WIDTH``): waiting and busy
+    of every place, then the requests inside every entry, then the thinking clients of every population.
+    Then per server its busy core-seconds and the service given (in core-seconds); per population its
+    cycles, the sum of their response times and the sum of their cycle times; per call site its requests
+    and how long they waited for a thread; per join its completions and the time since the branches
+    began; per timed activity its executions, their time, and how much of it was waiting for a processor.
     """
 
     def __init__(self, program: Program) -> None:
@@ -84,26 +115,47 @@ class Layout:
         self.entries = len(program.entries)
         self.populations = len(program.populations)
         self.servers = len(program.servers)
-        self.levels = 2 * self.tasks + self.entries + self.populations
+        self.sites = len(program.sites)
+        self.joins = len(program.joins)
+        self.activities = len(program.activities)
+        closed = {p.task for p in program.populations if not p.is_open}
+        replicas = [0 if i in closed else t.replicas for i, t in enumerate(program.tasks)]
+        self.first_station = [sum(replicas[:i]) for i in range(self.tasks + 1)]
+        self.stations = self.first_station[-1]
+        self.by_replica = self.stations <= MAX_REPLICA_LEVELS
+        if self.by_replica:
+            self.place_of = list(range(self.stations))
+            self.places_of = [
+                list(range(self.first_station[i], self.first_station[i + 1])) for i in range(self.tasks)
+            ]
+            self.places = self.stations
+        else:
+            self.place_of = [i for i, count in enumerate(replicas) for _ in range(count)]
+            self.places_of = [[i] for i in range(self.tasks)]
+            self.places = self.tasks
+        self.levels = 2 * self.places + self.entries + self.populations
         self._servers_at = self.levels * LEVEL_WIDTH
         self._cycles_at = self._servers_at + 2 * self.servers
-        self.width = self._cycles_at + 3 * self.populations
+        self._sites_at = self._cycles_at + 3 * self.populations
+        self._joins_at = self._sites_at + 2 * self.sites
+        self._activities_at = self._joins_at + 2 * self.joins
+        self.width = self._activities_at + 3 * self.activities
 
-    def waiting(self, task: int) -> int:
-        """Return the first column of a task's waiting requests."""
-        return 2 * task * LEVEL_WIDTH
+    def waiting(self, place: int) -> int:
+        """Return the first column of a place's waiting requests."""
+        return 2 * place * LEVEL_WIDTH
 
-    def busy(self, task: int) -> int:
-        """Return the first column of a task's held threads."""
-        return (2 * task + 1) * LEVEL_WIDTH
+    def busy(self, place: int) -> int:
+        """Return the first column of a place's held threads."""
+        return (2 * place + 1) * LEVEL_WIDTH
 
     def inside(self, entry: int) -> int:
         """Return the first column of the requests inside an entry (arrived, not yet answered)."""
-        return (2 * self.tasks + entry) * LEVEL_WIDTH
+        return (2 * self.places + entry) * LEVEL_WIDTH
 
     def thinking(self, population: int) -> int:
         """Return the first column of a population's thinking clients."""
-        return (2 * self.tasks + self.entries + population) * LEVEL_WIDTH
+        return (2 * self.places + self.entries + population) * LEVEL_WIDTH
 
     def server(self, server: int) -> int:
         """Return the column of a server's busy core-seconds; the next is the service it gave."""
@@ -113,6 +165,18 @@ class Layout:
         """Return the column of a population's cycles; the next two are response and cycle times."""
         return self._cycles_at + 3 * population
 
+    def site(self, site: int) -> int:
+        """Return the column of a call site's requests; the next is the time they waited for a thread."""
+        return self._sites_at + 2 * site
+
+    def join(self, join: int) -> int:
+        """Return the column of a join's completions; the next is the time since the branches began."""
+        return self._joins_at + 2 * join
+
+    def activity(self, activity: int) -> int:
+        """Return the column of an activity's executions; then their time and processor waiting."""
+        return self._activities_at + 3 * activity
+
 
 class Bins:
     """The differences between snapshots, fewer than ``MAX_BINS`` of equal width (seconds)."""
@@ -121,7 +185,7 @@ class Bins:
         self.width = width
         self.count = 0
         self._previous = np.zeros(columns)
-        self._rows = np.zeros((MAX_BINS, columns))
+        self._rows = np.empty((MAX_BINS, columns))
 
     @property
     def end(self) -> float:
@@ -133,10 +197,10 @@ class Bins:
         """The simulated time of the next snapshot (a product, so that no rounding adds up)."""
         return (self.count + 1) * self.width
 
-    def add(self, snapshot: Sequence[float]) -> None:
+    def add(self, snapshot: Sequence[float] | FloatArray) -> None:
         """Store the snapshot taken at ``next_time``."""
         now = np.asarray(snapshot, dtype=np.float64)
-        self._rows[self.count] = now - self._previous
+        np.subtract(now, self._previous, out=self._rows[self.count])
         self._previous = now
         self.count += 1
         if self.count == MAX_BINS:
@@ -151,31 +215,51 @@ class Bins:
 
 
 class Samples:
-    """Single times for percentiles: all of them, or every 2nd, 4th, ... once there are too many."""
+    """Single times for percentiles: all of them, or every 2nd, 4th, ... (at random) once there are too many.
 
-    __slots__ = ("_capacity", "_ends", "_skip", "_stride", "_values")
+    Which ones stay depends on their moment alone, not on the order in which an engine reports them.
+
+    Attributes:
+        mask: A moment stays if these bits of its hash are 0.
+    """
+
+    __slots__ = ("_capacity", "_ends", "_values", "mask")
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
-        self._ends = array("d")
-        self._values = array("d")
-        self._stride = 1
-        self._skip = 0
+        self._ends: list[float] = []
+        self._values: list[float] = []
+        self.mask = 0
 
     def add(self, end: float, value: float) -> None:
-        """Record that ``value`` seconds ended at time ``end``; ends never decrease."""
-        if self._skip:
-            self._skip -= 1
+        """Record that ``value`` seconds ended at time ``end``."""
+        if self.mask and moment_hash(end) & self.mask:
             return
         self._ends.append(end)
         self._values.append(value)
-        self._skip = self._stride - 1
-        if len(self._ends) == self._capacity:
-            # The first and every second one stay; the next to keep comes as soon as it would have.
-            self._ends = self._ends[::2]
-            self._values = self._values[::2]
-            self._stride *= 2
+        while len(self._ends) >= self._capacity:
+            self.mask = 2 * self.mask + 1
+            pairs = zip(self._ends, self._values, strict=True)
+            kept = [(end, value) for end, value in pairs if not moment_hash(end) & self.mask]
+            self._ends, self._values = [end for end, _ in kept], [value for _, value in kept]
 
-    def arrays(self) -> tuple[FloatArray, FloatArray]:
-        """Return copies of the ends and the values."""
-        return np.array(self._ends), np.array(self._values)
+    @classmethod
+    def of(cls, ends: FloatArray, values: FloatArray, mask: int) -> Samples:
+        """Return samples an engine has collected by itself."""
+        samples = cls(0)
+        samples._ends, samples._values, samples.mask = ends, values, mask  # type: ignore[assignment]
+        return samples
+
+    def arrays(self, mask: int = 0) -> tuple[FloatArray, FloatArray]:
+        """Return the ends, ascending, and the values; thinned out further if the mask is a stricter one."""
+        ends, values = np.array(self._ends, dtype=np.float64), np.array(self._values, dtype=np.float64)
+        if mask > self.mask:
+            kept = np.array([not moment_hash(end) & mask for end in ends], dtype=bool)
+            ends, values = ends[kept], values[kept]
+        order = np.lexsort((values, ends))
+        return ends[order], values[order]
+
+
+def moment_hash(moment: float) -> int:
+    """Return 64 bits that look random but depend on the moment alone."""
+    return int(mix(np.float64(moment).view(np.uint64)))

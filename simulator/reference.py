@@ -2,9 +2,10 @@
 
 One SimPy process per flow interprets the instructions of ``simulator.program``. Read ``_flow`` first.
 
-Simultaneous events happen in SimPy's order: at one instant, flows that have just been created start
-first, in order of creation; everything else follows in the order in which it was scheduled. A flow runs
-on without interruption until it has to wait for something.
+At one instant, flows that have just been created start first, in order of creation, then those that
+somebody let go on, in that order; then come the events of processors, then timed steps that end, in the order of
+the flows' keys. A key is the first state of the flow's random stream. A flow runs on without interruption
+until it has to wait for something.
 """
 
 from __future__ import annotations
@@ -12,39 +13,58 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Generator
 from math import inf
+from typing import Any
 
-from simpy import Environment, Event, Process, Timeout
+import numpy as np
+from simpy import Environment, Event, Process
 
 from mup.errors import SimulationError
+from simulator.failures import (
+    MAX_EMPTY_CYCLES,
+    MAX_STANDSTILL,
+    deadlock,
+    endless_instant,
+    impossible_join,
+    spinning_client,
+    token_overflow,
+)
 from simulator.program import (
+    ACQUIRES,
     ADMIT,
+    BEGIN,
+    BY_FRONT,
     CALL,
     CHOICE,
+    COUNT,
     CYCLE,
     DELAY,
     END,
+    FINISH,
     FORK,
+    FORWARD,
     FRONT_GIVE,
     FRONT_TAKE,
     GOTO,
     JOIN,
+    LOOP,
+    RELEASE,
+    RELEASES,
     REPLY,
+    REACQUIRE,
     RETURN,
+    SEND,
+    SERVED,
+    SPLIT,
     THINK,
+    THOUGHT,
     USE,
     Program,
 )
-from simulator.recording import Level, Samples
-from simulator.servers import FcfsProcessor, Processor, SharedProcessor, Station
-from simulator.variates import Stream, client_stream, sampler
+from simulator.recording import Layout, Level, Samples, sample_capacities
+from simulator.servers import FLOWS, Seat, Station, servers, wake
+from simulator.variates import Stream, client_stream, resource_stream, tables
 
 __all__ = ["ReferenceEngine"]
-
-MAX_EMPTY_CYCLES = 10_000
-"""Cycles of no duration in a row before a client is declared to spin."""
-
-CYCLE_SAMPLES = 1 << 19
-ENTRY_SAMPLES = 1 << 15
 
 
 class _EngineError(Exception):
@@ -58,48 +78,61 @@ class _Request:
         "active",
         "admitted",
         "arrived",
+        "asked",
         "caller",
-        "carried_call",
+        "carrier",
+        "clocks",
+        "ended",
         "entry",
         "joins",
         "parked",
         "parked_at",
         "population",
+        "registers",
         "released",
-        "replica",
         "replied",
         "return_to",
+        "seat",
+        "site",
+        "station",
         "thought",
     )
 
-    def __init__(
-        self, entry: int, now: float, caller: _Request | None, return_to: int, carried: bool
-    ) -> None:
+    def __init__(self, entry: int, now: float, caller: _Request | None, return_to: int, site: int) -> None:
         self.entry = entry
-        self.replica = 0
+        self.station = -1
+        self.site = site  # where it was sent; -1 for a client's cycle
         self.arrived = now
+        self.asked = now
         self.admitted = now
-        self.caller = caller or self  # nobody calls a client
+        self.caller = caller  # None: nobody waits for a reply
         self.return_to = return_to  # address in the caller's code
-        self.carried_call = carried  # whether the calling flow carries the caller's thread
+        self.carrier: _Flow | None = None  # the flow that holds the thread
         self.active = 1  # flows at work for this request, here or in what they call
-        self.joins: dict[int, int] | None = None  # arrivals so far, per join
+        self.joins: dict[int, int] = {}  # arrivals so far, per counter
+        self.registers: dict[int, int] = {}
+        self.clocks: dict[int, float] = {}
         self.parked: Event | None = None  # what the carrying flow waits for at a join
         self.parked_at = -1
+        self.ended = False  # the carrying flow has run its last activity
+        self.released = False  # the thread is free again
         self.replied = False
-        self.released = False
+        self.seat: Seat | None = None
         self.thought = 0.0
         self.population = -1
 
 
-class _Replica:
-    """The resources of one copy of a task."""
+class _Flow:
+    """What tells flows apart: their randomness, their turn among simultaneous events, their core."""
 
-    __slots__ = ("front", "threads")
+    __slots__ = ("demand", "key", "seat", "since", "stream")
 
-    def __init__(self, env: Environment, threads: float) -> None:
-        self.front = Station(env, 1)
-        self.threads = Station(env, threads)
+    def __init__(self, stream: Stream) -> None:
+        self.stream = stream
+        self.key = stream.state
+        self.seat = Seat()
+        self.since = 0.0  # when its last think time or use of a processor began
+        self.demand = 0.0  # of that use
 
 
 class ReferenceEngine:
@@ -118,31 +151,53 @@ class ReferenceEngine:
         """How far the run has got, in simulated seconds."""
         self.events = 0
         """Timed steps begun so far (thinks, delays, uses of a processor)."""
-        self.cycle_samples = Samples(CYCLE_SAMPLES)
-        self.population_samples = [Samples(CYCLE_SAMPLES) for _ in program.populations]
-        self.entry_samples = [Samples(ENTRY_SAMPLES) for _ in program.entries]
+        self.trace: Callable[[float, int, int], None] | None = None
+        """Called with (moment, key of the flow, address) at every timed step."""
+        layout = Layout(program)
+        capacities = sample_capacities(program)
+        self.population_samples = [Samples(capacities.population) for _ in program.populations]
+        self.entry_samples = [Samples(capacities.entry) for _ in program.entries]
+        self._layout = layout
         self._env = env = Environment()
-        self._draw: list[Callable[[Stream], float]] = [sampler(d) for d in program.distributions]
-        self._servers: list[Processor] = [
-            (SharedProcessor if s.shared else FcfsProcessor)(env, s.cores, s.speed) for s in program.servers
-        ]
-        clients = {p.task for p in program.populations}
-        self._replicas = [
-            [] if i in clients else [_Replica(env, t.threads) for _ in range(t.replicas)]
-            for i, t in enumerate(program.tasks)
-        ]
-        self._waiting = [Level() for _ in program.tasks]
-        self._busy = [Level() for _ in program.tasks]
+        self._tables = tables(program.distributions)
+        bits = np.uint64(seed & 0xFFFFFFFFFFFFFFFF)
+        self._servers = servers(env, program, [_resource(bits, 0, i) for i in range(len(program.servers))])
+        self._first_station = layout.first_station
+        self._threads: list[Station] = []
+        self._fronts: list[Station] = []
+        self._front_seats: list[Seat] = []
+        seated = [0] * len(program.servers)
+        for index, task in enumerate(program.tasks):
+            for _ in range(layout.first_station[index + 1] - layout.first_station[index]):
+                number = len(self._threads)
+                seats = []
+                front_seat = Seat()
+                if task.server >= 0:
+                    cores = int(program.servers[task.server].cores)
+                    count = 0 if task.threads == inf else int(task.threads)
+                    for _seat in range(count + 1):
+                        seats.append(Seat(seated[task.server] % cores))
+                        seated[task.server] += 1
+                    front_seat = seats.pop()
+                stream = _resource(bits, 1, number)
+                self._threads.append(Station(env, task.threads, task.admission, program.ranks, stream, seats))
+                self._fronts.append(Station(env, 1, 0, 1, stream, []))
+                self._front_seats.append(front_seat)
+        self._waiting = [Level() for _ in range(layout.places)]
+        self._busy = [Level() for _ in range(layout.places)]
         self._inside = [Level() for _ in program.entries]
         self._thinking = [Level() for _ in program.populations]
-        self._cycles = [[0, 0.0, 0.0] for _ in program.populations]
-        client_entry = {e.task: i for i, e in enumerate(program.entries)}
+        self._cycles = [[0.0, 0.0, 0.0] for _ in program.populations]
+        self._sites = [[0.0, 0.0] for _ in program.sites]
+        self._joins = [[0.0, 0.0] for _ in program.joins]
+        self._activities = [[0.0, 0.0, 0.0] for _ in program.activities]
+        self._standstill = 0
         for index, population in enumerate(program.populations):
-            for client in range(population.clients):
-                cycle = _Request(client_entry[population.task], 0.0, None, population.start, True)
-                cycle.population = index
-                stream = client_stream(seed, index, client)
-                Process(env, self._flow(stream, cycle, population.start, True))
+            for client in range(max(1, population.clients)):
+                stream = Stream(int(client_stream(bits, np.uint64(index), np.uint64(client))))
+                cycle = _Request(population.entry, 0.0, None, population.start, -1)
+                cycle.population = -1 if population.is_open else index
+                self._begin(_Flow(stream), cycle, population.start, carries=not population.is_open)
 
     def run_until(self, time: float) -> None:
         """Execute everything that happens before ``time`` (seconds).
@@ -151,16 +206,24 @@ class ReferenceEngine:
             SimulationError: Nothing can happen any more, a join cannot complete, or a client spins.
         """
         # Not ``run(until=time)``: that leaves a marker among the events.
-        peek, step = self._env.peek, self._env.step
+        env = self._env
+        peek, step = env.peek, env.step
         try:
             while (following := peek()) < time:
+                if following > env.now:
+                    self._standstill = 0
+                self._standstill += 1
+                if self._standstill > MAX_STANDSTILL:
+                    raise endless_instant(self.program, env.now)
                 step()
         except _EngineError as failure:
             error: SimulationError = failure.args[0]
             raise error from None
         self.now = time
         if following == inf:
-            raise self._deadlock()
+            stuck = [i for i, s in enumerate(self._threads) if s.waiting]
+            raise deadlock(self.program, self._layout, env.now, stuck)
+        env._now = time  # noqa: SLF001 - accounts are read as of now
 
     def snapshot(self) -> list[float]:
         """Return all sums as of now; the columns are those of ``Layout``."""
@@ -172,96 +235,155 @@ class ReferenceEngine:
         for level in (*self._inside, *self._thinking):
             columns += level.snapshot(now)
         for server in self._servers:
-            columns += server.accounts(now)
-        for cycles in self._cycles:
-            columns += cycles
+            columns += server.accounts()
+        for sums in (*self._cycles, *self._sites, *self._joins, *self._activities):
+            columns += sums
         return columns
 
+    def _begin(self, flow: _Flow, request: _Request, at: int, *, carries: bool) -> None:
+        if carries:
+            request.carrier = flow
+        Process(self._env, self._flow(flow, request, at))
+
+    def _after(self, flow: _Flow, delay: float, at: int) -> Event:
+        """Return the event that a timed step of this flow has ended."""
+        self.events += 1
+        if self.trace is not None:
+            self.trace(self._env.now, flow.key, at)
+        return wake(self._env, Event(self._env), FLOWS + flow.key, delay)
+
     def _flow(  # one interpreter loop, told top to bottom
-        self, stream: Stream, request: _Request, at: int, carries: bool
-    ) -> Generator[Event, None, None]:
+        self, flow: _Flow, request: _Request, at: int
+    ) -> Generator[Event, Any, None]:
         """Execute instructions from address ``at`` until the flow ends."""
-        env, code, draw = self._env, self.program.code, self._draw
-        entries, replicas, servers = self.program.entries, self._replicas, self._servers
+        env, code, source, stream = self._env, self.program.code, self._tables, flow.stream
+        entries, tasks, place_of = self.program.entries, self.program.tasks, self._layout.place_of
         empty_cycles = 0
         while True:
-            operation, a, b = code[at]
+            operation, a, b, c = code[at]
             at += 1
 
             if operation == USE:
-                demand = draw[b](stream)
+                demand = stream.draw(source, b)
                 if demand > 0:
                     self.events += 1
-                    yield servers[a].use(demand)
+                    begun = env.now
+                    if self.trace is not None:
+                        self.trace(begun, flow.key, at)
+                    seat = request.seat if request.carrier is flow and request.seat else flow.seat
+                    if c == BY_FRONT:
+                        seat = self._front_seats[request.station]
+                    rank = tasks[entries[request.entry].task].rank
+                    yield self._servers[a].use(demand, flow.key, rank, seat)
+                    flow.since, flow.demand = begun, demand
+                else:
+                    flow.since, flow.demand = env.now, 0.0
+
+            elif operation == SERVED:
+                waited = (env.now - flow.since) - flow.demand / self.program.servers[b].pace
+                self._activities[a][2] += waited
 
             elif operation == DELAY:
-                self.events += 1
-                yield Timeout(env, draw[b](stream))
+                yield self._after(flow, stream.draw(source, b), at)
 
             elif operation == CALL:
-                entry = entries[a]
-                copies = replicas[entry.task]
-                request = _Request(a, env.now, request, at, carries)
-                if len(copies) > 1:
-                    request.replica = int(stream.uniform() * len(copies))
-                carries = True
+                request = _Request(a, env.now, request, at, b)
+                request.carrier = flow
+                request.station = self._pick(entries[a].task, stream)
                 self._inside[a].enter(env.now)
-                at = entry.start
+                at = entries[a].start
 
-            elif operation == ADMIT:
-                task = entries[request.entry].task
-                asked = env.now
-                wait = replicas[task][request.replica].threads.take()
-                if wait is not None:
-                    # The caller's thread stays held while its request waits here: this is what moves
-                    # a bottleneck up a layer.
-                    self._waiting[task].enter(asked)
-                    yield wait
-                    self._waiting[task].leave(env.now, asked)
+            elif operation in (ADMIT, REACQUIRE):
+                place = place_of[request.station]
+                station = self._threads[request.station]
+                request.asked = env.now
+                if a == 0:
+                    wait = station.take(self.program.sites[request.site].rank)
+                    if wait is not None:
+                        # The caller's thread stays held while its request waits here: this is what moves
+                        # a bottleneck up a layer.
+                        self._waiting[place].enter(request.asked)
+                        request.seat = yield wait
+                        self._waiting[place].leave(env.now, request.asked)
+                    elif station.seats:
+                        request.seat = station.seats.pop()
                 request.admitted = env.now
-                self._busy[task].enter(env.now)
+                self._busy[place].enter(env.now)
+                if operation == ADMIT:
+                    sums = self._sites[request.site]
+                    sums[0] += 1
+                    sums[1] += env.now - request.asked
+
+            elif operation == RELEASE:
+                self._busy[place_of[request.station]].leave(env.now, request.admitted)
+                self._give(request)
 
             elif operation == END:
                 entry = entries[request.entry]
                 request.active -= 1
-                if request.population >= 0:
-                    if not carries:
-                        self._check_join(request)
-                        return
-                    at = entry.epilogue
-                    continue
-                if carries:
-                    self._busy[entry.task].leave(env.now, request.admitted)
-                    replicas[entry.task][request.replica].threads.give()
-                    request.released = True
+                if request.carrier is flow:
+                    request.ended = True
+                    request.carrier = None
                 else:
                     self._check_join(request)
+                if request.ended and not request.released and (not entry.waits or request.active == 0):
+                    request.released = True
+                    if request.site >= 0:
+                        self._end_service(request, entry.token)
                 if request.replied or not request.released:
                     return
                 if entry.replies_elsewhere and request.active > 0:
                     return  # one of the other flows may still send the reply
                 request.replied = True
+                if request.site >= 0 and request.caller is None:
+                    self._leave(request)
+                    return  # nobody waits for the reply
                 at = entry.epilogue
 
             elif operation == RETURN:
-                now = env.now
-                self._inside[request.entry].leave(now, request.arrived)
-                self.entry_samples[request.entry].add(now, now - request.arrived)
-                at, carries = request.return_to, request.carried_call
-                request = request.caller
+                self._leave(request)
+                at, caller = request.return_to, request.caller
+                assert caller is not None  # noqa: S101 - who waits for a reply is known
+                request = caller
+
+            elif operation == FORWARD:
+                self._leave(request)
+                handed = _Request(a, env.now, request.caller, request.return_to, b)
+                handed.carrier = flow
+                handed.station = self._pick(entries[a].task, stream)
+                self._inside[a].enter(env.now)
+                request = handed
+                at = entries[a].start
+
+            elif operation == SEND:
+                child = _Flow(stream.child())
+                sent = _Request(a, env.now, None, -1, b)
+                sent.population = self.program.sites[b].population
+                sent.station = self._pick(entries[a].task, child.stream)
+                self._inside[a].enter(env.now)
+                self._begin(child, sent, entries[a].start, carries=True)
 
             elif operation == CHOICE:
                 choice = self.program.choices[a]
                 at = choice.addresses[bisect_right(choice.cumulative, stream.uniform())]
 
+            elif operation == COUNT:
+                request.registers[a] = int(stream.draw(source, b))
+
+            elif operation == LOOP:
+                if request.registers[a] == 0:
+                    at = b
+                else:
+                    request.registers[a] -= 1
+
             elif operation == FORK:
                 request.active += 1
-                Process(env, self._flow(stream.child(), request, a, False))
+                self._begin(_Flow(stream.child()), request, a, carries=False)
 
             elif operation == JOIN:
-                if self._arrive_at_join(request, a, b):
+                if self._arrive_at_join(request, a, flow):
                     continue
-                if not carries:
+                if request.carrier is not flow:
                     self._check_join(request)
                     return
                 parked = Event(env)
@@ -270,57 +392,110 @@ class ReferenceEngine:
                 yield parked
 
             elif operation == REPLY:
-                if not request.replied:
-                    request.replied = True
-                    Process(env, self._flow(stream.child(), request, at, carries))
-                    at = entries[request.entry].epilogue
+                if request.replied:
+                    continue
+                request.replied = True
+                if request.caller is None:
+                    self._leave(request)  # the rest of a message nobody waits for
+                    continue
+                second = _Flow(stream.child())
+                self._begin(second, request, at, carries=request.carrier is flow)
+                at = entries[request.entry].epilogue
 
             elif operation == FRONT_TAKE:
-                wait = replicas[entries[request.entry].task][request.replica].front.take()
+                wait = self._fronts[request.station].take(0)
                 if wait is not None:
                     yield wait
 
             elif operation == FRONT_GIVE:
-                replicas[entries[request.entry].task][request.replica].front.give()
+                self._fronts[request.station].give(None)
+
+            elif operation == SPLIT:
+                request.clocks[a] = env.now
+
+            elif operation == BEGIN:
+                request.clocks[b] = env.now
+
+            elif operation == FINISH:
+                self._activities[a][0] += 1
+                self._activities[a][1] += env.now - request.clocks[b]
 
             elif operation == THINK:
-                self.events += 1
-                time = draw[b](stream)
-                if carries:
-                    begun = env.now
-                    self._thinking[request.population].enter(begun)
-                    yield Timeout(env, time)
-                    self._thinking[request.population].leave(env.now, begun)
-                    request.thought += env.now - begun
-                else:
-                    yield Timeout(env, time)
+                flow.since = env.now
+                if request.carrier is flow and request.population >= 0:
+                    self._thinking[request.population].enter(env.now)
+                yield self._after(flow, stream.draw(source, b), at)
+
+            elif operation == THOUGHT:
+                if request.carrier is flow and request.population >= 0:
+                    self._thinking[request.population].leave(env.now, flow.since)
+                    request.thought += env.now - flow.since
 
             elif operation == CYCLE:
-                empty_cycles = 0 if self._finish_cycle(request) > 0 else empty_cycles + 1
+                duration = self._finish_cycle(request)
+                empty_cycles = 0 if duration > 0 else empty_cycles + 1
                 if empty_cycles > MAX_EMPTY_CYCLES:
-                    raise _EngineError(self._spins(request))
+                    name = self.program.populations[request.population].name
+                    raise _EngineError(spinning_client(name, env.now))
                 at = request.return_to
                 # A new request: branches of the last cycle may still be at work for the old one.
-                following = _Request(request.entry, env.now, None, at, True)
+                following = _Request(request.entry, env.now, None, at, -1)
                 following.population = request.population
+                following.carrier = flow
                 request = following
 
             elif operation == GOTO:
                 at = a
 
-    def _arrive_at_join(self, request: _Request, join: int, needed: int) -> bool:
+    def _pick(self, task: int, stream: Stream) -> int:
+        """Choose a replica uniformly at random; return its station."""
+        first = self._first_station[task]
+        copies = self._first_station[task + 1] - first
+        return first + int(stream.uniform() * copies) if copies > 1 else first
+
+    def _give(self, request: _Request) -> None:
+        seat, request.seat = request.seat, None
+        self._threads[request.station].give(seat)
+
+    def _end_service(self, request: _Request, token: int) -> None:
+        """The worker is done with a request: free its thread unless it is a token somebody else returns."""
+        self._busy[self._layout.place_of[request.station]].leave(self._env.now, request.admitted)
+        if token == ACQUIRES:
+            return
+        station = self._threads[request.station]
+        if token == RELEASES and station.free >= station.capacity:
+            task = self.program.tasks[self.program.entries[request.entry].task].name
+            raise _EngineError(token_overflow(task, self._env.now))
+        self._give(request)
+
+    def _leave(self, request: _Request) -> None:
+        """A request has been answered."""
+        now = self._env.now
+        self._inside[request.entry].leave(now, request.arrived)
+        self.entry_samples[request.entry].add(now, now - request.arrived)
+        if request.population >= 0:
+            self._finish_cycle(request)
+
+    def _arrive_at_join(self, request: _Request, join: int, flow: _Flow) -> bool:
         """Count an arrival; return whether the arriving flow goes on.
 
-        The flow that carries the thread waits at the join for the others and goes on as itself; of
-        auxiliary flows among themselves the last to arrive goes on.
+        The flow that carries the request waits at the join for the others and goes on as itself; of
+        auxiliary flows among themselves the one that completes the join goes on. If that happens while
+        the carrying flow is still on its way (a quorum), the request is carried on by the flow that goes on.
         """
-        if request.joins is None:
-            request.joins = {}
-        arrived = request.joins[join] = request.joins.get(join, 0) + 1
-        if arrived < needed:
+        spec = self.program.joins[join]
+        arrived = request.joins.get(spec.slot, 0) + 1
+        request.joins[spec.slot] = 0 if arrived == spec.arrivals else arrived
+        if arrived != spec.needed:
             request.active -= 1
             return False
+        if spec.timer >= 0:
+            sums = self._joins[join]
+            sums[0] += 1
+            sums[1] += self._env.now - request.clocks[spec.timer]
         if request.parked is None or request.parked_at != join:
+            if spec.needed < spec.arrivals and spec.carried:
+                request.carrier = flow
             return True
         request.parked.succeed()
         # One flow ends here and the parked one is back at work, so ``active`` stays as it is.
@@ -330,16 +505,10 @@ class ReferenceEngine:
     def _check_join(self, request: _Request) -> None:
         """A request whose only living flow waits at a join will wait for ever."""
         if request.active == 0 and request.parked_at >= 0:
-            raise _EngineError(
-                SimulationError(
-                    "this join can never complete: no branch that could still arrive is left",
-                    where=self.program.joins[request.parked_at],
-                    hint="every branch it names must be started by a fork of the same request, on every path",
-                )
-            )
+            raise _EngineError(impossible_join(self.program.joins[request.parked_at].where))
 
     def _finish_cycle(self, request: _Request) -> float:
-        """Record a client's cycle; return its duration, think time included, in seconds."""
+        """Record a cycle; return its duration, think time included, in seconds."""
         now = self._env.now
         duration = now - request.arrived
         response = max(0.0, duration - request.thought)
@@ -347,27 +516,9 @@ class ReferenceEngine:
         sums[0] += 1
         sums[1] += response
         sums[2] += duration
-        self.cycle_samples.add(now, response)
         self.population_samples[request.population].add(now, response)
         return duration
 
-    def _spins(self, request: _Request) -> SimulationError:
-        task = self.program.tasks[self.program.populations[request.population].task].name
-        return SimulationError(
-            f"{MAX_EMPTY_CYCLES} cycles of a client took no time at all at {self._env.now} s",
-            where=f"tasks[{task!r}]",
-            hint="give it a think time, or some demand or delay on the way",
-        )
 
-    def _deadlock(self) -> SimulationError:
-        stuck = [
-            spec.name
-            for spec, copies in zip(self.program.tasks, self._replicas, strict=True)
-            if any(copy.threads.stuck for copy in copies)
-        ]
-        return SimulationError(
-            f"deadlock at {self._env.now:g} s: every client waits, and all threads of "
-            f"{', '.join(map(repr, stuck))} are held by requests that wait for one of them",
-            where=f"tasks[{stuck[0]!r}]" if stuck else self.program.name,
-            hint="a service that is called back while its caller's thread is held needs more threads",
-        )
+def _resource(seed: np.uint64, kind: int, index: int) -> Stream:
+    return Stream(int(resource_stream(seed, np.uint64(kind), np.uint64(index))))

@@ -12,11 +12,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 __all__ = [
+    "ActivityResult",
+    "CallResult",
     "CycleResult",
     "EntryResult",
     "Figure",
+    "JoinResult",
     "Precision",
     "ProcessorResult",
+    "ReplicaResult",
     "ResponseTime",
     "Result",
     "TaskResult",
@@ -86,15 +90,29 @@ class CycleResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReplicaResult:
+    """One replica of a task: utilization (None if its threads are infinite), busy threads, queue."""
+
+    utilization: Figure | None
+    busy: Figure
+    queue: Figure
+
+    def to_json(self) -> dict[str, Any]:
+        """Return an object of the list ``replicas``."""
+        return {name: _json(getattr(self, name)) for name in ("utilization", "busy", "queue")}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TaskResult:
     """One task.
 
     Attributes:
-        throughput: Requests completed (thread freed) per second; of a reference task, cycles.
+        throughput: Requests answered per second; of a reference task, cycles.
         utilization: Busy threads / (threads x replicas); None if the threads are infinite or clients.
         busy: Mean number of held threads; of a reference task, clients that are not thinking.
         queue: Mean number of requests waiting for a thread; None for a reference task.
         response_time, cycle_time: Of a reference task whose clients completed a cycle, else None.
+        replicas: Their figures, if there are several and not very many.
     """
 
     throughput: Figure
@@ -103,10 +121,15 @@ class TaskResult:
     queue: Figure | None
     response_time: ResponseTime | None = None
     cycle_time: Figure | None = None
+    replicas: tuple[ReplicaResult, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return the object under ``tasks``; only reference tasks have times."""
-        data = {name: _json(getattr(self, name)) for name in ("throughput", "utilization", "busy", "queue")}
+        data: dict[str, Any] = {
+            name: _json(getattr(self, name)) for name in ("throughput", "utilization", "busy", "queue")
+        }
+        if self.replicas:
+            data["replicas"] = [r.to_json() for r in self.replicas]
         if self.response_time is not None:
             data["response_time"] = self.response_time.to_json()
             data["cycle_time"] = _json(self.cycle_time)
@@ -127,13 +150,55 @@ class EntryResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessorResult:
-    """One processor: busy cores / cores; None if it has a core for everybody."""
+    """One processor: busy cores / cores, and how many it has; one with a core for everybody has no result.
 
-    utilization: Figure | None
+    The work of a processor's parts (those whose ``parent`` it is) counts as its own.
+    """
+
+    utilization: Figure
+    cores: int
 
     def to_json(self) -> dict[str, Any]:
         """Return the object under ``processors``."""
-        return {"utilization": _json(self.utilization)}
+        return {"utilization": self.utilization.to_json(), "cores": self.cores}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallResult:
+    """One call site: requests per second, and how long they wait for a thread before they are served."""
+
+    throughput: Figure
+    waiting: Figure | None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the object under ``calls``."""
+        return {"throughput": self.throughput.to_json(), "waiting": _json(self.waiting)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinResult:
+    """One join: completions per second, and the time from the fork of its branches until then."""
+
+    throughput: Figure
+    delay: Figure | None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the object under ``joins``."""
+        return {"throughput": self.throughput.to_json(), "delay": _json(self.delay)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActivityResult:
+    """One activity: executions per second; their duration, calls included; processor waiting in it."""
+
+    throughput: Figure
+    service_time: Figure | None
+    processor_waiting: Figure | None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the object under ``activities``."""
+        names = ("throughput", "service_time", "processor_waiting")
+        return {name: _json(getattr(self, name)) for name in names}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,6 +236,8 @@ class Result:
         batches: Number of batches behind every interval.
         precision: Asked for and reached.
         cycle, tasks, entries, processors: The figures, keyed by name; entries are ``A/epA/`` or ``db.qry``.
+        calls, joins: Keyed ``ENTRY:ACTIVITY -> ENTRY`` and ``ENTRY:ACTIVITY&ACTIVITY``.
+        activities: Keyed ``ENTRY:ACTIVITY``; only if they were asked for.
         warnings: What is doubtful about the result, one sentence each.
     """
 
@@ -186,6 +253,9 @@ class Result:
     tasks: Mapping[str, TaskResult]
     entries: Mapping[str, EntryResult]
     processors: Mapping[str, ProcessorResult]
+    calls: Mapping[str, CallResult] = field(default_factory=dict)
+    joins: Mapping[str, JoinResult] = field(default_factory=dict)
+    activities: Mapping[str, ActivityResult] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
@@ -203,5 +273,8 @@ class Result:
             "tasks": {name: t.to_json() for name, t in self.tasks.items()},
             "entries": {name: e.to_json() for name, e in self.entries.items()},
             "processors": {name: p.to_json() for name, p in self.processors.items()},
+            "calls": {name: c.to_json() for name, c in self.calls.items()},
+            "joins": {name: j.to_json() for name, j in self.joins.items()},
+            "activities": {name: a.to_json() for name, a in self.activities.items()},
             "warnings": list(self.warnings),
         }

@@ -1,175 +1,529 @@
 """How do processors share their cores, and how do requests wait for threads? The SimPy building blocks.
 
-A processor offers ``use(demand)``: an event that happens when ``demand`` seconds of work (at speed 1)
-have been done. It also keeps two independent accounts of itself, busy core-seconds and service given,
-which must agree at any moment.
+A processor offers ``use``: an event that happens when a demand (seconds of work at speed 1) has been
+served. It also keeps two independent accounts of itself, busy core-seconds and service given, which must
+agree at any moment.
+
+Simultaneous events need an order that does not depend on who asked first. What is scheduled for a moment
+carries a *turn*: at one instant everything that has become possible happens first (SimPy's own priorities
+0 and 1), then the processors' own events in the order of the processors, then the timed steps of flows in the
+order of their keys.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
+from math import inf
+from typing import Final
 
-from simpy import Environment, Event, Timeout
+from simpy import Environment, Event
 
-__all__ = ["FcfsProcessor", "Processor", "SharedProcessor", "Station"]
+from simulator.program import FCFS, FIFO, PREEMPTIVE, RANDOM, STICKY, Program, ServerSpec, server_trees
+from simulator.variates import Stream
+
+__all__ = ["FLOWS", "Seat", "Server", "Station", "servers", "wake"]
+
+SERVERS: Final = 2
+FLOWS: Final = 1 << 32
+"""Turn of the timed steps of flows, to which their key is added."""
 
 
-class SharedProcessor:
-    """Work-conserving processor sharing: n runnable flows get ``min(1, cores / n)`` of a core each.
+class Seat:
+    """Which core a thread ran on last; -1 if it never ran."""
 
-    Virtual time runs at the rate every flow is served with. A flow that needs d seconds of work is done
-    when virtual time has advanced by d, whatever comes and goes in between: one heap of such moments and
-    one timer for the first are enough, O(log n) per flow.
-    """
+    __slots__ = ("core",)
 
-    def __init__(self, env: Environment, cores: int, speed: float) -> None:
+    def __init__(self, core: int = -1) -> None:
+        self.core = core
+
+
+def wake(env: Environment, event: Event, turn: int, delay: float) -> Event:
+    """Let an event happen after ``delay`` seconds, in its turn among those of that moment."""
+    event._ok = True  # noqa: SLF001 - as SimPy's own Timeout does
+    event._value = None  # noqa: SLF001
+    env.schedule(event, turn, delay)  # type: ignore[arg-type]
+    return event
+
+
+class FcfsServer:
+    """Every core serves one flow to the end; the others wait, first come first served or by rank."""
+
+    def __init__(self, env: Environment, index: int, spec: ServerSpec, ranks: int) -> None:
         self._env = env
-        self._cores = cores
-        self._speed = speed
-        self._jobs: list[tuple[float, int, float, Event]] = []  # virtual end, arrival number, demand
-        self._arrivals = 0
-        self._virtual = 0.0
+        self._free = int(spec.cores)
+        self._speed = spec.speed
+        self._queues: list[deque[tuple[float, int, Event]]] = [
+            deque() for _ in range(ranks if spec.by_priority else 1)
+        ]
+        self._by_priority = spec.by_priority
+        self._running: dict[Event, tuple[float, float]] = {}  # demand, start
         self._last = 0.0
-        self._rate = speed
-        self._timer: Timeout | None = None
         self._busy = 0.0
         self._done = 0.0
 
-    def use(self, demand: float) -> Event:
+    def use(self, demand: float, key: int, rank: int, seat: Seat) -> Event:  # noqa: ARG002
         """Return the event that ``demand`` (> 0) seconds of work are done."""
-        self._advance()
         event = Event(self._env)
-        self._arrivals += 1
-        heappush(self._jobs, (self._virtual + demand, self._arrivals, demand, event))
+        if self._free > 0:
+            self._free -= 1
+            self._start(demand, key, event)
+        else:
+            self._queues[rank if self._by_priority else 0].append((demand, key, event))
+        return event
+
+    def _account(self) -> None:
+        now = self._env.now
+        self._busy += len(self._running) * (now - self._last)
+        self._last = now
+
+    def _start(self, demand: float, key: int, event: Event) -> None:
+        self._account()
+        self._running[event] = (demand, self._env.now)
+        event.callbacks.insert(0, self._finish)
+        wake(self._env, event, FLOWS + key, demand / self._speed)
+
+    def _finish(self, event: Event) -> None:
+        self._account()
+        demand, _ = self._running.pop(event)
+        self._done += demand
+        for queue in self._queues:
+            if queue:
+                self._start(*queue.popleft())
+                return
+        self._free += 1
+
+    def accounts(self) -> tuple[float, float]:
+        """Return busy core-seconds and service given in core-seconds, as of now."""
+        now = self._env.now
+        busy = self._busy + len(self._running) * (now - self._last)
+        underway = sum(now - start for _, start in self._running.values())
+        return busy, self._done / self._speed + underway
+
+
+class PreemptiveServer:
+    """The most urgent flows have the cores; who is interrupted is the next of its rank to go on."""
+
+    def __init__(self, env: Environment, index: int, spec: ServerSpec, ranks: int) -> None:
+        self._env = env
+        self._turn = SERVERS + index
+        self._cores = int(spec.cores)
+        self._speed = spec.speed
+        self._queues: list[deque[tuple[float, Event]]] = [deque() for _ in range(ranks)]
+        self._running: list[tuple[float, int, int, Event]] = []  # end, arrival number, rank, who
+        self._arrivals = 0
+        self._timer: Event | None = None
+        self._last = 0.0
+        self._busy = 0.0
+        self._asked = 0.0
+
+    def use(self, demand: float, key: int, rank: int, seat: Seat) -> Event:  # noqa: ARG002
+        """Return the event that ``demand`` (> 0) seconds of work are done."""
+        event = Event(self._env)
+        self._account()
+        self._asked += demand
+        if len(self._running) < self._cores:
+            self._start(demand, rank, event)
+        else:
+            worst = max(self._running, key=lambda job: (job[2], job[1]))
+            if worst[2] > rank:
+                self._running.remove(worst)
+                end, _, loser, who = worst
+                self._queues[loser].appendleft(((end - self._env.now) * self._speed, who))
+                self._start(demand, rank, event)
+            else:
+                self._queues[rank].append((demand, event))
         self._reschedule()
         return event
 
-    def _advance(self) -> None:
-        """Bring virtual time and the busy account up to now."""
+    def _account(self) -> None:
         now = self._env.now
-        if self._jobs:
-            elapsed = now - self._last
-            self._busy += min(len(self._jobs), self._cores) * elapsed
-            self._virtual += elapsed * self._rate
+        self._busy += len(self._running) * (now - self._last)
+        self._last = now
+
+    def _start(self, left: float, rank: int, event: Event) -> None:
+        self._arrivals += 1
+        self._running.append((self._env.now + left / self._speed, self._arrivals, rank, event))
+
+    def _reschedule(self) -> None:
+        self._timer = None
+        if self._running:
+            end = min(job[0] for job in self._running)
+            self._timer = Event(self._env)
+            self._timer.callbacks.append(self._finish)
+            wake_at(self._env, self._timer, self._turn, end)
+
+    def _finish(self, timer: Event) -> None:
+        if timer is not self._timer:
+            return  # somebody came since it was set
+        self._account()
+        job = min(self._running)
+        self._running.remove(job)
+        job[3].succeed()
+        for rank, queue in enumerate(self._queues):
+            if queue:
+                left, event = queue.popleft()
+                self._start(left, rank, event)
+                break
+        self._reschedule()
+
+    def accounts(self) -> tuple[float, float]:
+        """Return busy core-seconds and service given in core-seconds, as of now."""
+        now = self._env.now
+        busy = self._busy + len(self._running) * (now - self._last)
+        left = sum((end - now) * self._speed for end, *_ in self._running)
+        left += sum(work for queue in self._queues for work, _ in queue)
+        return busy, (self._asked - left) / self._speed
+
+
+def wake_at(env: Environment, event: Event, turn: int, moment: float) -> None:
+    """Let an event happen at a moment (not after a delay: adding to the clock could round)."""
+    event._ok = True  # noqa: SLF001
+    event._value = None  # noqa: SLF001
+    heappush(env._queue, (moment, turn, next(env._eid), event))  # noqa: SLF001
+
+
+class _Node:
+    """A processor within a tree of processors; alone if nothing is nested."""
+
+    def __init__(self, spec: ServerSpec, parent: int, chain: float) -> None:
+        self.cores = spec.cores
+        self.speed = spec.speed
+        self.chain = chain  # speed including that of the parents
+        self.parent = parent  # position in the tree, -1 for the root
+        self.queues_up = spec.kind == FCFS
+        self.jobs: list[tuple[float, int, float, Event]] = []  # virtual end, arrival number, demand, who
+        self.waiting: deque[tuple[float, Event]] = deque()
+        self.virtual = 0.0
+        self.rate = 0.0
+        self.busy = 0.0
+        self.done = 0.0
+
+
+class SharedServers:
+    """Work-conserving processor sharing in a tree of processors.
+
+    With n runnable flows on c cores each gets ``min(1, c / n)`` of a core. A nested processor lets at
+    most as many of its flows compete for its parent's cores as it has cores itself.
+
+    Virtual time of a processor runs at the rate its flows are served with. A flow that needs d seconds of
+    work is done when virtual time has advanced by d, whatever comes and goes in between: one heap of such
+    moments per processor and one timer for the first are enough.
+    """
+
+    def __init__(self, env: Environment, turn: int, specs: list[ServerSpec], parents: list[int]) -> None:
+        self._env = env
+        self._turn = SERVERS + turn
+        chains: list[float] = []
+        for spec, parent in zip(specs, parents, strict=True):
+            chains.append(spec.speed * (chains[parent] if parent >= 0 else 1.0))
+        self._nodes = [_Node(s, p, c) for s, p, c in zip(specs, parents, chains, strict=True)]
+        self._arrivals = 0
+        self._last = 0.0
+        self._timer: Event | None = None
+        self._next = 0
+
+    def use(self, position: int, demand: float) -> Event:
+        """Return the event that ``demand`` (> 0) seconds of work are done on one of the processors."""
+        self._advance()
+        event = Event(self._env)
+        node = self._nodes[position]
+        if node.queues_up and len(node.jobs) >= node.cores:
+            node.waiting.append((demand, event))
         else:
-            self._virtual = 0.0  # nobody refers to it: forget its rounding errors
+            if not node.jobs:
+                node.virtual = 0.0  # nobody refers to it: forget its rounding errors
+            self._arrivals += 1
+            heappush(node.jobs, (node.virtual + demand, self._arrivals, demand, event))
+            self._reschedule()
+        return event
+
+    def _advance(self) -> None:
+        """Bring virtual time and the busy accounts up to now."""
+        now = self._env.now
+        elapsed = now - self._last
+        for node in self._nodes:
+            if node.jobs:
+                node.busy += len(node.jobs) * node.rate / node.chain * elapsed
+                node.virtual += elapsed * node.rate
         self._last = now
 
     def _reschedule(self) -> None:
-        """Set the timer for the first flow that will be done at the present rate."""
-        if not self._jobs:
-            self._timer = None
-            return
-        self._rate = self._speed * min(1.0, self._cores / len(self._jobs))
-        # Rounding may have carried virtual time a hair beyond the end of the first flow.
-        left = max(0.0, self._jobs[0][0] - self._virtual)
-        self._timer = Timeout(self._env, left / self._rate)
-        self._timer.callbacks.append(self._finish)
+        """Set all rates, and the timer for the first flow that will be done at these rates."""
+        nodes = self._nodes
+        load = [float(len(node.jobs)) for node in nodes]
+        for position in range(len(nodes) - 1, 0, -1):
+            load[nodes[position].parent] += min(load[position], nodes[position].cores)
+        soonest = inf
+        for position, node in enumerate(nodes):
+            share = 1.0
+            if load[position] > node.cores:
+                share = node.cores / load[position]
+            node.rate = node.speed * share
+            if position:
+                node.rate = node.rate * nodes[node.parent].rate
+            if node.jobs:
+                # Rounding may have carried virtual time a hair beyond the end of the first flow.
+                left = max(0.0, node.jobs[0][0] - node.virtual) / node.rate
+                if left < soonest:
+                    soonest, self._next = left, position
+        self._timer = None
+        if soonest < inf:
+            self._timer = Event(self._env)
+            self._timer.callbacks.append(self._finish)
+            wake(self._env, self._timer, self._turn, soonest)
 
     def _finish(self, timer: Event) -> None:
         if timer is not self._timer:
             return  # somebody came or went since it was set
         self._advance()
+        node = self._nodes[self._next]
         # Invariant: at this moment virtual time is the first flow's end; take it without rounding.
-        self._virtual = self._jobs[0][0]
-        while self._jobs and self._jobs[0][0] <= self._virtual:
-            _, _, demand, event = heappop(self._jobs)
-            self._done += demand
+        node.virtual = node.jobs[0][0]
+        while node.jobs and node.jobs[0][0] <= node.virtual:
+            _, _, demand, event = heappop(node.jobs)
+            node.done += demand
             event.succeed()
+        while node.waiting and len(node.jobs) < node.cores:
+            demand, event = node.waiting.popleft()
+            self._arrivals += 1
+            heappush(node.jobs, (node.virtual + demand, self._arrivals, demand, event))
         self._reschedule()
 
-    def accounts(self, now: float) -> tuple[float, float]:
-        """Return busy core-seconds and service given in core-seconds, with nothing left to do before now."""
-        elapsed = now - self._last
-        busy = self._busy + min(len(self._jobs), self._cores) * elapsed
-        virtual = self._virtual + elapsed * self._rate
-        underway = sum(demand - (end - virtual) for end, _, demand, _ in self._jobs)
-        return busy, (self._done + underway) / self._speed
+    def accounts(self, position: int) -> tuple[float, float]:
+        """Return busy core-seconds and service given in core-seconds of one processor and its parts."""
+        elapsed = self._env.now - self._last
+        busy = given = 0.0
+        for index, node in enumerate(self._nodes):
+            if not self._within(index, position):
+                continue
+            busy += node.busy + len(node.jobs) * node.rate / node.chain * elapsed
+            virtual = node.virtual + elapsed * node.rate
+            underway = sum(demand - (end - virtual) for end, _, demand, _ in node.jobs)
+            given += (node.done + underway) / node.chain
+        return busy, given
+
+    def _within(self, index: int, position: int) -> bool:
+        while index >= 0 and index != position:
+            index = self._nodes[index].parent
+        return index == position
 
 
-class FcfsProcessor:
-    """Every core serves one flow to the end; the others wait, first come first served."""
+class _SharedServer:
+    """One processor of a tree, as flows use it."""
 
-    def __init__(self, env: Environment, cores: int, speed: float) -> None:
+    def __init__(self, tree: SharedServers, position: int) -> None:
+        self._tree = tree
+        self._position = position
+
+    def use(self, demand: float, key: int, rank: int, seat: Seat) -> Event:  # noqa: ARG002
+        return self._tree.use(self._position, demand)
+
+    def accounts(self) -> tuple[float, float]:
+        return self._tree.accounts(self._position)
+
+
+class _Core:
+    """One core of a sticky server."""
+
+    def __init__(self) -> None:
+        self.jobs: list[tuple[float, int, float, Event, Seat]] = []
+        self.virtual = 0.0
+
+
+class StickyServer:
+    """Processor sharing within every core; threads come back to the core they ran on last.
+
+    See ``mup.lqn.Migration`` for how they move.
+    """
+
+    def __init__(self, env: Environment, index: int, spec: ServerSpec, stream: Stream) -> None:
         self._env = env
-        self._cores = cores
-        self._speed = speed
-        self._waiting: deque[tuple[float, Event]] = deque()
-        self._started: dict[Timeout, tuple[float, float, Event]] = {}  # demand, start, who waits
+        self._turn = SERVERS + index
+        self._speed = spec.speed
+        self._migration = spec.migration
+        self._stream = stream
+        self._cores = [_Core() for _ in range(int(spec.cores))]
+        self._arrivals = 0
         self._last = 0.0
+        self._timer: Event | None = None
+        self._next = -1
+        self._balance_at = inf
         self._busy = 0.0
         self._done = 0.0
 
-    def use(self, demand: float) -> Event:
+    def use(self, demand: float, key: int, rank: int, seat: Seat) -> Event:  # noqa: ARG002
         """Return the event that ``demand`` (> 0) seconds of work are done."""
+        self._advance()
         event = Event(self._env)
-        if len(self._started) < self._cores:
-            self._account()
-            self._start(demand, event)
-        else:
-            self._waiting.append((demand, event))
+        seat.core = self._choose(seat.core)
+        core = self._cores[seat.core]
+        if not core.jobs:
+            core.virtual = 0.0
+        self._arrivals += 1
+        heappush(core.jobs, (core.virtual + demand, self._arrivals, demand, event, seat))
+        self._settle()
         return event
 
-    def _account(self) -> None:
+    def _choose(self, home: int) -> int:
+        cores = self._cores
+        if not 0 <= home < len(cores):
+            return min(range(len(cores)), key=lambda i: len(cores[i].jobs))
+        if cores[home].jobs and self._migration.wake > 0:
+            idle = next((i for i, core in enumerate(cores) if not core.jobs), -1)
+            if idle >= 0 and self._stream.uniform() < self._migration.wake:
+                return idle
+        return home
+
+    def _advance(self) -> None:
         now = self._env.now
-        self._busy += len(self._started) * (now - self._last)
+        elapsed = now - self._last
+        for core in self._cores:
+            if core.jobs:
+                self._busy += elapsed
+                core.virtual += elapsed * (self._speed / len(core.jobs))
         self._last = now
 
-    def _start(self, demand: float, event: Event) -> None:
-        timer = Timeout(self._env, demand / self._speed)
-        timer.callbacks.append(self._finish)
-        self._started[timer] = (demand, self._env.now, event)
+    def _fullest(self) -> int:
+        """Return the first of the cores with the most flows."""
+        return max(range(len(self._cores)), key=lambda i: len(self._cores[i].jobs))
 
-    def _finish(self, timer: Event) -> None:
-        self._account()
-        demand, _, event = self._started.pop(timer)  # type: ignore[call-overload]
-        self._done += demand
-        event.succeed()
-        if self._waiting:
-            self._start(*self._waiting.popleft())
+    def _emptiest(self) -> int:
+        return min(range(len(self._cores)), key=lambda i: len(self._cores[i].jobs))
 
-    def accounts(self, now: float) -> tuple[float, float]:
-        """Return busy core-seconds and service given in core-seconds, with nothing left to do before now."""
-        busy = self._busy + len(self._started) * (now - self._last)
-        underway = sum(now - start for _, start, _ in self._started.values())
-        return busy, self._done / self._speed + underway
+    def _move(self, source: int, target: int) -> None:
+        """Move the flow that came last."""
+        there, here = self._cores[source], self._cores[target]
+        job = max(there.jobs, key=lambda j: j[1])
+        there.jobs.remove(job)
+        heapify(there.jobs)
+        end, number, demand, event, seat = job
+        left = end - there.virtual
+        if not here.jobs:
+            here.virtual = 0.0
+        heappush(here.jobs, (here.virtual + left, number, demand, event, seat))
+        seat.core = target
+
+    def _settle(self) -> None:
+        """After every change: is there something to balance, and what is the next thing to happen?"""
+        cores, now = self._cores, self._env.now
+        if self._migration.balance > 0:
+            if len(cores[self._fullest()].jobs) - len(cores[self._emptiest()].jobs) < 2:
+                self._balance_at = inf
+            elif self._balance_at == inf:
+                self._balance_at = now + self._stream.exponential(1 / self._migration.balance)
+        soonest, self._next = self._balance_at, -1
+        for index, core in enumerate(cores):
+            if core.jobs:
+                left = max(0.0, core.jobs[0][0] - core.virtual) / (self._speed / len(core.jobs))
+                if now + left < soonest:
+                    soonest, self._next = now + left, index
+        self._timer = None
+        if soonest < inf:
+            self._timer = Event(self._env)
+            self._timer.callbacks.append(self._act)
+            wake_at(self._env, self._timer, self._turn, soonest)
+
+    def _act(self, timer: Event) -> None:
+        if timer is not self._timer:
+            return
+        self._advance()
+        if self._next < 0:
+            self._balance_at = inf
+            self._move(self._fullest(), self._emptiest())
+        else:
+            core = self._cores[self._next]
+            core.virtual = core.jobs[0][0]
+            while core.jobs and core.jobs[0][0] <= core.virtual:
+                _, _, demand, event, _ = heappop(core.jobs)
+                self._done += demand
+                event.succeed()
+            if not core.jobs and self._migration.steal > 0:
+                fullest = self._fullest()
+                if len(self._cores[fullest].jobs) >= 2 and self._stream.uniform() < self._migration.steal:
+                    self._move(fullest, self._next)
+        self._settle()
+
+    def accounts(self) -> tuple[float, float]:
+        """Return busy core-seconds and service given in core-seconds, as of now."""
+        elapsed = self._env.now - self._last
+        busy, given = self._busy, self._done
+        for core in self._cores:
+            if core.jobs:
+                busy += elapsed
+                virtual = core.virtual + elapsed * (self._speed / len(core.jobs))
+                given += sum(demand - (end - virtual) for end, _, demand, _, _ in core.jobs)
+        return busy, given / self._speed
 
 
-Processor = SharedProcessor | FcfsProcessor
+Server = FcfsServer | PreemptiveServer | _SharedServer | StickyServer
+
+
+def servers(env: Environment, program: Program, streams: list[Stream]) -> list[Server]:
+    """Return the servers of a program; ``streams`` are theirs, one each."""
+    result: list[Server] = []
+    trees: dict[int, tuple[SharedServers, list[int]]] = {}
+    for root, members in server_trees(program).items():
+        parents = [members.index(m) if (m := program.servers[i].parent) >= 0 else -1 for i in members]
+        trees[root] = (SharedServers(env, root, [program.servers[i] for i in members], parents), members)
+    for index, spec in enumerate(program.servers):
+        if spec.kind == PREEMPTIVE:
+            result.append(PreemptiveServer(env, index, spec, program.ranks))
+        elif spec.kind == STICKY:
+            result.append(StickyServer(env, index, spec, streams[index]))
+        elif spec.kind == FCFS and not spec.nested:
+            result.append(FcfsServer(env, index, spec, program.ranks))
+        else:
+            tree, members = next(t for t in trees.values() if index in t[1])
+            result.append(_SharedServer(tree, members.index(index)))
+    return result
 
 
 class Station:
-    """A few identical places (threads of a replica, or its front) with one queue, first come first served.
+    """A few identical places (threads of a replica, or its front) with one queue.
 
-    A place that is given back goes to the head of the queue at that very moment, so nobody who arrives
+    A place that is given back goes to somebody in the queue at that very moment, so nobody who arrives
     later in the same instant can take it.
     """
 
-    __slots__ = ("_env", "_free", "_waiting")
+    __slots__ = ("_admission", "_env", "_queues", "_stream", "capacity", "free", "seats", "waiting")
 
-    def __init__(self, env: Environment, places: float) -> None:
+    def __init__(
+        self, env: Environment, places: float, admission: int, ranks: int, stream: Stream, seats: list[Seat]
+    ) -> None:
         self._env = env
-        self._free = places
-        self._waiting: deque[Event] = deque()
+        self._admission = admission
+        self._queues: list[deque[Event]] = [
+            deque() for _ in range(1 if admission in (FIFO, RANDOM) else ranks)
+        ]
+        self._stream = stream
+        self.capacity = places
+        self.free = places
+        self.seats = seats
+        self.waiting = 0
 
-    def take(self) -> Event | None:
-        """Take a place, or return the event to wait for if there is none."""
-        if self._free > 0:
-            self._free -= 1
+    def take(self, rank: int) -> Event | None:
+        """Take a place, or return the event to wait for if there is none; its value is the seat."""
+        if self.free > 0:
+            self.free -= 1
             return None
         event = Event(self._env)
-        self._waiting.append(event)
+        self._queues[rank if len(self._queues) > 1 else 0].append(event)
+        self.waiting += 1
         return event
 
-    def give(self) -> None:
-        """Give a place back."""
-        if self._waiting:
-            self._waiting.popleft().succeed()
-        else:
-            self._free += 1
-
-    @property
-    def stuck(self) -> bool:
-        """True if somebody waits for a place."""
-        return bool(self._waiting)
+    def give(self, seat: Seat | None) -> None:
+        """Give a place back, and the seat that goes with it."""
+        for queue in self._queues:
+            if queue:
+                self.waiting -= 1
+                position = 0
+                if self._admission == RANDOM and len(queue) > 1:
+                    position = int(self._stream.uniform() * len(queue))
+                event = queue[position]
+                del queue[position]
+                event.succeed(seat)
+                return
+        self.free += 1
+        if seat is not None:
+            self.seats.append(seat)

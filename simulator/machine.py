@@ -1,0 +1,396 @@
+"""How does the compiled engine keep its state, and how is it driven?
+
+The interpreter itself is ``simulator.interpreter.advance``: one compiled function that works on arrays.
+This module lays the arrays out, enlarges them when the interpreter asks for more room, and turns sums
+into the snapshots that ``simulator.recording`` describes.
+"""
+
+from __future__ import annotations
+
+from math import inf, isfinite
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from simulator import interpreter as run
+from simulator.failures import (
+    MAX_INSIDE,
+    deadlock,
+    endless_instant,
+    impossible_join,
+    spinning_client,
+    token_overflow,
+    too_many,
+)
+from simulator.program import FCFS, PREEMPTIVE, SHARED, STICKY, Program, optimise, server_trees
+from simulator.recording import (
+    AREA,
+    COMPLETED_TIME,
+    CONTENT,
+    ENTERED,
+    LEFT,
+    LEVEL_WIDTH,
+    RESIDENCE,
+    FloatArray,
+    Layout,
+    Samples,
+    sample_capacities,
+)
+from simulator.variates import client_stream, resource_stream, tables
+
+__all__ = ["CompiledEngine"]
+
+FIRST_ROOM = 256
+MAX_TRACE = 1 << 22
+
+
+class CompiledEngine:
+    """A program being executed by compiled code. Time starts at 0 with every client about to think.
+
+    Args:
+        program: What to execute.
+        seed: Same seed, same run; the same as in every other engine.
+        optimised: Execute plain fork-joins like subroutines.
+        look_ahead: Let a flow run ahead of the others through steps in which they cannot meet.
+        traced: Record every timed step, for comparisons.
+    """
+
+    name = "compiled"
+
+    def __init__(
+        self,
+        program: Program,
+        seed: int,
+        *,
+        optimised: bool = True,
+        look_ahead: bool = True,
+        traced: bool = False,
+    ) -> None:
+        self.program = program
+        self.now = 0.0
+        """How far the run has got, in simulated seconds."""
+        self._layout = Layout(program)
+        self._state = _build(
+            optimise(program) if optimised else program, self._layout, seed, look_ahead, traced
+        )
+        self._clients = sum(p.clients for p in program.populations)
+
+    @property
+    def events(self) -> int:
+        """Timed steps begun so far (thinks, delays, uses of a processor)."""
+        return int(self._state.scalars[run.EVENTS])
+
+    @property
+    def trace(self) -> list[tuple[float, int]]:
+        """Moment and key of the flow of every timed step, in the order of the moments."""
+        count = int(self._state.scalars[run.TRACED])
+        moments, keys = self._state.trace_times[:count], self._state.trace_keys[:count]
+        return sorted(zip(moments.tolist(), keys.tolist(), strict=True))
+
+    def run_until(self, time: float) -> None:
+        """Execute everything that happens before ``time`` (seconds).
+
+        Raises:
+            SimulationError: Nothing can happen any more, a join cannot complete, or a client spins.
+        """
+        while True:
+            status = run.advance(self._state, time)
+            if status == run.DONE:
+                break
+            if status in (run.MORE_FLOWS, run.MORE_FRAMES, run.MORE_JOBS):
+                self._enlarge(status)
+            else:
+                self._fail(status)
+        self.now = time
+
+    def snapshot(self) -> FloatArray:
+        """Return all sums as of now; the columns are those of ``Layout``."""
+        s, layout, now = self._state, self._layout, self.now
+        levels = s.levels[: layout.levels]
+        content = levels[:, run.L_CONTENT]
+        rows = np.empty((layout.levels, LEVEL_WIDTH))
+        rows[:, ENTERED] = levels[:, run.L_ENTERED]
+        rows[:, LEFT] = levels[:, run.L_LEFT]
+        rows[:, CONTENT] = content
+        rows[:, AREA] = levels[:, run.L_AREA] + content * (now - levels[:, run.L_LAST])
+        rows[:, RESIDENCE] = levels[:, run.L_TIME] + (content * now - levels[:, run.L_SINCE])
+        rows[:, COMPLETED_TIME] = levels[:, run.L_TIME]
+        accounts = [run.server_accounts(s, server, now) for server in range(layout.servers)]
+        return np.concatenate(
+            [
+                rows.ravel(),
+                np.array(accounts, dtype=np.float64).ravel(),
+                s.cycles.ravel(),
+                s.site_sums[: layout.sites].ravel(),
+                s.join_sums[: layout.joins].ravel(),
+                s.activity_sums[: layout.activities].ravel(),
+            ]
+        )
+
+    @property
+    def population_samples(self) -> list[Samples]:
+        """The single cycle times of every population."""
+        s = self._state
+        return [
+            Samples.of(s.cycle_samples[i, :n, 0], s.cycle_samples[i, :n, 1], int(s.cycle_counts[i, 1]))
+            for i, n in enumerate(s.cycle_counts[:, 0])
+        ]
+
+    @property
+    def entry_samples(self) -> list[Samples]:
+        """The single response times of every entry."""
+        s = self._state
+        return [
+            Samples.of(s.entry_samples[i, :n, 0], s.entry_samples[i, :n, 1], int(s.entry_counts[i, 1]))
+            for i, n in enumerate(s.entry_counts[:, 0])
+        ]
+
+    def _enlarge(self, what: int) -> None:
+        """Double the room for flows, requests, or jobs of a processor."""
+        s = self._state
+        if what == run.MORE_FLOWS:
+            old = len(s.flow_ints)
+            if old > MAX_INSIDE + 2 * self._clients:
+                raise too_many(self.program, float(s.times[run.NOW]))
+            grown = {
+                name: _doubled(getattr(s, name))
+                for name in ("flow_ints", "flow_floats", "flow_bits", "heap_times", "heap_flows")
+            }
+            self._state = s._replace(**grown)
+            run.link_free_flows(self._state, old)
+        elif what == run.MORE_FRAMES:
+            old = len(s.frame_ints)
+            names = (
+                "frame_ints",
+                "frame_floats",
+                "frame_bits",
+                "frame_clocks",
+                "frame_registers",
+                "frame_slots",
+            )
+            self._state = s._replace(**{name: _doubled(getattr(s, name)) for name in names})
+            run.link_free_frames(self._state, old)
+        else:
+            names = ("job_ends", "job_numbers", "job_flows")
+            self._state = s._replace(**{name: _doubled(getattr(s, name), axis=1) for name in names})
+
+    def _fail(self, status: int) -> None:
+        program, scalars = self.program, self._state.scalars
+        now = float(self._state.times[run.NOW])
+        if status == run.JOIN_STUCK:
+            raise impossible_join(program.joins[scalars[run.CULPRIT]].where)
+        if status == run.SPINNING:
+            raise spinning_client(program.populations[scalars[run.CULPRIT]].name, now)
+        if status == run.TOKEN_OVERFLOW:
+            raise token_overflow(program.tasks[scalars[run.CULPRIT]].name, now)
+        if status == run.ENDLESS:
+            raise endless_instant(program, now)
+        waiting = [int(i) for i in np.flatnonzero(self._state.station_ints[:, run.S_WAITING])]
+        raise deadlock(program, self._layout, now, waiting)
+
+
+def _doubled(array: npt.NDArray[Any], axis: int = 0) -> npt.NDArray[Any]:
+    shape = list(array.shape)
+    shape[axis] *= 2
+    result = np.empty(shape, dtype=array.dtype)
+    if axis == 0:
+        result[: array.shape[0]] = array
+    else:
+        result[:, : array.shape[1]] = array
+    return result
+
+
+def _build(program: Program, layout: Layout, seed: int, look_ahead: bool, traced: bool) -> run.State:
+    """Lay out all arrays and create the flows that exist at time 0."""
+    bits = np.uint64(seed & 0xFFFFFFFFFFFFFFFF)
+    source = tables(program.distributions)
+    starters = sum(max(1, p.clients) for p in program.populations)
+    room = max(FIRST_ROOM, 1 << (starters + FIRST_ROOM).bit_length())
+    servers = _servers(program, bits)
+    capacities = sample_capacities(program)
+    state = run.State(
+        scalars=np.zeros(run.SCALARS, dtype=np.int64),
+        times=np.zeros(4),
+        code=_array(program.code, 4, np.int32),
+        kinds=source.kinds,
+        parameters=source.parameters,
+        data=source.data,
+        choice_bounds=np.array(
+            [
+                (sum(len(c.addresses) for c in program.choices[:i]), len(choice.addresses))
+                for i, choice in enumerate(program.choices)
+            ]
+            or [(0, 0)],
+            dtype=np.int32,
+        ),  # fmt: skip
+        choice_odds=np.array([p for c in program.choices for p in c.cumulative] or [0.0]),
+        choice_addresses=np.array([a for c in program.choices for a in c.addresses] or [0], dtype=np.int32),
+        joins=_array(
+            [(j.slot, j.needed, j.arrivals, j.timer, j.carried) for j in program.joins], 5, np.int32
+        ),
+        entries=_array(
+            [
+                (e.task, e.start, e.epilogue, e.replies_elsewhere, e.waits, e.token, layout.inside(i) // 6)
+                for i, e in enumerate(program.entries)
+            ],
+            7,
+            np.int32,
+        ),  # fmt: skip
+        tasks=_array(
+            [
+                (layout.first_station[i], layout.first_station[i + 1] - layout.first_station[i], t.rank)
+                for i, t in enumerate(program.tasks)
+            ],
+            3,
+            np.int32,
+        ),  # fmt: skip
+        sites=_array([(s.entry, s.rank, s.population) for s in program.sites], 3, np.int32),
+        populations=_array(
+            [(layout.thinking(i) // 6,) for i in range(len(program.populations))], 1, np.int32
+        ),
+        **_stations(program, layout, bits),
+        **servers,
+        levels=np.zeros((max(1, layout.levels), 8)),
+        cycles=np.zeros((len(program.populations), 3)),
+        site_sums=np.zeros((max(1, len(program.sites)), 2)),
+        join_sums=np.zeros((max(1, len(program.joins)), 2)),
+        activity_sums=np.zeros((max(1, len(program.activities)), 3)),
+        cycle_samples=np.empty((len(program.populations), capacities.population, 2)),
+        cycle_counts=np.zeros((len(program.populations), 2), dtype=np.int64),
+        entry_samples=np.empty((len(program.entries), capacities.entry, 2)),
+        entry_counts=np.zeros((len(program.entries), 2), dtype=np.int64),
+        flow_ints=np.zeros((room, run.FLOW_INTS), dtype=np.int32),
+        flow_floats=np.zeros((room, 2)),
+        flow_bits=np.zeros((room, 4), dtype=np.uint64),
+        heap_times=np.empty(room),
+        heap_flows=np.empty(room, dtype=np.int32),
+        frame_ints=np.zeros((room, run.FRAME_INTS), dtype=np.int32),
+        frame_floats=np.zeros((room, 4)),
+        frame_bits=np.zeros((room, 2), dtype=np.uint64),
+        frame_clocks=np.zeros((room, max(1, program.timers))),
+        frame_registers=np.zeros((room, max(1, program.registers)), dtype=np.int64),
+        frame_slots=np.zeros((room, max(1, program.slots)), dtype=np.int32),
+        scratch=np.zeros(1),
+        trace_times=np.empty(MAX_TRACE if traced else 1),
+        trace_keys=np.empty(MAX_TRACE if traced else 1, dtype=np.uint64),
+    )
+    state.scalars[run.LOOK_AHEAD] = look_ahead
+    state.scalars[run.TRACING] = traced
+    state.scalars[run.CURRENT] = -1
+    for queue in (run.URGENT_HEAD, run.URGENT_TAIL, run.READY_HEAD, run.READY_TAIL):
+        state.scalars[queue] = -1
+    state.scalars[run.FREE_FLOW] = state.scalars[run.FREE_FRAME] = -1
+    run.link_free_flows(state, 0)
+    run.link_free_frames(state, 0)
+    streams = np.array(
+        [
+            (client_stream(bits, np.uint64(i), np.uint64(client)), i, p.entry, p.start, p.is_open)
+            for i, p in enumerate(program.populations)
+            for client in range(max(1, p.clients))
+        ],
+        dtype=np.uint64,
+    )
+    run.create_first_flows(state, streams)
+    return state
+
+
+def _array(rows: Any, width: int, kind: Any) -> npt.NDArray[Any]:
+    result = np.array([tuple(map(int, row)) for row in rows], dtype=kind)
+    return result if len(rows) else np.zeros((1, width), dtype=kind)
+
+
+def _stations(program: Program, layout: Layout, bits: np.uint64) -> dict[str, npt.NDArray[Any]]:
+    """Threads and fronts of every replica; seats where threads stick to cores."""
+    count = max(1, layout.stations)
+    ints = np.zeros((count, run.STATION_INTS), dtype=np.int64)
+    states = np.zeros(count, dtype=np.uint64)
+    seats: list[int] = []
+    stack: list[int] = []
+    seated = [0] * len(program.servers)
+    for index, task in enumerate(program.tasks):
+        for station in range(layout.first_station[index], layout.first_station[index + 1]):
+            row = ints[station]
+            finite = isfinite(task.threads)
+            row[run.S_FREE] = row[run.S_CAPACITY] = int(task.threads) if finite else run.UNLIMITED
+            row[run.S_ADMISSION] = task.admission
+            row[run.S_WAITING_LEVEL] = layout.waiting(layout.place_of[station]) // 6
+            row[run.S_BUSY_LEVEL] = layout.busy(layout.place_of[station]) // 6
+            row[run.S_FRONT_FREE] = 1
+            row[run.S_SEATS] = len(stack)
+            row[run.S_FRONT_SEAT] = -1
+            states[station] = resource_stream(bits, np.uint64(1), np.uint64(station))
+            if task.server >= 0:
+                cores = int(program.servers[task.server].cores)
+                threads = int(task.threads) if finite else 0
+                for _ in range(threads + 1):
+                    seats.append(seated[task.server] % cores)
+                    seated[task.server] += 1
+                row[run.S_FRONT_SEAT] = len(seats) - 1
+                stack.extend(range(len(seats) - 1 - threads, len(seats) - 1))
+                row[run.S_SEATED] = threads
+    return {
+        "station_ints": ints,
+        "station_bits": states,
+        "station_heads": np.full((count, program.ranks), -1, dtype=np.int32),
+        "station_tails": np.full((count, program.ranks), -1, dtype=np.int32),
+        "front_heads": np.full((count, 2), -1, dtype=np.int32),
+        "seat_cores": np.array(seats or [0], dtype=np.int32),
+        "seat_stack": np.array(stack or [0], dtype=np.int32),
+    }
+
+
+def _servers(program: Program, bits: np.uint64) -> dict[str, npt.NDArray[Any]]:
+    """Processors and their nodes: one per processor that shares, one per core where threads stick."""
+    count = max(1, len(program.servers))
+    ints = np.zeros((count, run.SERVER_INTS), dtype=np.int64)
+    floats = np.zeros((count, run.SERVER_FLOATS))
+    floats[:, run.V_NEXT] = inf
+    states = np.zeros(count, dtype=np.uint64)
+    nodes: list[tuple[int, int, int]] = []  # server, parent node, takes only as many as it has cores
+    paces: list[tuple[float, float, float]] = []  # cores, speed, speed with parents
+    most_cores = 1
+    for root, members in server_trees(program).items():
+        ints[root, run.V_NODE], ints[root, run.V_NODES] = len(nodes), len(members)
+        first = len(nodes)
+        for index in members:
+            spec = program.servers[index]
+            parent = -1 if spec.parent < 0 else first + members.index(spec.parent)
+            ints[index, run.V_OWN_NODE] = len(nodes)
+            ints[index, run.V_KIND], ints[index, run.V_ROOT] = SHARED, root
+            nodes.append((index, parent, spec.kind == FCFS))
+            paces.append((spec.cores, spec.speed, spec.pace))
+    for index, spec in enumerate(program.servers):
+        states[index] = resource_stream(bits, np.uint64(0), np.uint64(index))
+        floats[index, run.V_SPEED], floats[index, run.V_PACE] = spec.speed, spec.pace
+        floats[index, run.V_NEXT] = floats[index, run.V_BALANCE_AT] = inf
+        floats[index, run.V_WAKE] = spec.migration.wake
+        floats[index, run.V_STEAL] = spec.migration.steal
+        floats[index, run.V_BALANCE] = spec.migration.balance
+        if spec.kind == SHARED or spec.nested:
+            continue
+        cores = int(spec.cores)
+        ints[index, run.V_KIND], ints[index, run.V_ROOT] = spec.kind, index
+        ints[index, run.V_CORES] = ints[index, run.V_FREE] = cores
+        ints[index, run.V_BY_PRIORITY] = spec.by_priority
+        if spec.kind == STICKY:
+            ints[index, run.V_NODE], ints[index, run.V_NODES] = len(nodes), cores
+            nodes.extend((index, -1, 0) for _ in range(cores))
+            paces.extend((1.0, spec.speed, spec.speed) for _ in range(cores))
+        elif spec.kind == PREEMPTIVE:
+            most_cores = max(most_cores, cores)
+    preemptive = count if any(s.kind == PREEMPTIVE for s in program.servers) else 1
+    return {
+        "server_ints": ints,
+        "server_floats": floats,
+        "server_bits": states,
+        "server_heads": np.full((count, program.ranks), -1, dtype=np.int32),
+        "server_tails": np.full((count, program.ranks), -1, dtype=np.int32),
+        "running_ends": np.zeros((preemptive, most_cores)),
+        "running_ints": np.zeros((preemptive, most_cores, 3), dtype=np.int64),
+        "node_ints": _array([(s, p, f, 0) for s, p, f in nodes], 4, np.int64),
+        "node_floats": np.array([(c, s, p, 0.0, 0.0, 0.0, 0.0, 0.0) for c, s, p in paces] or [(0.0,) * 8]),
+        "job_ends": np.empty((max(1, len(nodes)), 64)),
+        "job_numbers": np.empty((max(1, len(nodes)), 64), dtype=np.int64),
+        "job_flows": np.empty((max(1, len(nodes)), 64), dtype=np.int32),
+    }
