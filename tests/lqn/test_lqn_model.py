@@ -238,7 +238,7 @@ def test_example_in_the_reference_is_a_model() -> None:
     from simulator import simulate
 
     page = Path(__file__).parents[2] / "docs" / "reference" / "model-schema.md"
-    text = page.read_text(encoding="utf-8").split("```json\n")[1].split("```")[0]
+    text = page.read_text(encoding="utf-8").split("```json\n")[-1].split("```")[0]
     result = simulate(model_from_json(json.loads(text)), horizon=20)
     assert result.entries["A/epA/"].throughput.mean > 0
 

@@ -35,6 +35,7 @@ from mup.lqn import (
     save_model,
 )
 from mup.lqn.edits import with_pool
+from mup.lqn.json_reader import Reader
 
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "model-schema.md"
@@ -329,6 +330,21 @@ def test_a_cycle_with_a_send_is_allowed() -> None:
     assert Model(name="ring", tasks=(task("A", "B", "synchronous"), task("B", "A", "send")))
     with pytest.raises(ModelError, match=r"A\.e -> B\.e -> A\.e"):
         Model(name="ring", tasks=(task("A", "B", "releasing"), task("B", "A", "synchronous")))
+
+
+def test_examples_of_the_reference_are_elements() -> None:
+    """Every element has an example in docs/reference/model-schema.md, and each is read without a problem."""
+    sections = PAGE.read_text(encoding="utf-8").split("\n## ")
+    found = set()
+    for section in sections[:-1]:
+        heading = section.split("\n", 1)[0]
+        for block in section.split("```json\n")[1:]:
+            reader = Reader()
+            kind = "processor" if heading == "Migration" else heading.lower()
+            assert getattr(reader, kind)(json.loads(block.split("```")[0]), heading)
+            assert not reader.problems
+            found.add(heading)
+    assert found == {"Processor", "Migration", "Task", "Entry", "Forward", "Activity", "Call", "Precedence"}
 
 
 def test_a_plain_number_is_a_constant_count() -> None:

@@ -21,7 +21,7 @@ from mup.lqn.drawing.labels import (
 )
 from mup.lqn.drawing.layout import Picture, Point, layout
 from mup.lqn.drawing.shapes import LANE_GAP, LINE, PADDING, ROW_GAP, Box
-from mup.lqn.model import Activity, Call, Entry, Forward, Model, Precedence, Task, entry_label
+from mup.lqn.model import Activity, Entry, Model, Precedence, Task, entry_label
 from mup.lqn.statistics import possible_activities, reached_entries
 
 __all__ = ["draw"]
@@ -207,11 +207,18 @@ def _arrows(model: Model, picture: Picture, reached: set[tuple[str, str]]) -> li
     """
     roles = {t.name: t.role for t in model.tasks}
     found: dict[_Arrow, None] = {}
+    tasks = {t.name: t for t in model.tasks}
+    possible = {
+        (task.name, entry.name): possible_activities(entry)
+        for task in model.tasks
+        for entry in task.entries
+        if (task.name, entry.name) in reached
+    }
     lines: dict[tuple[str, float], list[str]] = {}
     """Activities with arrows, per task and right edge: each gets a line of its own down to the row's end."""
     for task, entry, activity in model.walk():
         targets = [c for c in activity.calls if roles[c.task] != "network"] or list(activity.calls)
-        used = (task.name, entry.name) in reached and activity.name in possible_activities(entry)
+        used = activity.name in possible.get((task.name, entry.name), ())
         carried = "".join(f", through {c.entry}" for c in activity.calls if roles[c.task] == "network")
         for call in targets:
             to = entry_label(call.task, call.entry)
@@ -228,7 +235,7 @@ def _arrows(model: Model, picture: Picture, reached: set[tuple[str, str]]) -> li
                 begin = _beside_activity(picture, task, start, names.index(activity.name))
             kind = "" if call.kind == "synchronous" else call.kind
             label += kind_text(call)
-            points = (*begin, *_way(picture, task, call))
+            points = (*begin, *_way(picture, task, tasks[call.task], call.entry))
             found[_Arrow(points, label, kind, not used)] = None
     for task in model.tasks:
         for entry in task.entries:
@@ -238,7 +245,7 @@ def _arrows(model: Model, picture: Picture, reached: set[tuple[str, str]]) -> li
                 to = entry_label(forward.task, forward.entry)
                 label = f"{entry_label(task.name, entry.name)} forwards to {to}{odds}"
                 used = (task.name, entry.name) in reached and forward.probability > 0
-                points = (*begin, *_way(picture, task, forward))
+                points = (*begin, *_way(picture, task, tasks[forward.task], forward.entry))
                 found[_Arrow(points, label, "forward", not used)] = None
     return [a for a in found if not a.grey or replace(a, grey=False) not in found]
 
@@ -251,7 +258,7 @@ def _below_task(picture: Picture, task: Task) -> tuple[Point, ...]:
 def _below_entry(picture: Picture, task: Task, entry: Entry) -> tuple[Point, ...]:
     """Leave an entry at its lower edge; past entries below it, in the gap beside them."""
     box = picture.entries[task.name, entry.name]
-    others = [b for (name, _), b in picture.entries.items() if name == task.name and b.y > box.y]
+    others = [b for b in _entries_of(picture, task) if b.y > box.y]
     if all(b.right <= box.x or box.right <= b.x for b in others):
         return ((box.middle, box.bottom), *_down_to_row(picture, task, box.middle, box.bottom))
     gap = box.right + PADDING / 2
@@ -277,18 +284,22 @@ def _down_to_row(picture: Picture, task: Task, x: float, y: float) -> tuple[Poin
     return ((x, max(y, bottom)),)
 
 
-def _way(picture: Picture, task: Task, to: Call | Forward) -> tuple[Point, ...]:
+def _entries_of(picture: Picture, task: Task) -> list[Box]:
+    return [picture.entries[task.name, entry.name] for entry in task.entries]
+
+
+def _way(picture: Picture, task: Task, to: Task, entry: str) -> tuple[Point, ...]:
     """Return the points from below a task's row to the entry: in channels, then beside entries above it."""
-    target = picture.entries[to.task, to.entry]
+    target = picture.entries[to.name, entry]
     points: list[Point] = []
-    last = picture.row_of[to.task]
+    last = picture.row_of[to.name]
     for row in range(picture.row_of[task.name] + 1, last):
-        x = picture.tracks[to.task, to.entry, row]
+        x = picture.tracks[to.name, entry, row]
         top, bottom = picture.rows[row]
         points += [(x, top), (x, bottom)]
     if last <= picture.row_of[task.name]:
         return ((target.middle, target.bottom),)  # a cycle of sends: straight back up
-    others = [b for (name, _), b in picture.entries.items() if name == to.task and b.y < target.y]
+    others = [b for b in _entries_of(picture, to) if b.y < target.y]
     if all(b.right <= target.x or target.right <= b.x for b in others):
         return (*points, (target.middle, picture.rows[last][0]), (target.middle, target.y))
     gap = target.x - PADDING / 2

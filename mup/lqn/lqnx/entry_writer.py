@@ -287,11 +287,10 @@ class EntryWriter:
         losses = self.losses
         spot = f"{where}.activities[{part.of or part.name!r}]"
         element = Element("activity", {"name": losses.name(part.name, spot), **attributes})
-        element.attributes["host-demand-mean"] = number_text(part.demand.mean)
-        if part.demand.mean > 0:
-            scv = losses.scv(part.demand, self.scheduling, f"{spot}.demand")
-            if scv != 1:
-                element.attributes["host-demand-cvsq"] = number_text(scv)
+        mean, scv = losses.moments(part.demand, self.scheduling, f"{spot}.demand")
+        element.attributes["host-demand-mean"] = number_text(mean)
+        if mean > 0 and scv != 1:
+            element.attributes["host-demand-cvsq"] = number_text(scv)
         if part.think:
             element.attributes["think-time"] = number_text(part.think)
         if part.calls and all(isinstance(c.count, Constant) for c in part.calls):

@@ -63,6 +63,8 @@ class TaskGraph:
     def _add_activity(self, element: Element) -> None:
         where = f"line {element.line}: activity {element.attributes.get('name', '')!r}"
         name = self.report.name(element, where)
+        if not name:
+            return
         if name in self.elements:
             self.report.problem("a second activity of the task has this name", where)
         self.elements[name] = element

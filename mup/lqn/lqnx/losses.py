@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-import re
 
 from mup.errors import ModelError
 from mup.lqn.distributions import Distribution, Exponential, Hyperexponential, Pareto
-from mup.lqn.lqnx.shapes import burst_scv, ordinary_scv
+from mup.lqn.lqnx.shapes import burst_scv, ordinary_moments
 
 __all__ = ["Losses", "free_name", "number_text"]
-
-_UNPRINTABLE = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 Place = tuple[str, str, str]
 """Task, entry and activity."""
@@ -67,10 +64,8 @@ class Losses:
             )
 
     def name(self, name: str, where: str) -> str:
-        """Return a name that XML can hold and that is no variable."""
-        if _UNPRINTABLE.search(name):
-            self.problem("the name contains a character that XML cannot hold", where)
-        elif name.lstrip().startswith("$"):
+        """Return a name that is no variable (a model has no names that XML cannot hold)."""
+        if name.lstrip().startswith("$"):
             self.problem("the name begins with '$', which makes it a variable", where)
         return name
 
@@ -92,23 +87,23 @@ class Losses:
             self.nearly(f"a time that is {time.family}", "exponential with its mean", where)
         return time.mean
 
-    def scv(self, demand: Distribution, scheduling: str, where: str) -> float:
-        """Return the squared coefficient of variation of a demand as lqnx needs it."""
+    def moments(self, demand: Distribution, scheduling: str, where: str) -> tuple[float, float]:
+        """Return mean and squared coefficient of variation of a demand as lqnx needs them."""
         if scheduling == "uniform":
-            return 1.0
+            return demand.mean, 1.0
         if scheduling == "burst" and isinstance(demand, Pareto):
-            return burst_scv(demand) or 0.0
-        found = ordinary_scv(demand)
+            return demand.mean, burst_scv(demand) or 0.0
+        found = ordinary_moments(demand)
         if found is not None:
             return found
         if not math.isfinite(demand.scv):
             self.problem(f"a demand that is {demand.family} with infinite variance", where)
-            return 1.0
+            return demand.mean, 1.0
         what = f"a demand that is {demand.family}"
         if isinstance(demand, Hyperexponential):
             what += " with these phases"
         self.nearly(what, "the distribution lqnx has for its mean and variance", where)
-        return demand.scv
+        return demand.mean, demand.scv
 
 
 def number_text(value: float) -> str:

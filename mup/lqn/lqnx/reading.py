@@ -51,6 +51,9 @@ _VOCABULARY = {
     "reply-activity": ("name", ""),
 }
 
+MAX_NUMBER = 10**9
+"""Of anything that is counted; more is a mistake in the file."""
+
 OUTPUT_REQUESTS = ("service-time-distribution", "queue-length-distribution")
 """They ask a solver to print more; results of a solver begin with ``result-``. Neither is the model."""
 
@@ -147,9 +150,9 @@ class Report:
         value = _float(text)
         if inf and text.strip().lower() in ("inf", "infinity"):
             return math.inf
-        if not math.isfinite(value) or value != math.floor(value) or value < low:
-            wanted = f"must be a whole number >= {low}" if low > -math.inf else "must be a whole number"
-            self.problem(f"{wanted}{' or inf' if inf else ''}, got {text!r}", f"{where}.{attribute}")
+        if not low <= value <= MAX_NUMBER or value != math.floor(value):
+            wanted = f"a whole number from {low} to {MAX_NUMBER}{' or inf' if inf else ''}"
+            self.problem(f"must be {wanted}, got {text!r}", f"{where}.{attribute}")
             return default
         return int(value)
 
@@ -157,14 +160,15 @@ class Report:
         """Return a whole number of any sign, 0 if it is not there."""
         text = element.attributes.get(attribute, "0")
         value = _float(text)
-        if not math.isfinite(value) or value != math.floor(value):
+        if not abs(value) <= MAX_NUMBER or value != math.floor(value):
             self.problem(f"must be a whole number, got {text!r}", f"{where}.{attribute}")
             return 0
         return int(value)
 
 
 def _float(text: str) -> float:
+    """Return the number, or nan for what is none (also for ``1_000``, a number only in Python)."""
     try:
-        return float(text)
+        return math.nan if "_" in text else float(text)
     except ValueError:
         return math.nan

@@ -17,7 +17,7 @@ from mup.lqn.lqnx.elements import Element
 __all__ = ["expand_replication"]
 
 MAX_COPIES = 10_000
-"""Of tasks, in all; more is a mistake in the file, not a model anybody can read or solve."""
+"""Of tasks and processors, in all; more is a mistake in the file, not a model anybody can read or solve."""
 
 _CALLS = ("synch-call", "asynch-call", "forwarding")
 _FANS = ("fan-in", "fan-out")
@@ -43,9 +43,10 @@ def expand_replication(root: Element) -> Element:
     if all(e.attributes["replication"].strip() == "1" for e in replicated):
         return _strip(root)
     plan = _plan(root)
-    if sum(plan.tasks.values()) > MAX_COPIES:
+    copies = sum(plan.tasks.values()) + sum(_count(p, "replication") for p in root.all("processor"))
+    if copies > MAX_COPIES:
         raise ModelError(
-            f"the replicas add up to {sum(plan.tasks.values())} tasks; at most {MAX_COPIES} are written out",
+            f"the replicas add up to {copies} tasks and processors; at most {MAX_COPIES} are written out",
             where="replication",
         )
     flat = Element(root.tag, dict(root.attributes), line=root.line)

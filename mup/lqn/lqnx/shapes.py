@@ -20,7 +20,7 @@ from mup.lqn.distributions import (
     with_scv,
 )
 
-__all__ = ["arrival_rate", "burst_scv", "ordinary_scv"]
+__all__ = ["arrival_rate", "burst_scv", "ordinary_moments"]
 
 _NEIGHBOURS = 4
 
@@ -36,24 +36,24 @@ def _inverse(image: Callable[[float], object], target: object, guess: float) -> 
     return guess
 
 
-def ordinary_scv(time: Distribution) -> float | None:
-    """Return the squared coefficient of variation whose meaning in lqnx is this very distribution.
+def ordinary_moments(time: Distribution) -> tuple[float, float] | None:
+    """Return mean and squared coefficient of variation that mean this very distribution in lqnx.
 
-    None if there is none: lqnx knows constants, gamma, exponential, and one kind of hyperexponential.
+    None if there are none: lqnx knows constants, gamma, exponential, and one kind of hyperexponential.
     """
     if time.mean == 0 or isinstance(time, Constant):
-        return 0.0
+        return time.mean, 0.0
     if isinstance(time, Exponential):
-        return 1.0
+        return time.mean, 1.0
     if isinstance(time, Erlang):
-        return 1 / time.stages
+        return time.mean, 1 / time.stages
     if isinstance(time, Gamma):
-        return time.scv_value if time.scv_value <= 1 else None
+        return (time.mean, time.scv_value) if time.scv_value <= 1 else None
     if isinstance(time, Hyperexponential) and len(time.means) == 2 and time.means[1] > 0:
+        # The mean of the phases would be rounded differently.
         mean = 2 * time.means[1]
-        guess = time.means[0] / mean
-        found = _inverse(lambda scv: with_scv(mean, scv), time, guess)
-        return found if found > 1 and with_scv(mean, found) == time else None
+        found = _inverse(lambda scv: with_scv(mean, scv), time, time.means[0] / mean)
+        return (mean, found) if found > 1 and with_scv(mean, found) == time else None
     return None
 
 
