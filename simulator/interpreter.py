@@ -122,6 +122,8 @@ COUNTED: Final = 7
 FLOW_INTS: Final = 8
 SINCE: Final = 0
 DEMAND: Final = 1
+LEFT_OVER: Final = 2
+FLOW_FLOATS: Final = 4
 STREAM: Final = 0
 KEY: Final = 1
 TURN: Final = 2
@@ -809,9 +811,8 @@ def preemptive_use(
         loser = running_ints[server, worst, 1]
         if loser > rank:
             other = running_ints[server, worst, 2]
-            # What is left of the loser's work; the whole demand is not needed any more.
             left = (running_ends[server, worst] - now) * server_floats[server, V_SPEED]
-            flow_floats[other, DEMAND] = left
+            flow_floats[other, LEFT_OVER] = left
             if server_heads[server, loser] < 0:
                 server_tails[server, loser] = other
             flow_ints[other, NEXT] = server_heads[server, loser]
@@ -821,6 +822,7 @@ def preemptive_use(
                 server_ints, server_floats, running_ends, running_ints, server, flow, demand, rank, now
             )
         else:
+            flow_floats[flow, LEFT_OVER] = demand
             append_to_server(server_heads, server_tails, flow_ints, server, rank, flow)
     preemptive_schedule(server_ints, server_floats, running_ends, server)
 
@@ -860,7 +862,7 @@ def preemptive_finish(
                 running_ints,
                 server,
                 other,
-                flow_floats[other, DEMAND],
+                flow_floats[other, LEFT_OVER],
                 rank,
                 now,
             )
@@ -2000,7 +2002,7 @@ def server_accounts(s: State, server: int, now: float) -> tuple[float, float]:
         for rank in range(s.server_heads.shape[1]):
             flow = s.server_heads[server, rank]
             while flow >= 0:
-                left += s.flow_floats[flow, DEMAND]
+                left += s.flow_floats[flow, LEFT_OVER]
                 flow = s.flow_ints[flow, NEXT]
         return busy, (floats[server, V_DONE] - left) / floats[server, V_SPEED]
     busy = floats[server, V_BUSY]

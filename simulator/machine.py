@@ -261,7 +261,7 @@ def _build(program: Program, layout: Layout, seed: int, look_ahead: bool, traced
         entry_samples=np.empty((len(program.entries), capacities.entry, 2)),
         entry_counts=np.zeros((len(program.entries), 2), dtype=np.int64),
         flow_ints=np.zeros((room, run.FLOW_INTS), dtype=np.int32),
-        flow_floats=np.zeros((room, 2)),
+        flow_floats=np.zeros((room, run.FLOW_FLOATS)),
         flow_bits=np.zeros((room, 4), dtype=np.uint64),
         heap_times=np.empty(room),
         heap_flows=np.empty(room, dtype=np.int32),
