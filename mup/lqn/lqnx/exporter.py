@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 
 from mup.lqn.distributions import Pareto, Uniform
 from mup.lqn.lqnx.elements import Element
@@ -27,7 +28,7 @@ from mup.lqn.whole_file import write_whole
 __all__ = ["Export", "model_to_lqnx", "save_lqnx"]
 
 QUANTUM = 0.1
-"""The simulator of the tools serves ``ps`` in turns; this part of the shortest demand is near enough."""
+"""The simulator of the tools serves ``ps`` in turns; this part of the mean demand is near enough."""
 
 _HEADER = '<?xml version="1.0" encoding="UTF-8"?>\n'
 _SOLVER = {"comment": "", "conv_val": "1e-05", "it_limit": "50", "underrelax_coeff": "0.9", "print_int": "10"}
@@ -164,7 +165,7 @@ class _Exporter:
                 for t, _, a in self.model.walk()
                 if t.processor == processor.name and a.demand is not None and a.demand.mean > 0
             ]
-            element.attributes["quantum"] = number_text(QUANTUM * min(demands, default=1.0))
+            element.attributes["quantum"] = number_text(QUANTUM * (fmean(demands) if demands else 1.0))
         if processor.speed != 1:
             element.attributes["speed-factor"] = number_text(processor.speed)
         return element
