@@ -89,6 +89,12 @@ def deadlock(program: Program, layout: Layout, now: float, stations: Sequence[in
         for index, spec in enumerate(program.tasks)
         if any(layout.first_station[index] <= s < layout.first_station[index + 1] for s in stations)
     ]
+    if not stuck:
+        return SimulationError(
+            f"standstill at {now:g} s: nothing can happen any more, and nobody waits for a thread",
+            where=program.name,
+            hint="a reply that no branch sends, or a branch that never ends, keeps its caller waiting",
+        )
     return SimulationError(
         f"deadlock at {now:g} s: every client waits, and all threads of "
         f"{', '.join(map(repr, stuck))} are held by requests that wait for one of them",

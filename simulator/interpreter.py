@@ -146,6 +146,7 @@ POPULATION: Final = 13
 SEAT: Final = 14
 INLINE: Final = 15
 SAVED_CORE: Final = 16
+CARRIED: Final = 17
 FRAME_INTS: Final = 20
 ARRIVED: Final = 0
 ASKED: Final = 1
@@ -154,6 +155,8 @@ THOUGHT_TIME: Final = 3
 
 NOBODY: Final = -1
 """No flow carries the request (any more)."""
+AWAY: Final = -2
+"""The flow that carries the request has made a call; whichever flow brings the reply carries on."""
 
 # Columns of stations.
 S_FREE: Final = 0
@@ -352,6 +355,7 @@ def new_frame(
     frame_ints[frame, POPULATION] = -1
     frame_ints[frame, SEAT] = -1
     frame_ints[frame, INLINE] = 0
+    frame_ints[frame, CARRIED] = 0
     frame_floats[frame, ARRIVED] = now
     frame_floats[frame, ASKED] = now
     frame_floats[frame, ADMITTED] = now
@@ -1455,6 +1459,9 @@ def advance(s: State, until: float) -> int:  # one interpreter loop, told top to
                 task = entries[a, 0]
                 if operation == CALL:
                     caller, back = frame, at
+                    carried = frame_ints[frame, CARRIER] == flow
+                    if carried:
+                        frame_ints[frame, CARRIER] = AWAY
                 else:
                     leave(levels, entries[frame_ints[frame, ENTRY], 6], t, frame_floats[frame, ARRIVED])
                     sample(
@@ -1466,8 +1473,10 @@ def advance(s: State, until: float) -> int:  # one interpreter loop, told top to
                         scratch,
                     )
                     caller, back = frame_ints[frame, CALLER], frame_ints[frame, RETURN_TO]
+                    carried = frame_ints[frame, CARRIED] != 0
                     drop_frame(scalars, frame_ints, frame)
                 frame = new_frame(scalars, frame_ints, frame_floats, frame_slots, a, caller, back, b, flow, t)
+                frame_ints[frame, CARRIED] = carried
                 station = tasks[task, 0]
                 copies = tasks[task, 1]
                 if copies > 1:
@@ -1517,6 +1526,8 @@ def advance(s: State, until: float) -> int:  # one interpreter loop, told top to
                 sample(entry_samples, entry_counts, entry, t, t - frame_floats[frame, ARRIVED], scratch)
                 at = frame_ints[frame, RETURN_TO]
                 caller = frame_ints[frame, CALLER]
+                if frame_ints[frame, CARRIED] and frame_ints[caller, CARRIER] == AWAY:
+                    frame_ints[caller, CARRIER] = flow
                 drop_frame(scalars, frame_ints, frame)
                 frame = caller
 

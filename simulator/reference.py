@@ -80,6 +80,7 @@ class _Request:
         "arrived",
         "asked",
         "caller",
+        "carried",
         "carrier",
         "clocks",
         "ended",
@@ -107,7 +108,8 @@ class _Request:
         self.admitted = now
         self.caller = caller  # None: nobody waits for a reply
         self.return_to = return_to  # address in the caller's code
-        self.carrier: _Flow | None = None  # the flow that holds the thread
+        self.carrier: _Flow | None = None  # the flow that holds the thread, unless it has made a call
+        self.carried = False  # the flow that called carried the caller's request
         self.active = 1  # flows at work for this request, here or in what they call
         self.joins: dict[int, int] = {}  # arrivals so far, per counter
         self.registers: dict[int, int] = {}
@@ -133,6 +135,10 @@ class _Flow:
         self.seat = Seat()
         self.since = 0.0  # when its last think time or use of a processor began
         self.demand = 0.0  # of that use
+
+
+_AWAY = _Flow(Stream(0))
+"""Carries a request while the flow that did is away on a call."""
 
 
 class ReferenceEngine:
@@ -287,7 +293,11 @@ class ReferenceEngine:
                 yield self._after(flow, stream.draw(source, b), at)
 
             elif operation == CALL:
-                request = _Request(a, env.now, request, at, b)
+                caller = request
+                request = _Request(a, env.now, caller, at, b)
+                request.carried = caller.carrier is flow
+                if request.carried:
+                    caller.carrier = _AWAY
                 request.carrier = flow
                 request.station = self._pick(entries[a].task, stream)
                 self._inside[a].enter(env.now)
@@ -342,14 +352,17 @@ class ReferenceEngine:
 
             elif operation == RETURN:
                 self._leave(request)
-                at, caller = request.return_to, request.caller
-                assert caller is not None  # noqa: S101 - who waits for a reply is known
-                request = caller
+                at, waiting = request.return_to, request.caller
+                assert waiting is not None  # noqa: S101 - who waits for a reply is known
+                if request.carried and waiting.carrier is _AWAY:
+                    waiting.carrier = flow  # not always the flow that called: any may bring the reply
+                request = waiting
 
             elif operation == FORWARD:
                 self._leave(request)
                 handed = _Request(a, env.now, request.caller, request.return_to, b)
                 handed.carrier = flow
+                handed.carried = request.carried
                 handed.station = self._pick(entries[a].task, stream)
                 self._inside[a].enter(env.now)
                 request = handed
