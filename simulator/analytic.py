@@ -26,12 +26,14 @@ from mup.errors import SimulationError
 from mup.lqn.model import Model
 from simulator.entry_times import EntryTimes, Moments
 from simulator.layers import Layers, Plan
-from simulator.mva import Chain, Crowd, FloatArray, Queue, SharedView
+from simulator.mva import Chain, Crowd, FloatArray, Queue, SharedView, extended
 
 __all__ = ["CycleEstimate", "Estimate", "TaskEstimate", "estimate"]
 
 MAX_ITERATIONS = 60
 TOLERANCE = 1e-5
+FEW = 600
+LARGEST = 2000
 LONGEST = 600
 """Requests at a station beyond which its speed is taken as constant."""
 
@@ -153,6 +155,9 @@ class _Member:
     stations: list[int] = field(default_factory=list)
     views: list[SharedView] = field(default_factory=list)
     thetas: list[float] = field(default_factory=list)
+    capacity: float = math.inf
+    surplus: int = 0
+    slowest: int = 0
     busy: FloatArray = field(default_factory=lambda: np.zeros(1))
 
 
@@ -515,13 +520,44 @@ class _Solver:
             rates.append(self._parallel(view, member, at, theta))
         delay = float(profile[TIME, -1])
         size = member.population
-        guess = member.rate if member.rate > 0 else size / max(delay, 1e-9)
+        member.capacity = min([math.inf, *(float(r[-1]) / v for v, r in zip(visits, rates, strict=True))])
+        if own is None:
+            size = self._needed(member, delay, visits, rates)
+            member.surplus = member.population - size
+        guess = min([member.rate, *(float(r[-1]) / v for v, r in zip(visits, rates, strict=True))])
+        if size > LARGEST:
+            # With that many clients the numbers at the stations must come out right at once.
+            lightest = delay + sum(v / float(r[0]) for v, r in zip(visits, rates, strict=True))
+            guess = min(size / lightest, member.capacity)
         if own is not None and member.chain is not None:
             guess = float(member.chain.throughput[-1])
         elif own is not None:
             guess = size / (delay + sum(v / r[0] for v, r in zip(visits, rates, strict=True)))
             guess = min([guess, *(r[-1] / v for v, r in zip(visits, rates, strict=True))])
         member.chain = Chain(size, delay, visits, rates, guess)
+
+    def _needed(
+        self, member: _Member, delay: float, visits: list[float], rates: list[FloatArray]
+    ) -> int:
+        """Return how many customers keep the slowest station busy; the surplus only queues there."""
+        size = member.population
+        if not rates or size <= FEW:
+            return size
+        capacities = [r[-1] / v for v, r in zip(visits, rates, strict=True)]
+        slowest = int(np.argmin(capacities))
+        most = capacities[slowest]
+        elsewhere = delay * most
+        for k, (v, r) in enumerate(zip(visits, rates, strict=True)):
+            if k != slowest:
+                weights = np.exp(np.cumsum(np.log(v * most / extended(r, FEW))))
+                elsewhere += float(weights @ np.arange(1.0, FEW + 1)) / (1 + float(weights.sum()))
+        needed = math.ceil(elsewhere + 6 * math.sqrt(elsewhere)) + len(rates[slowest]) + 50
+        if delay <= 0:
+            needed = min(needed, LARGEST)
+        if needed >= size:
+            return size
+        member.slowest = slowest
+        return needed
 
     def _parallel(self, view: SharedView, member: _Member, at: int, theta: float) -> FloatArray:
         """Return the rates of a station whose jobs come from branches that run side by side."""
@@ -595,9 +631,9 @@ class _Solver:
         for member, root in zip(self.roots, self.layers.roots, strict=True):
             assert member.chain is not None
             if not self.layers.model.tasks[self.plans[root].task].is_open:
-                rate = float(member.chain.throughput[-1])
+                rate = min(float(member.chain.throughput[-1]), float(member.capacity))
                 member.rate += gain * (rate - member.rate)
-                member.busy = np.zeros(member.population + 1)
+                member.busy = np.zeros(len(member.chain.throughput) + 1)
                 member.busy[-1] = 1.0
         for at in (None, *self.order):
             for member in self.roots if at is None else [self.members[at]]:
@@ -612,6 +648,9 @@ class _Solver:
                     visited = cycles * float(member.profile[VISITS, number])
                     present = float(there @ np.arange(len(there))) / theta
                     view = member.views[k]
+                    surplus = member.surplus / theta if member.surplus and k == member.slowest else 0.0
+                    present += surplus
+                    waiting[number] += surplus
                     served[number] += visited
                     worked[number] += cycles * float(member.profile[WORK, number])
                     jobs[number] += present
@@ -623,9 +662,9 @@ class _Solver:
                 continue
             crowd = crowds[at] / crowds[at].sum()
             if station.shared:
-                self.stretch[at] += gain * (max(jobs[at] / worked[at], 1.0) - self.stretch[at])
+                self.stretch[at] += gain * (max(float(jobs[at] / worked[at]), 1.0) - self.stretch[at])
             else:
-                self.wait[at] += gain * (max(waiting[at] / served[at], 0.0) - self.wait[at])
+                self.wait[at] += gain * (max(float(waiting[at] / served[at]), 0.0) - self.wait[at])
                 mean = self.total[WORK, at] / self.total[VISITS, at]
                 scv = self.total[SQUARES, at] / self.total[VISITS, at] / mean**2 - 1 if mean > 0 else 1.0
                 self.queues[at].adapt(1 + self._strain(at) * (max(scv, 0.0) - 1), crowd)

@@ -288,6 +288,9 @@ class _Measures:
         mass = {k: np.maximum(m @ x, 0.0) for k, m in self.mass.items()}
         done, replied, cycles = flow(self.done), flow(self.replied), flow(self.cycles)
         busy_cores = (system.running @ x) * sigma
+        for i in reversed(system.parents_first):  # a part keeps cores of the whole busy
+            if system.parent[i] >= 0:
+                busy_cores[system.parent[i]] += busy_cores[i]
         cycle = _cycle(float(cycles.sum()), float(mass["client"].sum()), float(mass["think"].sum()))
         tasks: dict[str, dict[str, float | None]] = {}
         for t, task in enumerate(model.tasks):

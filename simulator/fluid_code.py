@@ -186,7 +186,7 @@ def _hazards(count: Distribution) -> list[float] | float:
     if isinstance(count, Empirical) and count.values[-1] <= MAX_REPEATS:
         alive = [sum(v > k for v in count.values) for k in range(int(count.values[-1]))]
         return [n / before for n, before in zip(alive, [len(count.values), *alive], strict=False)]
-    return count.mean
+    return float(count.mean)
 
 
 class _Compiler:
@@ -397,7 +397,7 @@ class _Compiler:
         """Emit a body that is repeated as often as a count says."""
         hazards = _hazards(count)
         if isinstance(hazards, float):
-            if not isinstance(count, Geometric) and count.variance < math.inf:
+            if not isinstance(count, Geometric):
                 note = "counts above " + str(MAX_REPEATS) + " are treated as geometric with the same mean"
                 if note not in self.code.warnings:
                     self.code.warnings.append(note)

@@ -186,8 +186,7 @@ class FluidSystem:
 
     def speed(self, sigma: FloatArray) -> FloatArray:
         """Return the rate of every move per unit of mass."""
-        shares: FloatArray = np.append(sigma, 1.0)
-        return self.rate * shares[self.processor]
+        return np.asarray(self.rate * np.append(sigma, 1.0)[self.processor])
 
     def flows(
         self, x: FloatArray, guess: FloatArray | None = None
@@ -210,7 +209,7 @@ class FluidSystem:
                 offers[e] = (1 - g[self.pool[before]]) * offers[before]
             total = self.member @ offers
             room = self._room(x, q, admitted)
-            g = np.where(total > room, room / np.maximum(total, 1e-300), 1.0)
+            g = np.divide(room, total, out=np.ones(len(room)), where=total > room)
             change = np.abs(g[self.pool] * offers - admitted).max()
             if change <= 1e-13 * scale:
                 return q, offers, g, sigma

@@ -23,6 +23,10 @@ __all__ = ["Chain", "Crowd", "FloatArray", "Queue", "SharedView", "extended"]
 FloatArray = npt.NDArray[np.float64]
 
 TINY = 1e-290
+ROOT = 1e-145
+"""Of two factors this large the product is a normal number."""
+WINDOW = 2000
+"""Customers at the stations together at most, if those in the delay are to be distinguished from them."""
 
 
 def extended(rates: FloatArray, length: int) -> FloatArray:
@@ -57,15 +61,22 @@ class Chain:
         rates: Sequence[FloatArray],
         guess: float,
     ) -> None:
-        size = population + 1
+        window = max(WINDOW, int(8 * math.sqrt(population)))
+        size = min(population, window) + 1
         self.population = population
-        self._guess = guess
         self._stations = [
-            _weights(guess * v / extended(r, population)) for v, r in zip(visits, rates, strict=True)
+            _weights(guess * v / extended(r, size - 1)) for v, r in zip(visits, rates, strict=True)
         ]
         if delay > 0:
-            own = _weights(guess * delay / np.arange(1.0, size))
+            logs = _delay_logs(guess * delay, population, size)
+            own = np.exp(logs - logs.max())
         else:
+            own = np.zeros(size)
+            own[0] = 1.0
+        self._tail: FloatArray | None = None
+        if population > window:
+            # Customers in the delay are the rest: own[k] belongs to k customers at the stations.
+            self._tail = own
             own = np.zeros(size)
             own[0] = 1.0
         # Products of all stations before, and of all behind: their product leaves one station out.
@@ -81,23 +92,32 @@ class Chain:
             )
         self._without.reverse()
         self._all = before[-1]
+        if self._tail is not None:
+            weights = self._all * self._tail
+            thinking = population - float(weights @ np.arange(size)) / float(weights.sum())
+            self.throughput: FloatArray = np.array([thinking / delay])
+            """Cycles per second with 1, 2, ... customers; only with all of them if they are many."""
+            return
         lightest = delay + sum(v / r[0] for v, r in zip(visits, rates, strict=True))
         light = np.arange(1.0, size) / lightest
         usable = (self._all[:-1] > TINY) & (self._all[1:] > TINY)
         with np.errstate(divide="ignore", invalid="ignore"):
             # Populations too small to matter at this scale underflow: there, nobody waits.
-            self.throughput: FloatArray = np.where(usable, guess * self._all[:-1] / self._all[1:], light)
-        """Cycles per second with 1, 2, ... customers."""
+            self.throughput = np.where(usable, guess * self._all[:-1] / self._all[1:], light)
 
     def marginal(self, station: int, populations: FloatArray) -> FloatArray:
         """Return how likely 0, 1, ... customers are at a station.
 
         Args:
             station: Its index.
-            populations: Probability of 0, 1, ... customers in the network.
+            populations: Probability of 0, 1, ... customers in the network (ignored if they are many:
+                then all of them are there).
         """
-        scaled = np.where(self._all > TINY, populations / np.maximum(self._all, TINY), 0.0)
-        others = np.correlate(scaled, self._without[station], mode="full")[self.population :]
+        if self._tail is not None:
+            scaled = self._tail
+        else:
+            scaled = np.where(self._all > TINY, populations / np.maximum(self._all, TINY), 0.0)
+        others = np.correlate(scaled, self._without[station], mode="full")[len(scaled) - 1 :]
         found = self._stations[station] * others
         total = float(found.sum())
         if total <= 0:
@@ -105,9 +125,19 @@ class Chain:
         return found / total
 
 
+def _delay_logs(load: float, population: int, size: int) -> FloatArray:
+    """Return the logarithms of load^n / n! for n = 0, 1, ..., or of the rest if that is too many."""
+    if size == population + 1:
+        steps = np.log(load / np.arange(1.0, size))
+        return np.concatenate(((0.0,), np.cumsum(steps)))
+    rest = np.log(np.arange(population, population - size + 1, -1.0) / load)
+    return np.concatenate(((0.0,), np.cumsum(rest)))
+
+
 def _product(a: FloatArray, b: FloatArray, size: int) -> FloatArray:
-    found = np.convolve(a, b)[:size]
-    found[found < TINY] = 0.0
+    # Whatever would underflow does not matter, but arithmetic with denormal numbers is slow.
+    a, b = np.where(a > ROOT, a, 0.0), np.where(b > ROOT, b, 0.0)
+    found = np.convolve(a, np.trim_zeros(b, "b") if b.any() else b)[:size]
     top = float(found.max())
     return found / top if top > 0 else found
 

@@ -351,7 +351,7 @@ def _explore(plan: _Plan, state: Any, flow: int | None) -> list[Outcome]:
     found: list[Outcome] = []
     scripts: list[tuple[tuple[int, ...], float]] = [((), 1.0)]
     while scripts:
-        if len(scripts) > MAX_OUTCOMES:
+        if len(scripts) + len(found) > MAX_OUTCOMES:
             raise TooManyStatesError("too many random choices in no time")
         script, probability = scripts.pop()
         machine = _Machine(plan, state, script)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import defaultdict
 from collections.abc import Iterator
 
 import pytest
@@ -13,6 +14,7 @@ from scipy.stats import t as student
 from sim_models import act, agrees, clients, entry, exp, fork, join, machine_repair, model, mva, ps, service
 
 from mup.lqn import Front, Model, Processor
+from mup.lqn.visits import activity_visits, entry_rates
 from simulator import Figure, Result, simulate
 
 PLAIN = {"ps", "think", "several-clients", "think-activity", "delay", "erlang"}
@@ -128,6 +130,49 @@ def test_oracle_knows_joins() -> None:
     )  # fmt: skip
     exact = solve(model(clients(2, exp(1.0), "A.a"), service("A", body)))
     assert exact.cycle_response == pytest.approx(0.5 - 1 / (1 / 0.2 + 1 / 0.3))
+
+
+EVERYTHING_SMALL = PLAIN | {
+    "fcfs", "hol", "pp", "infinite", "parent", "grandparent", "multicore", "speed", "pool", "replicas", "front",
+    "admission-random", "admission-hol", "priority", "or", "and", "overlap", "waits", "loop-constant",
+    "loop-geometric", "loop-empirical", "loop-bodies", "count-constant", "count-geometric", "count-empirical",
+    "releasing", "interleaved", "second-phase", "forward", "semaphore", "hyperexponential",
+}  # fmt: skip
+
+
+def test_oracle_obeys_the_laws_of_flow() -> None:
+    """Every entry is visited, and every processor busy, as often as the model's means say, to rounding."""
+    solved = 0
+    for seed in range(40):
+        tested = random_model(seed, elements=EVERYTHING_SMALL, small=True)
+        try:
+            exact = solve(tested, max_states=400)
+        except (UnsupportedError, TooManyStatesError):
+            continue
+        solved += 1
+        flow: dict[tuple[str, str], float] = defaultdict(float)
+        for (source, _), requests in entry_rates(tested).items():
+            for key, times in requests.items():
+                flow[key] += times * exact.throughput[source]
+        work: dict[str | None, float] = defaultdict(float)
+        for task in tested.tasks:
+            for served in task.entries:
+                rate = flow[task.name, served.name]
+                if not task.is_reference:
+                    assert exact.entry_throughput[f"{task.name}.{served.name}"] == pytest.approx(rate), seed
+                visits = activity_visits(served)
+                demands = [visits[a.name] * a.demand.mean for a in served.activities if a.demand is not None]
+                if task.front is not None:
+                    demands += [t.mean for t in (task.front.request, task.front.reply) if t is not None]
+                work[task.processor] += rate * sum(demands)
+        whole = {p.name for p in tested.processors if p.parent is None} - {
+            p.parent for p in tested.processors
+        }
+        for processor in tested.processors:
+            if processor.name in whole & set(exact.utilization):
+                busy = work[processor.name] / processor.speed / processor.cores
+                assert exact.utilization[processor.name] == pytest.approx(busy), seed
+    assert solved >= 15
 
 
 def test_disagreement_is_noticed() -> None:

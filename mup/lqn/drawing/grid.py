@@ -26,8 +26,7 @@ def activity_grid(entry: Entry) -> tuple[dict[str, int], dict[str, int]]:
         return all(last < a or b < first for a, b in taken.get(lane, []))
 
     def walk(name: str, lane: int) -> int:
-        """Place a chain and what branches off it; return the rightmost lane used."""
-        widest = lane
+        """Place a chain, from this lane on, and what branches off it; return the rightmost lane used."""
         first = rows[name]
         chain = [name]
         pending: list[Precedence] = []
@@ -42,9 +41,13 @@ def activity_grid(entry: Entry) -> tuple[dict[str, int], dict[str, int]]:
                 break
             name = straight
             chain.append(name)
+        last = ends[chain[-1]]
+        while not free(lane, first, last):
+            lane += 1
         for member in chain:
             lanes[member] = lane
-        taken.setdefault(lane, []).append((first, ends[chain[-1]]))
+        taken.setdefault(lane, []).append((first, last))
+        widest = lane
         for precedence in pending:
             if precedence.fork == "or":
                 column = lane
@@ -56,10 +59,7 @@ def activity_grid(entry: Entry) -> tuple[dict[str, int], dict[str, int]]:
             for branch in precedence.post:
                 if branch == straight:
                     continue
-                column = lane + 1
-                while not free(column, rows[branch], ends[branch]):
-                    column += 1
-                widest = max(widest, walk(branch, column))
+                widest = max(widest, walk(branch, lane + 1))
         return widest
 
     walk(entry.start, 0)

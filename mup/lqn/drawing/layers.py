@@ -8,13 +8,13 @@ hierarchical system structures", 1981), and placed as close to these as their ne
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from mup.lqn.model import Model
+from mup.lqn.model import Activity, Call, Model
 
-__all__ = ["Channel", "Item", "Placement", "arrange", "call_links", "task_layers"]
+__all__ = ["Channel", "Item", "Placement", "arrange", "call_links", "drawn_calls", "task_layers"]
 
 MAX_WIDTH = 1800
 SWEEPS = 12
@@ -43,15 +43,20 @@ class Placement:
     widths: dict[Item, float]
 
 
+def drawn_calls(activity: Activity, networks: Container[str]) -> tuple[Call, ...]:
+    """Return the calls that get an arrow: a network exchange is the label of the call it carries."""
+    return tuple(c for c in activity.calls if c.task not in networks) or activity.calls
+
+
 def call_links(model: Model) -> dict[tuple[str, str], int]:
-    """Return how many arrows lead from each task to each other one; the network has none."""
+    """Return how many arrows lead from each task to each other one."""
     networks = {t.name for t in model.tasks if t.role == "network"}
     found: dict[tuple[str, str], int] = {}
     for task in model.tasks:
         for entry in task.entries:
-            targets = [c.task for a in entry.activities for c in a.calls] + [f.task for f in entry.forwards]
-            for target in targets:
-                if target not in networks and target != task.name:
+            targets = [c.task for a in entry.activities for c in drawn_calls(a, networks)]
+            for target in targets + [f.task for f in entry.forwards]:
+                if target != task.name:
                     found[task.name, target] = found.get((task.name, target), 0) + 1
     return found
 

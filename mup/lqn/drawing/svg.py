@@ -19,6 +19,7 @@ from mup.lqn.drawing.labels import (
     processor_text,
     task_text,
 )
+from mup.lqn.drawing.layers import drawn_calls
 from mup.lqn.drawing.layout import Picture, Point, layout
 from mup.lqn.drawing.shapes import LANE_GAP, LINE, PADDING, ROW_GAP, Box
 from mup.lqn.model import Activity, Entry, Model, Precedence, Task, entry_label
@@ -206,6 +207,7 @@ def _arrows(model: Model, picture: Picture, reached: set[tuple[str, str]]) -> li
     picture would be black.
     """
     roles = {t.name: t.role for t in model.tasks}
+    networks = {name for name, role in roles.items() if role == "network"}
     found: dict[_Arrow, None] = {}
     tasks = {t.name: t for t in model.tasks}
     possible = {
@@ -217,10 +219,9 @@ def _arrows(model: Model, picture: Picture, reached: set[tuple[str, str]]) -> li
     lines: dict[tuple[str, float], list[str]] = {}
     """Activities with arrows, per task and right edge: each gets a line of its own down to the row's end."""
     for task, entry, activity in model.walk():
-        targets = [c for c in activity.calls if roles[c.task] != "network"] or list(activity.calls)
         used = activity.name in possible.get((task.name, entry.name), ())
-        carried = "".join(f", through {c.entry}" for c in activity.calls if roles[c.task] == "network")
-        for call in targets:
+        carried = "".join(f", through {c.entry}" for c in activity.calls if c.task in networks)
+        for call in drawn_calls(activity, networks):
             to = entry_label(call.task, call.entry)
             label = f"{entry_label(task.name, entry.name)} {activity.name} → {to}{carried}"
             start = picture.activities.get((task.name, entry.name, activity.name))

@@ -1,0 +1,178 @@
+"""How far is the analytic estimate from simulation? 200 random models, the whole distribution of errors.
+
+    python benchmarks/analytic_accuracy.py [--models N] [--first SEED] [--precision 0.005] [--csv FILE]
+
+Every model comes from a seed of its own: 1 to 4 layers of 2 to 8 tasks with 1 to 3 entries each; processors
+of 1 to 8 cores (PS, FCFS, infinite), some shared by several tasks; pools of 1 to 64 threads or without limit,
+1 to 3 replicas; exponential demands or ones with a squared coefficient of variation of 0.1 to 4; sequences,
+ORs, AND forks and joins, loops, second phases; 1 to 500 clients in one or two classes. The think time is
+chosen such that the load offered is 0.2 to 2 times what the slowest resource can do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import random
+import statistics
+import sys
+import time
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from machine import describe
+
+from mup.lqn import Activity, Call, Constant, Distribution, Entry, Exponential, Model, Precedence, Processor
+from mup.lqn import Geometric, Task, with_scv
+from simulator import simulate
+from simulator.analytic import estimate
+
+MODELS = 200
+PRECISION = 0.005
+MAX_EVENTS = 30_000_000
+ZERO = Constant(0.0)
+KNEE = (0.8, 0.99)
+
+
+class Generator:
+    """Draws one random model."""
+
+    def __init__(self, seed: int, *, loops: bool = True) -> None:
+        self.seed = seed
+        self.random = random.Random(seed)
+        self.loops = loops
+        self.work: dict[str, float] = {}
+
+    def model(self) -> Model:
+        """Return the model of this seed."""
+        draw = self.random
+        layers = draw.randint(1, 4)
+        count = max(layers, draw.randint(2, 8))
+        levels = sorted([*range(layers), *(draw.randrange(layers) for _ in range(count - layers))])
+        names = [f"T{i}" for i in range(count)]
+        entries = {n: [f"e{k}" for k in range(draw.randint(1, 3))] for n in names}
+        callers: dict[tuple[str, str], list[tuple[str, str]]] = {}
+        above = [("clients", "cycle")]
+        for level in range(layers):
+            here = [(n, e) for n, at in zip(names, levels, strict=True) if at == level for e in entries[n]]
+            for target in here:
+                for caller in draw.sample(above, min(len(above), 1 if draw.random() < 0.7 else 2)):
+                    callers.setdefault(caller, []).append(target)
+            if level:
+                for caller in above:
+                    if caller not in callers and draw.random() < 0.4:
+                        callers.setdefault(caller, []).append(draw.choice(here))
+            above = here
+        processors: list[Processor] = []
+        tasks = []
+        for name in names:
+            tasks.append(
+                Task(
+                    name=name,
+                    threads=draw.choice([1, 1, 2, 4, 8, 16, 32, 64, math.inf, math.inf]),
+                    replicas=draw.choice([1, 1, 1, 1, 2, 3]),
+                    processor=self.place(processors),
+                    entries=tuple(self.entry(e, callers.get((name, e), [])) for e in entries[name]),
+                )
+            )
+        classes = 1 if draw.random() < 0.85 else 2
+        total = round(math.exp(draw.uniform(0, math.log(500))))
+        load = math.exp(draw.uniform(math.log(0.2), math.log(2)))
+        for index in range(classes):
+            body = self.entry("cycle", callers["clients", "cycle"], client=True)
+            tasks.append(
+                Task(name=f"U{index}", role="reference", threads=max(1, total // (index + 1)), entries=(body,))
+            )
+        model = Model(name=f"random-{self.seed}", tasks=tuple(tasks), processors=tuple(processors))
+        return self.paced(model, load)
+
+    def paced(self, model: Model, load: float) -> Model:
+        """Set the think time such that clients offer ``load`` times what the slowest resource can do."""
+        paced = model
+        for task in model.reference_tasks:
+            alone = estimate(model_of(model, task.name, 1))
+            shares = [u for u in alone.processors.values() if u is not None]
+            shares += [t.utilization for t in alone.tasks.values() if t.utilization is not None]
+            capacity = alone.cycle.throughput / max(shares) / len(model.reference_tasks)
+            think = float(f"{max(task.threads / (load * capacity) - alone.cycle.response_time, 0.0):.3g}")
+            paced = paced.with_task(replace(task, think=Exponential(think) if think > 0 else None))
+        return paced
+
+    def place(self, processors: list[Processor]) -> str:
+        draw = self.random
+        if processors and draw.random() < 0.3:
+            return draw.choice(processors).name
+        processors.append(
+            Processor(
+                name=f"P{len(processors)}",
+                cores=draw.choice([1, 1, 2, 4, 8]),
+                discipline=draw.choice(["ps", "ps", "fcfs", "infinite"]),
+            )
+        )
+        return processors[-1].name
+
+    def time(self) -> Distribution:
+        draw = self.random
+        mean = 0.001 * math.exp(draw.uniform(0, math.log(20)))
+        if draw.random() < 0.6:
+            return Exponential(mean)
+        return with_scv(mean, math.exp(draw.uniform(math.log(0.1), math.log(4))))
+
+    def entry(self, name: str, targets: Sequence[tuple[str, str]], *, client: bool = False) -> Entry:
+        draw = self.random
+        activities: list[Activity] = []
+        arcs: list[Precedence] = []
+        pending = list(targets)
+
+        def activity(calls: int) -> str:
+            taken = [pending.pop() for _ in range(min(calls, len(pending)))]
+            label = f"a{len(activities)}"
+            activities.append(
+                Activity(
+                    name=label,
+                    demand=ZERO if client else self.time(),
+                    delay=self.time() if draw.random() < 0.1 else ZERO,
+                    calls=tuple(Call(task=t, entry=e) for t, e in taken),
+                )
+            )
+            return label
+
+        last = activity(draw.randint(0, 2))
+        stages = draw.randint(0, 2)
+        while pending or stages > 0:
+            stages -= 1
+            kind = draw.choice(["plain", "plain", "plain", "or", "and", "loop"])
+            if kind == "plain" or (kind == "loop" and not self.loops):
+                following = activity(draw.randint(1, 2))
+                arcs.append(Precedence(pre=(last,), post=(following,)))
+                last = following
+            elif kind == "loop":
+                body = activity(1)
+                following = activity(0)
+                times = Geometric(draw.choice([0.5, 1.0, 2.0])) if draw.random() < 0.5 else Constant(draw.randint(1, 3))
+                arcs.append(Precedence(pre=(last,), post=(body, following), fork="loop", counts=(times,)))
+                last = following
+            else:
+                branches = tuple(activity(1) for _ in range(draw.randint(2, 3)))
+                following = activity(0)
+                odds = [draw.uniform(0.2, 1) for _ in branches]
+                chances = tuple(o / sum(odds) for o in odds) if kind == "or" else None
+                arcs.append(Precedence(pre=(last,), post=branches, fork=kind, probabilities=chances))  # type: ignore[arg-type]
+                arcs.append(Precedence(pre=branches, post=(following,), join=kind))  # type: ignore[arg-type]
+                last = following
+        if not client and draw.random() < 0.1:
+            activities = [replace(a, replies=True) if a.name == last else a for a in activities]
+            arcs.append(Precedence(pre=(last,), post=(activity(0),)))
+        return Entry(name=name, start="a0", activities=tuple(activities), precedences=tuple(arcs))
+
+
+def model_of(model: Model, reference: str, clients: int) -> Model:
+    """Return a model with this reference task alone and so many clients who never think."""
+    kept = tuple(
+        replace(t, threads=clients, think=None) if t.is_reference else t
+        for t in model.tasks
+        if not t.is_reference or t.name == reference
+    )
+    return replace(model, tasks=kept)
