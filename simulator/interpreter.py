@@ -42,6 +42,7 @@ from simulator.program import (
     FRONT_TAKE,
     GOTO,
     JOIN,
+    LATE,
     LOOP,
     PREEMPTIVE,
     PRIORITY,
@@ -195,6 +196,9 @@ V_STEAL: Final = 8
 V_BALANCE: Final = 9
 V_BALANCE_AT: Final = 10
 SERVER_FLOATS: Final = 12
+
+NOTICED_BY_BRANCHES: Final = (THINK, THOUGHT, CALL, FORWARD, COUNT, LOOP, SPLIT, BEGIN, FINISH)
+"""What a flow may not do ahead of time while other branches of its request are at work."""
 
 # Columns of nodes.
 N_SERVER: Final = 0
@@ -1433,6 +1437,10 @@ def advance(s: State, until: float) -> int:  # one interpreter loop, told top to
             a = code[at, 1]
             b = code[at, 2]
             at += 1
+            if ahead and frame_ints[frame, ACTIVE] > 1 and operation in NOTICED_BY_BRANCHES:
+                push = True
+                at -= 1
+                break
 
             if operation == DELAY or operation == THINK:
                 stream, time = draw(kinds, parameters, data, b, stream)
@@ -1522,10 +1530,21 @@ def advance(s: State, until: float) -> int:  # one interpreter loop, told top to
 
             elif operation == RETURN:
                 entry = frame_ints[frame, ENTRY]
-                leave(levels, entries[entry, 6], t, frame_floats[frame, ARRIVED])
-                sample(entry_samples, entry_counts, entry, t, t - frame_floats[frame, ARRIVED], scratch)
-                at = frame_ints[frame, RETURN_TO]
                 caller = frame_ints[frame, CALLER]
+                if ahead and frame_ints[caller, ACTIVE] > 1:
+                    push = True
+                    at -= 1
+                    break
+                leave(levels, entries[entry, 6], t, frame_floats[frame, ARRIVED])
+                sample(
+                    entry_samples,
+                    entry_counts,
+                    entry,
+                    t,
+                    t - frame_floats[frame, ARRIVED],
+                    scratch,
+                )
+                at = frame_ints[frame, RETURN_TO]
                 if frame_ints[frame, CARRIED] and frame_ints[caller, CARRIER] == AWAY:
                     frame_ints[caller, CARRIER] = flow
                 drop_frame(scalars, frame_ints, frame)
@@ -1824,6 +1843,9 @@ def advance(s: State, until: float) -> int:  # one interpreter loop, told top to
                     arrived = frame_slots[frame, slot] + 1
                     frame_slots[frame, slot] = 0 if arrived == joins[a, 2] else arrived
                     carries = frame_ints[frame, CARRIER] == flow
+                    if arrived > joins[a, 1]:
+                        at = LATE
+                        continue
                     if arrived == joins[a, 1]:
                         if joins[a, 3] >= 0:
                             join_sums[a, 0] += 1.0

@@ -98,6 +98,9 @@ BRANCH_END: Final = 25
 THOUGHT: Final = 26
 SERVED: Final = 27
 
+LATE: Final = 0
+"""Address of the END where a flow goes on that comes to a join that has already let the others go on."""
+
 BY_WORKER: Final = 0
 BY_FRONT: Final = 1
 
@@ -378,6 +381,7 @@ class _Compiler:
 
     def program(self) -> Program:
         model = self.model
+        self.emit(END)  # at LATE
         sources = [(t, e) for t in model.tasks for e in t.entries if e.arrivals is not None or t.is_reference]
         populations = [self.source(task, entry, index) for index, (task, entry) in enumerate(sources)]
         while self.wanted:

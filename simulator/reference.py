@@ -46,6 +46,7 @@ from simulator.program import (
     FRONT_TAKE,
     GOTO,
     JOIN,
+    LATE,
     LOOP,
     RELEASE,
     RELEASES,
@@ -65,6 +66,10 @@ from simulator.servers import FLOWS, Seat, Station, servers, wake
 from simulator.variates import Stream, client_stream, resource_stream, tables
 
 __all__ = ["ReferenceEngine"]
+
+
+# What becomes of a flow that arrives at a join.
+GOES_ON, WAITS_OR_ENDS, COMES_LATE = range(3)
 
 
 class _EngineError(Exception):
@@ -394,7 +399,11 @@ class ReferenceEngine:
                 self._begin(_Flow(stream.child()), request, a, carries=False)
 
             elif operation == JOIN:
-                if self._arrive_at_join(request, a, flow):
+                arrived = self._arrive_at_join(request, a, flow)
+                if arrived == GOES_ON:
+                    continue
+                if arrived == COMES_LATE:
+                    at = LATE
                     continue
                 if request.carrier is not flow:
                     self._check_join(request)
@@ -489,8 +498,8 @@ class ReferenceEngine:
         if request.population >= 0:
             self._finish_cycle(request)
 
-    def _arrive_at_join(self, request: _Request, join: int, flow: _Flow) -> bool:
-        """Count an arrival; return whether the arriving flow goes on.
+    def _arrive_at_join(self, request: _Request, join: int, flow: _Flow) -> int:
+        """Count an arrival; return what becomes of the arriving flow.
 
         The flow that carries the request waits at the join for the others and goes on as itself; of
         auxiliary flows among themselves the one that completes the join goes on. If that happens while
@@ -499,9 +508,11 @@ class ReferenceEngine:
         spec = self.program.joins[join]
         arrived = request.joins.get(spec.slot, 0) + 1
         request.joins[spec.slot] = 0 if arrived == spec.arrivals else arrived
-        if arrived != spec.needed:
+        if arrived > spec.needed:
+            return COMES_LATE
+        if arrived < spec.needed:
             request.active -= 1
-            return False
+            return WAITS_OR_ENDS
         if spec.timer >= 0:
             sums = self._joins[join]
             sums[0] += 1
@@ -509,11 +520,11 @@ class ReferenceEngine:
         if request.parked is None or request.parked_at != join:
             if spec.needed < spec.arrivals and spec.carried:
                 request.carrier = flow
-            return True
+            return GOES_ON
         request.parked.succeed()
         # One flow ends here and the parked one is back at work, so ``active`` stays as it is.
         request.parked, request.parked_at = None, -1
-        return False
+        return WAITS_OR_ENDS
 
     def _check_join(self, request: _Request) -> None:
         """A request whose only living flow waits at a join will wait for ever."""
