@@ -26,6 +26,7 @@ from mup.errors import SimulationError
 from mup.lqn.model import Model
 from simulator.entry_times import EntryTimes, Moments
 from simulator.layers import Layers, Plan
+from simulator.returns import Returns
 from simulator.mva import Chain, Crowd, FloatArray, Queue, SharedView, extended
 
 __all__ = ["CycleEstimate", "Estimate", "TaskEstimate", "estimate"]
@@ -179,6 +180,7 @@ class _Solver:
         self.as_called = [empty] * len(self.plans)
         self.held = [empty] * len(self.plans)
         self.local = [empty] * len(self.plans)
+        self.returning = Returns(layers).visits()
         self.wait = [0.0] * count
         self.stretch = [1.0] * count
         self.jobs = [0.0] * count
@@ -443,6 +445,8 @@ class _Solver:
                 for m in (*self.roots, *self.members.values())
                 if m.profile[VISITS, at] > 0
             )
+            if self.after[at]:
+                users += station.servers * station.replicas
             loose = self.total[VISITS, at] - self._held_rate(at) > 1e-9 * self.total[VISITS, at]
             length = int(min(max(users + 300 * loose, 1), LONGEST))
             self.queues.append(Queue(station.servers, station.replicas, length))
@@ -663,7 +667,9 @@ class _Solver:
                 self.wait[at] += gain * (max(float(waiting[at] / served[at]), 0.0) - self.wait[at])
                 mean = self.total[WORK, at] / self.total[VISITS, at]
                 scv = self.total[SQUARES, at] / self.total[VISITS, at] / mean**2 - 1 if mean > 0 else 1.0
-                self.queues[at].adapt(1 + self._strain(at) * (max(scv, 0.0) - 1), crowd)
+                back = sum(r * v.get(at, 0.0) for r, v in zip(self.rates, self.returning, strict=True))
+                fresh = max(1 - back / self.total[VISITS, at], 0.0)
+                self.queues[at].adapt(1 + fresh * self._strain(at) * (max(scv, 0.0) - 1), crowd)
             self.jobs[at] = jobs[at]
 
     def _strain(self, at: int) -> float:
