@@ -32,7 +32,9 @@ from simulator.mva import Chain, Crowd, FloatArray, Queue, SharedView, extended
 __all__ = ["CycleEstimate", "Estimate", "TaskEstimate", "estimate"]
 
 MAX_ITERATIONS = 60
-TOLERANCE = 1e-5
+ADAPTING = 15
+"""Rounds after which stations keep the speeds they were given for the variability of their services."""
+TOLERANCE = 1e-4
 FEW = 600
 LARGEST = 2000
 LONGEST = 600
@@ -173,7 +175,9 @@ class _Solver:
         self.times: list[EntryTimes] = [EntryTimes((0.0, 0.0), (0.0, 0.0))] * len(self.plans)
         self.called: list[Moments] = [(0.0, 0.0)] * len(self.plans)
         self.releases = [
-            sum(p.graph.visits[s.name] * c.count[0] for s in p.steps for c in s.calls if c.kind == "releasing")
+            sum(
+                p.graph.visits[s.name] * c.count[0] for s in p.steps for c in s.calls if c.kind == "releasing"
+            )
             for p in self.plans
         ]
         empty = np.zeros((ROWS, self.width))
@@ -265,7 +269,7 @@ class _Solver:
                 mean, variance = step.demand
                 at = self.width - 1 if plan.processor is None else plan.processor
                 work = step.slices * mean
-                load[: BESIDE, at] = step.slices, work, step.slices * (mean**2 + variance), work
+                load[:BESIDE, at] = step.slices, work, step.slices * (mean**2 + variance), work
                 local[:, at] += visits * load[:, at]
             load[TIME, -1] += step.delay[0]
             for call in step.calls:
@@ -299,7 +303,7 @@ class _Solver:
         else:
             called = np.zeros((ROWS, self.width))
             (mean, variance), visits = own.reply, 1 + self.releases[index]
-            called[: BESIDE, plan.station] = visits, mean, (mean**2 + variance) / visits, mean
+            called[:BESIDE, plan.station] = visits, mean, (mean**2 + variance) / visits, mean
             local[:, plan.station] += called[:, plan.station]
             hold, noise = own.hold
             local[WORK, plan.station] += hold - mean
@@ -397,6 +401,9 @@ class _Solver:
             for root in self.roots:
                 self._network(root, None)
             self._operate(0.5 if iteration > 8 else 1.0)
+            self.evaluate()
+            self.flow()
+            self.profiles()
             now = [x for r in self.roots for x in (r.rate, r.population / r.rate)] + self.wait + self.stretch
             scale = min(r.population / r.rate for r in self.roots) if self.roots else 1.0
             if before and all(
@@ -404,9 +411,6 @@ class _Solver:
             ):
                 return True
             before = now
-            self.evaluate()
-            self.flow()
-            self.profiles()
         return False
 
     def _begin(self) -> None:
@@ -538,9 +542,7 @@ class _Solver:
             guess = min([guess, *(r[-1] / v for v, r in zip(visits, rates, strict=True))])
         member.chain = Chain(size, delay, visits, rates, guess)
 
-    def _needed(
-        self, member: _Member, delay: float, visits: list[float], rates: list[FloatArray]
-    ) -> int:
+    def _needed(self, member: _Member, delay: float, visits: list[float], rates: list[FloatArray]) -> int:
         """Return how many customers keep the slowest station busy; the surplus only queues there."""
         size = member.population
         if not rates or size <= FEW:
@@ -613,7 +615,9 @@ class _Solver:
                 if not skipped and math.isclose(flow, rate, rel_tol=1e-9):
                     skipped = True
                 else:
-                    sources += member.population * (1 if member.profile[TIME, at] > 0.999 * member.profile[WORK, at] else 2)
+                    sources += member.population * (
+                        1 if member.profile[TIME, at] > 0.999 * member.profile[WORK, at] else 2
+                    )
         loose = float(self.total[VISITS, at]) - held
         if loose > 1e-7 * self.total[VISITS, at]:
             return sources + 20 + 20 * inside, False
@@ -631,7 +635,7 @@ class _Solver:
         for member, root in zip(self.roots, self.layers.roots, strict=True):
             assert member.chain is not None
             if not self.layers.model.tasks[self.plans[root].task].is_open:
-                rate = min(float(member.chain.throughput[-1]), float(member.capacity))
+                rate = float(member.chain.throughput[-1])
                 member.rate += gain * (rate - member.rate)
                 member.busy = np.zeros(len(member.chain.throughput) + 1)
                 member.busy[-1] = 1.0
@@ -669,7 +673,8 @@ class _Solver:
                 scv = self.total[SQUARES, at] / self.total[VISITS, at] / mean**2 - 1 if mean > 0 else 1.0
                 back = sum(r * v.get(at, 0.0) for r, v in zip(self.rates, self.returning, strict=True))
                 fresh = max(1 - back / self.total[VISITS, at], 0.0)
-                self.queues[at].adapt(1 + fresh * self._strain(at) * (max(scv, 0.0) - 1), crowd)
+                if self.iterations <= ADAPTING:
+                    self.queues[at].adapt(1 + fresh * self._strain(at) * (max(scv, 0.0) - 1), crowd)
             self.jobs[at] = jobs[at]
 
     def _strain(self, at: int) -> float:
@@ -688,9 +693,7 @@ class _Solver:
         rate = everything - held
         if rate <= 1e-7 * everything:
             return
-        held_work = float(
-            sum(m.rate * m.profile[WORK, at] for m in (*self.roots, *self.members.values()))
-        )
+        held_work = float(sum(m.rate * m.profile[WORK, at] for m in (*self.roots, *self.members.values())))
         work = float(self.total[WORK, at]) - held_work
         view, ease = self._view(at, rate, work, self.queues[at].length, 1.0)
         logs = np.cumsum(np.log(rate * ease / view.rates))
@@ -760,7 +763,9 @@ class _Report:
                 seen = solver.rates[plan]
                 entries[solver.plans[plan].label] = seen, solver.called[plan][0] if seen > 0 else None
             for entry in task.entries:
-                label = f"{task.name}{entry.name}" if entry.name.startswith("/") else f"{task.name}.{entry.name}"
+                label = (
+                    f"{task.name}{entry.name}" if entry.name.startswith("/") else f"{task.name}.{entry.name}"
+                )
                 entries.setdefault(label, (0.0, None))
         processors: dict[str, float | None] = {}
         for processor in model.processors:
