@@ -26,12 +26,15 @@ from mup.errors import SimulationError
 from mup.lqn.model import Model
 from simulator.entry_times import EntryTimes, Moments
 from simulator.layers import Layers, Plan
+from simulator.returns import Returns
 from simulator.mva import Chain, Crowd, FloatArray, Queue, SharedView, extended
 
 __all__ = ["CycleEstimate", "Estimate", "TaskEstimate", "estimate"]
 
 MAX_ITERATIONS = 60
-TOLERANCE = 1e-5
+ADAPTING = 15
+"""Rounds after which stations keep the speeds they were given for the variability of their services."""
+TOLERANCE = 1e-4
 FEW = 600
 LARGEST = 2000
 LONGEST = 600
@@ -181,6 +184,7 @@ class _Solver:
         self.as_called = [empty] * len(self.plans)
         self.held = [empty] * len(self.plans)
         self.local = [empty] * len(self.plans)
+        self.returning = Returns(layers).visits()
         self.wait = [0.0] * count
         self.stretch = [1.0] * count
         self.jobs = [0.0] * count
@@ -397,6 +401,9 @@ class _Solver:
             for root in self.roots:
                 self._network(root, None)
             self._operate(0.5 if iteration > 8 else 1.0)
+            self.evaluate()
+            self.flow()
+            self.profiles()
             now = [x for r in self.roots for x in (r.rate, r.population / r.rate)] + self.wait + self.stretch
             scale = min(r.population / r.rate for r in self.roots) if self.roots else 1.0
             if before and all(
@@ -404,9 +411,6 @@ class _Solver:
             ):
                 return True
             before = now
-            self.evaluate()
-            self.flow()
-            self.profiles()
         return False
 
     def _begin(self) -> None:
@@ -445,6 +449,8 @@ class _Solver:
                 for m in (*self.roots, *self.members.values())
                 if m.profile[VISITS, at] > 0
             )
+            if self.after[at]:
+                users += station.servers * station.replicas
             loose = self.total[VISITS, at] - self._held_rate(at) > 1e-9 * self.total[VISITS, at]
             length = int(min(max(users + 300 * loose, 1), LONGEST))
             self.queues.append(Queue(station.servers, station.replicas, length))
@@ -536,9 +542,7 @@ class _Solver:
             guess = min([guess, *(r[-1] / v for v, r in zip(visits, rates, strict=True))])
         member.chain = Chain(size, delay, visits, rates, guess)
 
-    def _needed(
-        self, member: _Member, delay: float, visits: list[float], rates: list[FloatArray]
-    ) -> int:
+    def _needed(self, member: _Member, delay: float, visits: list[float], rates: list[FloatArray]) -> int:
         """Return how many customers keep the slowest station busy; the surplus only queues there."""
         size = member.population
         if not rates or size <= FEW:
@@ -631,7 +635,7 @@ class _Solver:
         for member, root in zip(self.roots, self.layers.roots, strict=True):
             assert member.chain is not None
             if not self.layers.model.tasks[self.plans[root].task].is_open:
-                rate = min(float(member.chain.throughput[-1]), float(member.capacity))
+                rate = float(member.chain.throughput[-1])
                 member.rate += gain * (rate - member.rate)
                 member.busy = np.zeros(len(member.chain.throughput) + 1)
                 member.busy[-1] = 1.0
@@ -667,7 +671,10 @@ class _Solver:
                 self.wait[at] += gain * (max(float(waiting[at] / served[at]), 0.0) - self.wait[at])
                 mean = self.total[WORK, at] / self.total[VISITS, at]
                 scv = self.total[SQUARES, at] / self.total[VISITS, at] / mean**2 - 1 if mean > 0 else 1.0
-                self.queues[at].adapt(1 + self._strain(at) * (max(scv, 0.0) - 1), crowd)
+                back = sum(r * v.get(at, 0.0) for r, v in zip(self.rates, self.returning, strict=True))
+                fresh = max(1 - back / self.total[VISITS, at], 0.0)
+                if self.iterations <= ADAPTING:
+                    self.queues[at].adapt(1 + fresh * self._strain(at) * (max(scv, 0.0) - 1), crowd)
             self.jobs[at] = jobs[at]
 
     def _strain(self, at: int) -> float:

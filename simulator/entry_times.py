@@ -8,7 +8,7 @@ to be independent since the fork they have in common, each with a gamma distribu
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -85,6 +85,7 @@ class ActivityGraph:
     """The activities of an entry that can be reached, in an order in which times can be evaluated.
 
     Attributes:
+        start, ends: Its first activity, and all that nothing follows.
         visits: Mean executions per request, of every activity that can be reached.
         held: Activities the thread waits for.
         awaited: Activities the caller waits for.
@@ -99,7 +100,8 @@ class ActivityGraph:
         self.visits: dict[str, float] = {}
         self.missing: list[str] = []
         self.width = 1
-        self._ends: set[str] = set()
+        self.start = entry.start
+        self.ends: set[str] = set()
         self._reached: set[str] = set()
         self._reach(entry.start)
         self._top = self._block(entry.start, 1.0)
@@ -118,7 +120,7 @@ class ActivityGraph:
         tokens = self._run(self._top, moments)
         end = self._end(self._top, tokens)
         if self._entry.waits:
-            others = [tokens[n] for n in self._ends if n in tokens and n not in self._carried]
+            others = [tokens[n] for n in self.ends if n in tokens and n not in self._carried]
             if others:
                 mean, variance = latest([(t.mean, t.variance) for t in (end, *others)])
                 end = _Token(1.0, (), mean, variance)
@@ -128,6 +130,21 @@ class ActivityGraph:
             replies.append(_Token(1 - known, (), end.mean, end.variance))
         reply = _mixed(replies)
         return EntryTimes((reply.mean, reply.variance), (end.mean, end.variance))
+
+    def links(self) -> Iterator[tuple[str, str, float]]:
+        """Yield which activity follows which in the same flow, and how often per request."""
+        for index, precedence in enumerate(self._entry.precedences):
+            if precedence.join == "and" and len(precedence.pre) > 1:
+                continue
+            following = self._next(index)
+            if precedence.fork == "and":
+                following = following[:1]
+            arriving = [n for n in precedence.pre if n in self.visits]
+            flow = sum(self.visits[n] for n in arriving)
+            for name in arriving:
+                for post in following:
+                    if flow > 0 and post in self.visits:
+                        yield name, post, min(self.visits[name] / flow, 1.0) * self.visits[post]
 
     def _odds(self, index: int) -> Sequence[float]:
         precedence = self._entry.precedences[index]
@@ -177,7 +194,7 @@ class ActivityGraph:
             name = fresh.pop()
             index = self._after.get(name)
             if index is None:
-                self._ends.add(name)
+                self.ends.add(name)
                 continue
             precedence = self._entry.precedences[index]
             arriving = [n for n in precedence.pre if n in self._reached]
@@ -197,7 +214,7 @@ class ActivityGraph:
                     self.visits[precedence.continuation] = flow
                     fresh.append(precedence.continuation)
                 else:
-                    self._ends.update(arriving)
+                    self.ends.update(arriving)
                 continue
             if precedence.fork == "and":
                 self.width += len(precedence.post) - 1
@@ -323,7 +340,7 @@ class ActivityGraph:
 
     def _end(self, block: _Block, tokens: dict[str, _Token]) -> _Token:
         carried = self._carried if block is self._top else self._follow(block.start)
-        return _mixed([t for n, t in tokens.items() if n in self._ends and n in carried])
+        return _mixed([t for n, t in tokens.items() if n in self.ends and n in carried])
 
 
 def _moments(count: Distribution | None) -> Moments:

@@ -26,7 +26,7 @@ from simulator.fluid_code import Code, Do, Op
 __all__ = ["Admission", "Effects", "Move", "Request", "State", "StateSpace", "build_states", "engaged"]
 
 MAX_INLINED: Final = 3000
-MAX_STATES: Final = 30_000
+MAX_STATES: Final = 8000
 MAX_STEPS: Final = 100_000
 NEGLIGIBLE: Final = 1e-13
 

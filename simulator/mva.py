@@ -302,25 +302,29 @@ class SharedView:
     def add_total(self, there: FloatArray, theta: float, totals: FloatArray, factor: float) -> None:
         """Add ``factor`` times the probability of 0, 1, ... jobs, the crowd's included, to ``totals``."""
         if theta <= 0.999:
-            jobs = np.minimum(np.rint(np.arange(len(there)) / theta).astype(int), self._length)
+            # A smooth distribution of n / theta: no gaps where no whole number n leads to.
+            below = np.concatenate(((0.0,), np.cumsum(there)))
+            edges = np.concatenate(((0.0,), np.arange(1, self._length + 2) - 0.5)) * theta
+            edges[-1] = len(there)
+            own = np.diff(np.interp(edges, np.concatenate(((0.0,), np.arange(1, len(there) + 1) - 0.5)), below))
         else:
-            jobs = np.minimum(np.arange(len(there)), self._length)
-        own = np.bincount(jobs, weights=there, minlength=1)
+            own = np.bincount(np.minimum(np.arange(len(there)), self._length), weights=there)
         if self._crowd is None:
             totals[: len(own)] += factor * own
             return
-        nearest = np.searchsorted(self._grid, np.arange(1, len(own)))
-        nearest = np.minimum(nearest, len(self._grid) - 1)
-        chances = np.bincount(nearest, weights=own[1:], minlength=len(self._grid))
-        found = np.bincount(
-            (self._index + 1).ravel(),
-            weights=(chances[:, None] * self._weight).ravel(),
-            minlength=len(totals),
-        )
-        totals += factor * found[: len(totals)]
+        # The crowd beside a number of customers between two points of the grid is that of the next point.
+        ends = np.minimum(np.append(self._grid, len(own) - 1), len(own) - 1)
+        start, width = 1, self._weight.shape[1]
+        for row, end in zip((*self._weight, self._weight[-1]), ends, strict=True):
+            if end >= start:
+                found = np.convolve(own[start : end + 1], row)
+                stop = min(start + len(found), len(totals))
+                totals[start:stop] += factor * found[: stop - start]
+                totals[-1] += factor * float(found[stop - start :].sum())
+                start = end + 1
         # Without own customers there, the crowd is about what it is beside a single one.
-        alone = np.bincount(self._index[0], weights=self._weight[0] * own[0], minlength=len(totals))
-        totals += factor * alone[: len(totals)]
+        width = min(width, len(totals))
+        totals[:width] += factor * own[0] * self._weight[0, :width]
 
 
 def _grid(top: int) -> npt.NDArray[np.int64]:
