@@ -348,9 +348,7 @@ class _Builder:
             task = model.tasks[index]
             if task.is_reference or task.threads == math.inf or task.threads >= most:
                 continue
-            layers.stations.append(
-                Station(f"tasks[{task.name!r}]", task.threads, task.replicas, False, index)
-            )
+            layers.stations.append(Station(f"tasks[{task.name!r}]", task.threads, task.replicas, False, index))
             for number in layers.of_task[index]:
                 layers.plans[number].station = len(layers.stations) - 1
 

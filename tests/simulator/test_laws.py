@@ -41,7 +41,7 @@ def test_an_honest_run_passes(window: Window) -> None:
 
 def test_lost_thread_time_is_an_error(window: Window) -> None:
     """A millionth of the busy time missing from one account is noticed."""
-    column = window.layout.busy(1) + AREA
+    column = window.layout.busy(0) + AREA
     window.sums[0, column] -= 1e-6 * window.sums[:, column].sum()
     with pytest.raises(SimulationError, match=r"tasks\['A'\] busy: integral"):
         check_identities(window)

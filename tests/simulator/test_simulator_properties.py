@@ -106,7 +106,7 @@ def test_every_run_obeys_the_laws(tested: Model, seed: int) -> None:
     for task in result.tasks.values():
         assert task.utilization is None or -1e-9 <= task.utilization.mean <= 1 + 1e-9
     for processor in result.processors.values():
-        assert processor.utilization is None or -1e-9 <= processor.utilization.mean <= 1 + 1e-9
+        assert -1e-9 <= processor.utilization.mean <= 1 + 1e-9
     response = result.cycle.response_time
     assert response.p50.mean <= response.p90.mean <= response.p95.mean <= response.p99.mean
     assert response.mean <= result.cycle.cycle_time.mean + 1e-9
