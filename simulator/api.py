@@ -145,7 +145,8 @@ def simulate(
 class _Engine(Protocol):
     """What a run needs of an engine."""
 
-    events: int
+    @property
+    def events(self) -> int: ...
 
     @property
     def population_samples(self) -> list[Samples]: ...

@@ -69,7 +69,7 @@ def token_overflow(task: str, now: float) -> SimulationError:
 def too_many(program: Program, now: float) -> SimulationError:
     """Return the error of open load that piles up."""
     return SimulationError(
-        f"more than {MAX_INSIDE} requests are at work at {now:g} s: they come in faster than they can be served",
+        f"more than {MAX_INSIDE} requests are at work at {now:g} s: more come in than can be served",
         where=program.name,
         hint="lower the arrival rate, or add threads, replicas or cores",
     )

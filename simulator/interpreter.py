@@ -1,12 +1,12 @@
 """What does the compiled engine do, step by step? The interpreter of programs, in one compiled function.
 
-It executes the same instructions as ``simulator.reference`` with the same randomness in the same order, so that
-both engines go through the same states at the same moments, bit for bit. What is different:
+It executes the same instructions as ``simulator.reference`` with the same randomness in the same order, so
+that both engines go through the same states at the same moments, bit for bit. What is different:
 
 - State lives in arrays (``State``); flows, requests and jobs are rows. ``simulator.machine`` lays them out.
-- *Look-ahead*: after a timed step a flow goes on at once, in its own local time, as long as it only does what
-  no other flow can notice, and not beyond the moment the caller wants to see. It comes back into the order
-  of events where it next touches something shared. Sums do not mind the order in which they are added to.
+- *Look-ahead*: after a timed step a flow goes on at once, in its own local time, as long as it only does
+  what no other flow can notice, and not beyond the moment the caller wants to see. It comes back into the
+  order of events where it next touches something shared. Sums do not mind the order of their terms.
 - *Inline branches* (FORK_JOIN): a plain fork-join is executed by one flow that uses the branch's stream and key
   in between, unless other flows that have been created at the same instant must start before.
 
@@ -307,7 +307,7 @@ def link_free_frames(s: State, first: int) -> None:
 @compiled
 def new_flow(scalars: Longs, flow_ints: Ints, flow_bits: Bits, stream: Any, frame: int, at: int) -> int:
     """Take a free flow (there must be one); it is not in any queue yet."""
-    flow = scalars[FREE_FLOW]
+    flow: int = scalars[FREE_FLOW]
     scalars[FREE_FLOW] = flow_ints[flow, NEXT]
     flow_ints[flow, AT] = at
     flow_ints[flow, FRAME] = frame
@@ -341,7 +341,7 @@ def new_frame(
     now: float,
 ) -> int:
     """Take a free frame (there must be one) for a request."""
-    frame = scalars[FREE_FRAME]
+    frame: int = scalars[FREE_FRAME]
     scalars[FREE_FRAME] = frame_ints[frame, CALLER]
     frame_ints[frame, ENTRY] = entry
     frame_ints[frame, STATION] = -1
@@ -725,7 +725,7 @@ def append_to_server(heads: Ints, tails: Ints, flow_ints: Ints, server: int, ran
 @compiled
 def take_from_server(heads: Ints, flow_ints: Ints, server: int, rank: int) -> int:
     """Return the first of a queue that is not empty, removed."""
-    flow = heads[server, rank]
+    flow: int = heads[server, rank]
     heads[server, rank] = flow_ints[flow, NEXT]
     return flow
 
@@ -1220,7 +1220,7 @@ def cycle_done(
 ) -> float:
     """Record a cycle; return its duration."""
     population = frame_ints[frame, POPULATION]
-    duration = now - frame_floats[frame, ARRIVED]
+    duration: float = now - frame_floats[frame, ARRIVED]
     response = max(0.0, duration - frame_floats[frame, THOUGHT_TIME])
     cycles[population, 0] += 1.0
     cycles[population, 1] += response
@@ -1838,7 +1838,7 @@ def advance(s: State, until: float) -> int:  # one interpreter loop, told top to
                         server_next = soonest_server(server_floats)
                     break
 
-                elif operation == JOIN or operation == BRANCH_END:
+                if operation == JOIN or operation == BRANCH_END:
                     slot = joins[a, 0]
                     arrived = frame_slots[frame, slot] + 1
                     frame_slots[frame, slot] = 0 if arrived == joins[a, 2] else arrived
@@ -1873,7 +1873,7 @@ def advance(s: State, until: float) -> int:  # one interpreter loop, told top to
                     flow = -1
                     break
 
-                elif operation == FORK or operation == FORK_JOIN:
+                if operation == FORK or operation == FORK_JOIN:
                     if scalars[FREE_FLOW] < 0:
                         interrupted = MORE_FLOWS
                         break

@@ -161,7 +161,7 @@ class CompiledEngine:
             run.link_free_flows(self._state, old)
         elif what == run.MORE_FRAMES:
             old = len(s.frame_ints)
-            names = (
+            rows = (
                 "frame_ints",
                 "frame_floats",
                 "frame_bits",
@@ -169,7 +169,7 @@ class CompiledEngine:
                 "frame_registers",
                 "frame_slots",
             )
-            self._state = s._replace(**{name: _doubled(getattr(s, name)) for name in names})
+            self._state = s._replace(**{name: _doubled(getattr(s, name)) for name in rows})
             run.link_free_frames(self._state, old)
         else:
             names = ("job_ends", "job_numbers", "job_flows")

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections import deque
 from heapq import heapify, heappop, heappush
 from math import inf
-from typing import Final
+from typing import Any, Final
 
 from simpy import Environment, Event
 
@@ -180,7 +180,8 @@ def wake_at(env: Environment, event: Event, turn: int, moment: float) -> None:
     """Let an event happen at a moment (not after a delay: adding to the clock could round)."""
     event._ok = True  # noqa: SLF001
     event._value = None  # noqa: SLF001
-    heappush(env._queue, (moment, turn, next(env._eid), event))  # noqa: SLF001
+    queue: list[Any] = env._queue  # noqa: SLF001
+    heappush(queue, (moment, turn, next(env._eid), event))  # noqa: SLF001
 
 
 class _Node:
