@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -52,7 +52,8 @@ class Exact:
     Attributes:
         states: How many there are.
         throughput: Of every task: cycles of a reference task, threads freed of others.
-        busy: Held threads of every task; of a reference task, clients that do not think.
+        busy: Held threads of every task (not the tokens of a semaphore between acquire and release); of a
+            reference task, clients that do not think.
         queue: Requests of every task that wait for a thread.
         entry_throughput, entry_response: By label, without the entries of reference tasks.
         utilization: Of every processor with finitely many cores.
@@ -187,6 +188,9 @@ def _phases(time: Distribution | None) -> Phases:
     raise UnsupportedError(f"{time.family} is not made of exponential phases")
 
 
+ONCE = Constant(1)
+
+
 @dataclass(frozen=True)
 class _Stage:
     """One step of an activity: ``use``, ``delay``, ``think``, ``call``, or ``mix`` (of interleaved calls)."""
@@ -215,7 +219,11 @@ class _EntryPlan:
             for name in precedence.pre:
                 self.successor[self.names[name]] = index
         self.stages = [tuple(self.prepare(plan, a)) for a in entry.activities]
-        self.replies_beside = self.find_replies_beside()
+        carried = self.find_carried()
+        self.replies_beside = any(
+            r and a.name not in carried for r, a in zip(self.replies, entry.activities, strict=True)
+        )
+        self.passes_on = [p.quorum is not None and not carried.isdisjoint(p.pre) for p in entry.precedences]
         if task.front is not None:
             if entry.forwards:
                 raise UnsupportedError("a front before an entry that forwards")
@@ -247,13 +255,15 @@ class _EntryPlan:
             yield _Stage("mix", odds=tuple(m / pieces for m in (*means, 1.0)))
             yield from calls
             return
-        if demand.mean > 0:
-            raise UnsupportedError("how a drawn demand is cut into equal slices")
         yield pause
-        yield from calls
+        yield slice_
+        for call in calls:
+            for _ in range(int(call.count.mean if call.count is not None else 0)):
+                yield replace(call, count=ONCE)
+                yield slice_
 
-    def find_replies_beside(self) -> bool:
-        """Tell whether an activity the thread-holding flow does not run may send the reply."""
+    def find_carried(self) -> set[str]:
+        """Return the activities that the flow holding the thread may run."""
         carried: set[str] = set()
         waiting = [self.entry.start]
         while waiting:
@@ -264,9 +274,7 @@ class _EntryPlan:
             for precedence in self.entry.precedences:
                 if name in precedence.pre:
                     waiting += precedence.post[:1] if precedence.fork == "and" else precedence.post
-        return any(
-            r and a.name not in carried for r, a in zip(self.replies, self.entry.activities, strict=True)
-        )
+        return carried
 
 
 class _Plan:
@@ -284,8 +292,6 @@ class _Plan:
         for _, entry in pairs:
             if entry.arrivals is not None:
                 raise UnsupportedError("open arrivals")
-            if any(p.quorum is not None for p in entry.precedences):
-                raise UnsupportedError("quorum")
         self.entries = [_EntryPlan(self, i, t, e) for i, (t, e) in enumerate(pairs)]
         self.think = {
             t.name: _phases(t.think if t.think is not None else Constant(0)) for t in model.reference_tasks
@@ -466,12 +472,10 @@ class _Machine:
             task = request.entry.task
             if task.is_reference:
                 continue
-            if request.thread == "held":
+            if request.thread in ("held", "token"):
                 add(("busy", task.name))
             if request.caller is not None:
                 add(("inside", request.entry.label))
-        for name, count in self.tokens.items():
-            add(("busy", name), count)
         for flow in self.flows:
             if flow.status == "thread":
                 add(("queue", flow.request.entry.task.name))
@@ -503,18 +507,23 @@ class _Machine:
             return len(jobs[name]) + sum(min(wanted(part), cores_of(part)) for part in parts[name])
 
         share: dict[_Flow, float] = {}
+        busy = dict.fromkeys(jobs, 0.0)
         for name, waiting in jobs.items():
-            factor, place = 1.0, self.plan.processors[name]
+            factor, speed, place, chain = 1.0, 1.0, self.plan.processors[name], [name]
             while True:
-                factor *= place.speed
+                speed *= place.speed
                 if place.discipline in ("ps", "infinite") and waiting:
                     factor *= min(1.0, cores_of(place.name) / wanted(place.name))
                 if place.parent is None:
                     break
                 place = self.plan.processors[place.parent]
+                chain.append(place.name)
             for flow in waiting:
-                share[flow] = factor if self.served(flow, waiting) else 0.0
-        return share, {name: min(wanted(name), cores_of(name)) for name in jobs}
+                fraction = factor if self.served(flow, waiting) else 0.0
+                share[flow] = fraction * speed
+                for whole in chain:
+                    busy[whole] += fraction
+        return share, busy
 
     def served(self, flow: _Flow, rivals: list[_Flow]) -> bool:
         """Tell whether a flow on a processor has one of its cores (or a share of them)."""
@@ -598,9 +607,13 @@ class _Machine:
         """Run everything that takes no time: new flows first, then what was woken, in this order."""
         while self.created or self.woken:
             flow = (self.created or self.woken).popleft()
-            resumed = flow.status != "run"
-            flow.status = "run"
-            following: _Flow | None = self.after_wait(flow) if resumed else flow
+            status, flow.status = flow.status, "run"
+            following: _Flow | None = flow
+            if status == "joined":
+                index = flow.request.entry.successor[flow.at]
+                following = self.branch(flow, index, flow.request.entry.entry.precedences[index])
+            elif status != "run":
+                following = self.after_wait(flow)
             while following is not None:
                 following = self.step(following)
 
@@ -646,7 +659,9 @@ class _Machine:
                 return None
             return self.after_wait(flow)
         if flow.at == ADMIT:
-            if entry.entry.token != "release" and not self.take_thread(request):
+            if entry.entry.token == "release":
+                request.thread = "token"  # works without a thread of its own
+            elif not self.take_thread(request):
                 self.wait(flow, "thread")
                 return None
             return self.after_wait(flow)
@@ -907,24 +922,30 @@ class _Machine:
         request = flow.request
         count, base = request.joins.get(index, (0, len(flow.stack)))
         count, base = count + 1, min(base, flow.base)
-        if count < len(precedence.pre):
+        needed = len(precedence.pre) if precedence.quorum is None else precedence.quorum
+        if count == len(precedence.pre):
+            request.joins.pop(index, None)
+        else:
             request.joins[index] = (count, base)
+        if count != needed:
             if flow.carries:
                 flow.status = "join"
             else:
                 self.over(flow)
             return None
-        request.joins.pop(index, None)
         parked = next((f for f in request.flows if f.status == "join"), None)
         if parked is not None and request.entry.successor[parked.at] == index:
-            parked.status = "run"
-            parked.stage = len(request.entry.stages[parked.at])
-            # It is woken, not run at once; all the other branches have arrived.
-            request.joins[index] = (len(precedence.pre) - 1, base)
+            # It is woken, not run at once.
+            parked.status = "joined"
             self.woken.append(parked)
             self.over(flow)
             return None
         flow.base = base
+        if request.entry.passes_on[index] and not flow.carries:
+            # A quorum was reached while the flow that carries the request is still on its way.
+            for other in request.flows:
+                other.carries = False
+            flow.carries = True
         return flow
 
     def iterate(self, flow: _Flow) -> _Flow | None:
