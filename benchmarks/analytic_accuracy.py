@@ -24,8 +24,20 @@ from pathlib import Path
 
 from machine import describe
 
-from mup.lqn import Activity, Call, Constant, Distribution, Entry, Exponential, Model, Precedence, Processor
-from mup.lqn import Geometric, Task, with_scv
+from mup.lqn import (
+    Activity,
+    Call,
+    Constant,
+    Distribution,
+    Entry,
+    Exponential,
+    Geometric,
+    Model,
+    Precedence,
+    Processor,
+    Task,
+    with_scv,
+)
 from simulator import simulate
 from simulator.analytic import estimate
 
@@ -83,7 +95,9 @@ class Generator:
         for index in range(classes):
             body = self.entry("cycle", callers["clients", "cycle"], client=True)
             tasks.append(
-                Task(name=f"U{index}", role="reference", threads=max(1, total // (index + 1)), entries=(body,))
+                Task(
+                    name=f"U{index}", role="reference", threads=max(1, total // (index + 1)), entries=(body,)
+                )
             )
         model = Model(name=f"random-{self.seed}", tasks=tuple(tasks), processors=tuple(processors))
         return self.paced(model, load)
@@ -151,7 +165,11 @@ class Generator:
             elif kind == "loop":
                 body = activity(1)
                 following = activity(0)
-                times = Geometric(draw.choice([0.5, 1.0, 2.0])) if draw.random() < 0.5 else Constant(draw.randint(1, 3))
+                times = (
+                    Geometric(draw.choice([0.5, 1.0, 2.0]))
+                    if draw.random() < 0.5
+                    else Constant(draw.randint(1, 3))
+                )
                 arcs.append(Precedence(pre=(last,), post=(body, following), fork="loop", counts=(times,)))
                 last = following
             else:
@@ -176,3 +194,107 @@ def model_of(model: Model, reference: str, clients: int) -> Model:
         if not t.is_reference or t.name == reference
     )
     return replace(model, tasks=kept)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One model: errors of the estimate as fractions, and what they are errors of."""
+
+    seed: int
+    throughput: float
+    response_time: float
+    utilization: float
+    bottleneck: str
+    half_width: float
+    seconds: float
+    converged: bool
+
+
+def compare(seed: int, precision: float) -> Row:
+    """Simulate and estimate the model of a seed."""
+    model = Generator(seed).model()
+    truth = simulate(model, precision=precision, max_events=MAX_EVENTS, seed=seed)
+    started = time.perf_counter()
+    guess = estimate(model)
+    seconds = time.perf_counter() - started
+    full = {n: p.utilization.mean for n, p in truth.processors.items() if p.utilization is not None}
+    full |= {n: t.utilization.mean for n, t in truth.tasks.items() if t.utilization is not None}
+    bottleneck = max(full, key=lambda n: full[n], default="")
+    cycle = truth.cycle
+    return Row(
+        seed,
+        guess.cycle.throughput / cycle.throughput.mean - 1,
+        guess.cycle.response_time / cycle.response_time.mean - 1,
+        full.get(bottleneck, 0.0),
+        bottleneck,
+        max(cycle.throughput.relative, cycle.response_time.relative),
+        seconds,
+        guess.converged,
+    )
+
+
+def report(rows: list[Row]) -> None:
+    """Print the distribution of errors per band of the bottleneck's utilization, and the times."""
+    percentiles = (50, 75, 90, 95, 100)
+    bands = {
+        "below 0.8": [r for r in rows if r.utilization < KNEE[0]],
+        "0.8 to 0.99": [r for r in rows if KNEE[0] <= r.utilization <= KNEE[1]],
+        "above 0.99": [r for r in rows if r.utilization > KNEE[1]],
+        "outside 0.8 to 0.99": [r for r in rows if not KNEE[0] <= r.utilization <= KNEE[1]],
+        "all": rows,
+    }
+    print(f"|error| in %, percentiles {', '.join(f'{p}' for p in percentiles)} (100 = largest)")
+    for name, band in bands.items():
+        if not band:
+            continue
+        for figure in ("throughput", "response_time"):
+            errors = sorted(100 * abs(getattr(r, figure)) for r in band)
+            shown = " ".join(f"{errors[math.ceil(p / 100 * len(errors)) - 1]:7.2f}" for p in percentiles)
+            bias = 100 * statistics.median(getattr(r, figure) for r in band)
+            print(f"  {name:20s} n={len(band):3d}  {figure:13s} {shown}   median error {bias:+.2f}")
+    times = sorted(1e3 * r.seconds for r in rows)
+    at = [times[math.ceil(p / 100 * len(times)) - 1] for p in percentiles]
+    print(f"ms per estimate, same percentiles: {' '.join(f'{t:.1f}' for t in at)}")
+    print(f"not settled: {sum(not r.converged for r in rows)} of {len(rows)}")
+    for row in sorted(rows, key=lambda r: -abs(r.response_time))[:10]:
+        print(
+            f"  seed {row.seed}: throughput {100 * row.throughput:+.2f} %, response time "
+            f"{100 * row.response_time:+.2f} % (simulated to {100 * row.half_width:.2f} %), "
+            f"{row.bottleneck} at {row.utilization:.3f}"
+        )
+
+
+def main() -> None:
+    """Compare all models on all cores."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--models", type=int, default=MODELS)
+    parser.add_argument("--first", type=int, default=0, help="seed of the first model")
+    parser.add_argument("--precision", type=float, default=PRECISION, help="of the simulations")
+    parser.add_argument("--csv", type=Path, help="write every model's errors here")
+    asked = parser.parse_args()
+    print(describe("numpy", "scipy", "simpy"))
+    seeds = range(asked.first, asked.first + asked.models)
+    print(f"{asked.models} models, seeds {seeds[0]} to {seeds[-1]}, simulated to {100 * asked.precision:g} %")
+    rows = []
+    with ProcessPoolExecutor() as pool:
+        for row in pool.map(compare, seeds, [asked.precision] * len(seeds)):
+            rows.append(row)
+            print(f"\r{len(rows)} of {asked.models}", end="", file=sys.stderr, flush=True)
+    print(file=sys.stderr)
+    report(rows)
+    if asked.csv:
+        lines = [
+            "seed,throughput_error,response_time_error,utilization,bottleneck,half_width,seconds,settled"
+        ]
+        lines += [
+            f"{r.seed},{r.throughput:.6f},{r.response_time:.6f},{r.utilization:.4f},{r.bottleneck},"
+            f"{r.half_width:.5f},{r.seconds:.5f},{int(r.converged)}"
+            for r in rows
+        ]
+        asked.csv.write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()

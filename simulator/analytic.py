@@ -26,8 +26,8 @@ from mup.errors import SimulationError
 from mup.lqn.model import Model
 from simulator.entry_times import EntryTimes, Moments
 from simulator.layers import Layers, Plan
-from simulator.returns import Returns
 from simulator.mva import Chain, Crowd, FloatArray, Queue, SharedView, extended
+from simulator.returns import Returns
 
 __all__ = ["CycleEstimate", "Estimate", "TaskEstimate", "estimate"]
 
@@ -146,6 +146,7 @@ class _Member:
 
     Attributes:
         population: How many there are at most.
+        is_open: They come from outside and leave again: what they ask for is nobody's who waits here.
         profile: Load per cycle.
         rate: Cycles per second.
         busy: Probability of 0, 1, ... customers.
@@ -154,6 +155,7 @@ class _Member:
     population: int
     profile: FloatArray
     rate: float = 0.0
+    is_open: bool = False
     chain: Chain | None = None
     stations: list[int] = field(default_factory=list)
     views: list[SharedView] = field(default_factory=list)
@@ -196,11 +198,6 @@ class _Solver:
         self.roots: list[_Member] = []
         self.order: list[int] = []
         self.iterations = 0
-        self.clients = sum(
-            math.inf if t.is_open else t.threads * self.plans[r].graph.width
-            for r in layers.roots
-            for t in (layers.model.tasks[self.plans[r].task],)
-        )
 
     # ------------------------------------------------------------------ from times to loads
 
@@ -357,7 +354,8 @@ class _Solver:
     def profiles(self) -> None:
         """Give every member its load per cycle."""
         for member, root in zip(self.roots, self.layers.roots, strict=True):
-            member.profile = self._with_think(root)
+            if not member.is_open:
+                member.profile = self._with_think(root)
         sums: dict[int, tuple[float, FloatArray]] = {}
         for index, plan in enumerate(self.plans):
             if plan.station is not None and self.rates[index] > 0:
@@ -399,19 +397,40 @@ class _Solver:
             for at in reversed(self.order):
                 self._network(self.members[at], at)
             for root in self.roots:
-                self._network(root, None)
+                if not root.is_open:
+                    self._network(root, None)
             self._operate(0.5 if iteration > 8 else 1.0)
             self.evaluate()
             self.flow()
             self.profiles()
-            now = [x for r in self.roots for x in (r.rate, r.population / r.rate)] + self.wait + self.stretch
-            scale = min(r.population / r.rate for r in self.roots) if self.roots else 1.0
+            lengths = [self._cycle_time(m, r) for m, r in zip(self.roots, self.layers.roots, strict=True)]
+            now = [*lengths, *self.wait, *self.stretch]
+            scale = min(lengths)
             if before and all(
                 abs(a - b) <= TOLERANCE * max(abs(a), 0.01 * scale) for a, b in zip(now, before, strict=True)
             ):
+                self._check_stable()
                 return True
             before = now
+        self._check_stable()
         return False
+
+    def _cycle_time(self, member: _Member, root: int) -> float:
+        if member.is_open:
+            return self.times[root].hold[0]
+        return member.population / member.rate
+
+    def _check_stable(self) -> None:
+        """Refuse open arrivals (or messages nobody waits for) beyond what a station can do."""
+        for at, station in enumerate(self.stations):
+            load = float(self.total[WORK, at]) / (station.servers * station.replicas)
+            loose = self.total[VISITS, at] - self._held_rate(at) > 1e-6 * self.total[VISITS, at]
+            if loose and load >= 1 - 1e-6:
+                raise SimulationError(
+                    f"requests arrive that keep {load:.3g} times its servers busy: its queue grows for ever",
+                    where=station.name,
+                    hint="lower the rate of arrivals, or add servers",
+                )
 
     def _begin(self) -> None:
         """Start from an empty system, as fast as its slowest station allows."""
@@ -422,7 +441,7 @@ class _Solver:
             profile = self._with_think(root)
             lightest = float(profile[TIME].sum())
             if task.is_open:
-                member = _Member(LONGEST, profile, self.plans[root].arrivals)
+                member = _Member(1, np.zeros_like(profile), self.plans[root].arrivals, is_open=True)
             else:
                 if lightest <= 0:
                     raise SimulationError(
@@ -437,8 +456,8 @@ class _Solver:
             (self.total[WORK, i] / (s.servers * s.replicas) for i, s in enumerate(self.stations)), default=0.0
         )
         if full > 0.95:
-            for member, root in zip(self.roots, self.layers.roots, strict=True):
-                if not model.tasks[self.plans[root].task].is_open:
+            for member in self.roots:
+                if not member.is_open:
                     member.rate *= 0.95 / full
             self.flow()
         self.profiles()
@@ -498,9 +517,8 @@ class _Solver:
 
     def _hold(self, at: int) -> float:
         """Return the mean time a server of a composite station is held, per visit."""
-        if self.stations[at].parent is not None:
-            parent = self.stations[at].parent
-            assert parent is not None
+        parent = self.stations[at].parent
+        if parent is not None:
             return float(self.total[WORK, at] / self.total[VISITS, at]) * self.stretch[parent]
         time = cycles = 0.0
         for index, plan in enumerate(self.plans):
@@ -595,7 +613,7 @@ class _Solver:
             inside = others * waited + other_work * stretch
             mine = rate * waited + work * stretch
             sources, closed = self._sources(at, rate, inside)
-            bound = self.clients if closed else math.inf
+            bound = self._clients() if closed else math.inf
             most = max(min(sources, bound - mine), 0.0)
             pause = max(most - inside, 0.02 * inside) / (others + behind)
             crowd = Crowd(sources, pause, inside / (others + behind) / (stretch * (waited + mean)),
@@ -603,6 +621,16 @@ class _Solver:
         customers = population if theta > 0.999 else math.ceil(population / theta)
         return SharedView(self._job_rates(at), np.arange(1.0, queue.length + 1) - queue.busy, crowd,
                           min(customers, queue.length)), ease  # fmt: skip
+
+    def _clients(self) -> float:
+        """Return how many flows all clients have at most, on average over their parallel sections."""
+        flows = 0.0
+        for member in self.roots:
+            if member.is_open:
+                return math.inf
+            work, spent = float(member.profile[WORK, :-1].sum()), float(member.profile[TIME, :-1].sum())
+            flows += member.population * (max(work / spent, 1.0) if spent > 0 else 1.0)
+        return flows
 
     def _sources(self, at: int, rate: float, inside: float) -> tuple[float, bool]:
         """Return how many jobs of others a station can hold, and whether clients bound their number."""
@@ -630,13 +658,11 @@ class _Solver:
     def _operate(self, gain: float) -> None:
         """Find out how full everything is, from the clients down."""
         count = len(self.stations)
-        served, waiting, resident, jobs, worked = ([0.0] * count for _ in range(5))
+        served, waiting, jobs, worked = ([0.0] * count for _ in range(4))
         crowds = [np.zeros(q.length + 1) for q in self.queues]
-        for member, root in zip(self.roots, self.layers.roots, strict=True):
-            assert member.chain is not None
-            if not self.layers.model.tasks[self.plans[root].task].is_open:
-                rate = float(member.chain.throughput[-1])
-                member.rate += gain * (rate - member.rate)
+        for member in self.roots:
+            if member.chain is not None:
+                member.rate += gain * (float(member.chain.throughput[-1]) - member.rate)
                 member.busy = np.zeros(len(member.chain.throughput) + 1)
                 member.busy[-1] = 1.0
         for at in (None, *self.order):
@@ -644,7 +670,8 @@ class _Solver:
                 if at is not None:
                     self._occupy(member, crowds[at], at)
                 chain = member.chain
-                assert chain is not None
+                if chain is None:
+                    continue
                 cycles = float(member.busy[1:] @ chain.throughput)
                 for k, number in enumerate(member.stations):
                     theta = member.thetas[k]
@@ -740,7 +767,7 @@ class _Report:
                 member = solver.roots[[self.layers.plans[r].task for r in self.layers.roots].index(index)]
                 root = plans[0]
                 think = solver.think(root)
-                if task.is_open:
+                if member.is_open:
                     duration = solver.times[root].hold[0] + (task.think.mean if task.think else 0.0)
                 else:
                     duration = task.threads / member.rate

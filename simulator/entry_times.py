@@ -99,7 +99,7 @@ class ActivityGraph:
         self._after = {name: i for i, p in enumerate(entry.precedences) for name in p.pre}
         self.visits: dict[str, float] = {}
         self.missing: list[str] = []
-        self.width = 1
+        self.width = 1  # raised on the way
         self.start = entry.start
         self.ends: set[str] = set()
         self._reached: set[str] = set()
@@ -217,12 +217,19 @@ class ActivityGraph:
                     self.ends.update(arriving)
                 continue
             if precedence.fork == "and":
-                self.width += len(precedence.post) - 1
+                self.width += sum(not self._idle(n) for n in precedence.post) - 1
             for post, chance in zip(precedence.post, self._odds(index), strict=True):
                 if chance > 0:
                     self.visits[post] = flow * chance
                     fresh.append(post)
         return block
+
+    def _idle(self, name: str) -> bool:
+        """Tell whether a branch consists of an activity that does nothing: it only waits to be joined."""
+        activity = self._entry.activity(name)
+        index = self._after.get(name)
+        busy = activity.calls or any(t is None or t.mean > 0 for t in (activity.demand, activity.delay))
+        return not busy and index is not None and self._entry.precedences[index].join == "and"
 
     def _follow(self, start: str) -> set[str]:
         """Return what the flow that starts here can reach itself, loop bodies included."""

@@ -20,6 +20,7 @@ from simulator.entry_times import ActivityGraph, Moments
 __all__ = ["CallPlan", "Layers", "Plan", "Station", "Step"]
 
 MAX_LISTED = 20
+SECOND_PHASES = 3
 NOTHING = Constant(0.0)
 
 
@@ -323,6 +324,7 @@ class _Builder:
         layers, model = self.layers, self.model
         # width[target][caller]: how many calls one thread of the caller may have there at once.
         width: dict[int, dict[int, float]] = {}
+        second: set[int] = set()
         for plan in layers.plans:
             graph = plan.graph
             for step in plan.steps:
@@ -332,25 +334,39 @@ class _Builder:
                     callers[plan.task] = max(callers.get(plan.task, 0), math.inf if endless else graph.width)
             for target, _ in plan.forwards:
                 width.setdefault(layers.plans[target].task, {})[plan.task] = math.inf
-            if plan.arrivals or graph.awaited != graph.held:
+            if plan.arrivals:
                 width.setdefault(plan.task, {})[plan.task] = math.inf
+            if graph.awaited != graph.held:
+                second.add(plan.task)
         crowd = dict.fromkeys(layers.of_task, 0.0)
+        # Threads at work behind their reply come on top of those somebody waits for. How many there are
+        # at once has no bound; that many are rare.
         for _ in crowd:
             for index in crowd:
                 task = model.tasks[index]
                 if task.is_reference:
                     crowd[index] = math.inf if task.is_open else task.threads
                 else:
-                    sizes = [min(model.tasks[i].threads * model.tasks[i].replicas, crowd[i]) * w
-                             for i, w in width.get(index, {}).items() if w == math.inf or i != index]  # fmt: skip
-                    crowd[index] = math.inf if math.inf in sizes or math.nan in sizes else sum(sizes)
+                    crowd[index] = sum(
+                        self._threads(caller, crowd) * times
+                        for caller, times in width.get(index, {}).items()
+                        if times == math.inf or caller != index
+                    )
         for index, most in crowd.items():
             task = model.tasks[index]
-            if task.is_reference or task.threads == math.inf or task.threads >= most:
+            enough = most * (SECOND_PHASES if index in second else 1)
+            if task.is_reference or task.threads == math.inf or task.threads >= enough:
                 continue
-            layers.stations.append(Station(f"tasks[{task.name!r}]", task.threads, task.replicas, False, index))
+            layers.stations.append(
+                Station(f"tasks[{task.name!r}]", task.threads, task.replicas, False, index)
+            )
             for number in layers.of_task[index]:
                 layers.plans[number].station = len(layers.stations) - 1
+
+    def _threads(self, index: int, crowd: dict[int, float]) -> float:
+        """Return how many threads of a task can be busy at once; at least one if it is ever called."""
+        task = self.model.tasks[index]
+        return max(min(task.threads * task.replicas, crowd[index]), 1.0)
 
 
 def _targets(plan: Plan) -> Iterator[int]:

@@ -87,7 +87,9 @@ class Chain:
         behind: FloatArray | None = None
         for index in range(len(self._stations) - 1, -1, -1):
             self._without.append(before[index] if behind is None else _product(before[index], behind, size))
-            behind = self._stations[index] if behind is None else _product(behind, self._stations[index], size)
+            behind = (
+                self._stations[index] if behind is None else _product(behind, self._stations[index], size)
+            )
         self._without.reverse()
         self._all = before[-1]
         if self._tail is not None:
@@ -192,7 +194,9 @@ class Queue:
         else:
             _, weights, rest = self._spread(self._speeds)
             joint = np.convolve(weights, rest)[: self.length + 1]
-            single = weights * np.correlate(crowd[: self.length + 1] / joint, rest, mode="full")[self.length :]
+            single = (
+                weights * np.correlate(crowd[: self.length + 1] / joint, rest, mode="full")[self.length :]
+            )
             single /= single.sum()
         # Load offered while all servers are busy: arrivals at that length, times service time, per server.
         usable = (single[at:-1] > TINY) & (single[at + 1 :] > TINY)
@@ -278,7 +282,9 @@ class SharedView:
         self._weight = weight
         every = np.arange(1, customers + 1)
         self.rates = np.interp(every, at, (share * rate).sum(axis=1))
-        self._queued = np.interp(every, at, (weight * own / (own + crowd.patience * others) * waiting[index]).sum(axis=1))
+        self._queued = np.interp(
+            every, at, (weight * own / (own + crowd.patience * others) * waiting[index]).sum(axis=1)
+        )
 
     def waiting_of(self, there: FloatArray, theta: float) -> float:
         """Return the mean number of own jobs that wait.
@@ -288,7 +294,10 @@ class SharedView:
             theta: Customers per job, below 1 where jobs run side by side.
         """
         jobs = np.arange(1, len(there)) / theta
-        return float(there[1:] @ np.interp(jobs, np.arange(len(self._queued) + 1.0), np.concatenate(((0.0,), self._queued))))
+        return float(
+            there[1:]
+            @ np.interp(jobs, np.arange(len(self._queued) + 1.0), np.concatenate(((0.0,), self._queued)))
+        )
 
     def add_total(self, there: FloatArray, theta: float, totals: FloatArray, factor: float) -> None:
         """Add ``factor`` times the probability of 0, 1, ... jobs, the crowd's included, to ``totals``."""
@@ -297,7 +306,9 @@ class SharedView:
             below = np.concatenate(((0.0,), np.cumsum(there)))
             edges = np.concatenate(((0.0,), np.arange(1, self._length + 2) - 0.5)) * theta
             edges[-1] = len(there)
-            own = np.diff(np.interp(edges, np.concatenate(((0.0,), np.arange(1, len(there) + 1) - 0.5)), below))
+            own = np.diff(
+                np.interp(edges, np.concatenate(((0.0,), np.arange(1, len(there) + 1) - 0.5)), below)
+            )
         else:
             own = np.bincount(np.minimum(np.arange(len(there)), self._length), weights=there)
         if self._crowd is None:
