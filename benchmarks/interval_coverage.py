@@ -101,7 +101,7 @@ def opened(load: float, discipline: str) -> System:
         f"M/M/1 {discipline}, {load:g}",
         queue_model(users, 1, discipline),
         (load / SERVICE, SERVICE / (1 - load), load, load**2 / (1 - load) if threaded else None),
-        40_000 * SERVICE / load,
+        4_000 / (1 - load) ** 2 * SERVICE / load,  # some hundreds of relaxation times
     )
 
 
