@@ -7,9 +7,11 @@ from typing import Any, TypeVar
 
 import numba
 
-__all__ = ["compiled"]
+__all__ = ["compiled", "inlined"]
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+_OPTIONS: dict[str, Any] = {"cache": True, "error_model": "numpy", "nogil": True, "_nrt": False}
 
 
 def compiled(function: F) -> F:
@@ -20,6 +22,11 @@ def compiled(function: F) -> F:
     - ``_nrt=False``: compiled functions own no arrays, so nobody has to count references to them. That
       makes the interpreter faster; in return they cannot create arrays.
     """
-    options: dict[str, Any] = {"cache": True, "error_model": "numpy", "nogil": True, "_nrt": False}
-    result: F = numba.njit(**options)(function)
+    result: F = numba.njit(**_OPTIONS)(function)
+    return result
+
+
+def inlined(function: F) -> F:
+    """Compile a function into those that call it: for what is small and called millions of times a second."""
+    result: F = numba.njit(**_OPTIONS, forceinline=True)(function)
     return result

@@ -7,8 +7,8 @@ that both engines go through the same states at the same moments, bit for bit. W
 - *Look-ahead*: after a timed step a flow goes on at once, in its own local time, as long as it only does
   what no other flow can notice, and not beyond the moment the caller wants to see. It comes back into the
   order of events where it next touches something shared. Sums do not mind the order of their terms.
-- *Inline branches* (FORK_JOIN): a plain fork-join is executed by one flow that uses the branch's stream and key
-  in between, unless other flows that have been created at the same instant must start before.
+- *Inline branches* (FORK_JOIN): a plain fork-join is executed by one flow that uses the branch's stream and
+  key in between, unless other flows that have been created at the same instant must start before.
 
 Events are kept in a 4-ary heap ordered by (time, key of the flow).
 """
@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from simulator.compiling import compiled
+from simulator.compiling import compiled, inlined
 from simulator.program import (
     ACQUIRES,
     ADMIT,
@@ -61,9 +61,9 @@ from simulator.program import (
     THOUGHT,
     USE,
 )
-from simulator.variates import draw, exponential, mix, split, uniform
+from simulator.variates import draw, exponential, mix, quick_draw, split, uniform
 
-__all__ = ["State", "advance", "create_first_flows", "link_free_flows", "link_free_frames", "server_accounts"]
+__all__ = ["State", "advance", "server_accounts"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
@@ -224,6 +224,69 @@ L_TIME: Final = 5
 L_LAST: Final = 6
 
 
+class Servers(NamedTuple):
+    """Processors: one row each, nodes of those that share, and the jobs on the nodes."""
+
+    ints: Longs
+    floats: Floats
+    bits: Bits
+    heads: Ints
+    tails: Ints
+    running_ends: Floats
+    running_ints: Any
+    node_ints: Longs
+    node_floats: Floats
+    job_ends: Floats
+    job_numbers: Longs
+    job_flows: Ints
+    seat_cores: Ints
+
+
+class Flows(NamedTuple):
+    """Flows: one row each."""
+
+    ints: Ints
+    floats: Floats
+    bits: Bits
+
+
+class Frames(NamedTuple):
+    """Requests: one row each."""
+
+    ints: Ints
+    floats: Floats
+    bits: Bits
+    clocks: Floats
+    registers: Longs
+    slots: Ints
+
+
+class Stations(NamedTuple):
+    """Threads and fronts of every replica."""
+
+    ints: Longs
+    bits: Bits
+    heads: Ints
+    tails: Ints
+    front_heads: Ints
+    seat_stack: Ints
+
+
+class Records(NamedTuple):
+    """What is counted (see ``simulator.recording``)."""
+
+    levels: Floats
+    cycles: Floats
+    site_sums: Floats
+    join_sums: Floats
+    activity_sums: Floats
+    cycle_samples: Any
+    cycle_counts: Longs
+    entry_samples: Any
+    entry_counts: Longs
+    scratch: Floats
+
+
 class State(NamedTuple):
     """All arrays the interpreter works on; the column names above say what is where."""
 
@@ -241,172 +304,111 @@ class State(NamedTuple):
     tasks: Ints
     sites: Ints
     populations: Ints
-    station_ints: Longs
-    station_bits: Bits
-    station_heads: Ints
-    station_tails: Ints
-    front_heads: Ints
-    seat_cores: Ints
-    seat_stack: Ints
-    server_ints: Longs
-    server_floats: Floats
-    server_bits: Bits
-    server_heads: Ints
-    server_tails: Ints
-    running_ends: Floats
-    running_ints: Any
-    node_ints: Longs
-    node_floats: Floats
-    job_ends: Floats
-    job_numbers: Longs
-    job_flows: Ints
-    levels: Floats
-    cycles: Floats
-    site_sums: Floats
-    join_sums: Floats
-    activity_sums: Floats
-    cycle_samples: Any
-    cycle_counts: Longs
-    entry_samples: Any
-    entry_counts: Longs
-    flow_ints: Ints
-    flow_floats: Floats
-    flow_bits: Bits
+    servers: Servers
+    flows: Flows
+    frames: Frames
+    stations: Stations
+    records: Records
     heap_times: Floats
     heap_flows: Ints
-    frame_ints: Ints
-    frame_floats: Floats
-    frame_bits: Bits
-    frame_clocks: Floats
-    frame_registers: Longs
-    frame_slots: Ints
-    scratch: Floats
     trace_times: Floats
     trace_keys: Bits
 
 
-# Rows that are free are linked.
-
-
-@compiled
-def link_free_flows(s: State, first: int) -> None:
-    """Put the flows from row ``first`` on into the list of free ones."""
-    for row in range(len(s.flow_ints) - 1, first - 1, -1):
-        s.flow_ints[row, NEXT] = s.scalars[FREE_FLOW]
-        s.scalars[FREE_FLOW] = row
-
-
-@compiled
-def link_free_frames(s: State, first: int) -> None:
-    """Put the frames from row ``first`` on into the list of free ones."""
-    for row in range(len(s.frame_ints) - 1, first - 1, -1):
-        s.frame_ints[row, CALLER] = s.scalars[FREE_FRAME]
-        s.scalars[FREE_FRAME] = row
-
-
-@compiled
-def new_flow(scalars: Longs, flow_ints: Ints, flow_bits: Bits, stream: Any, frame: int, at: int) -> int:
+@inlined
+def new_flow(scalars: Longs, f: Flows, stream: Any, frame: int, at: int) -> int:
     """Take a free flow (there must be one); it is not in any queue yet."""
     flow: int = scalars[FREE_FLOW]
-    scalars[FREE_FLOW] = flow_ints[flow, NEXT]
-    flow_ints[flow, AT] = at
-    flow_ints[flow, FRAME] = frame
-    flow_ints[flow, SERVER] = -1
-    flow_ints[flow, OWN_CORE] = -1
-    flow_ints[flow, EMPTY] = 0
-    flow_bits[flow, STREAM] = stream
-    flow_bits[flow, KEY] = stream
-    flow_bits[flow, TURN] = stream
+    scalars[FREE_FLOW] = f.ints[flow, NEXT]
+    f.ints[flow, AT] = at
+    f.ints[flow, FRAME] = frame
+    f.ints[flow, SERVER] = -1
+    f.ints[flow, OWN_CORE] = -1
+    f.ints[flow, EMPTY] = 0
+    f.bits[flow, STREAM] = stream
+    f.bits[flow, KEY] = stream
+    f.bits[flow, TURN] = stream
     return flow
 
 
-@compiled
-def free_flow(scalars: Longs, flow_ints: Ints, flow: int) -> None:
+@inlined
+def free_flow(scalars: Longs, f: Flows, flow: int) -> None:
     """Give a flow's row back."""
-    flow_ints[flow, NEXT] = scalars[FREE_FLOW]
+    f.ints[flow, NEXT] = scalars[FREE_FLOW]
     scalars[FREE_FLOW] = flow
 
 
-@compiled
+@inlined
 def new_frame(
-    scalars: Longs,
-    frame_ints: Ints,
-    frame_floats: Floats,
-    frame_slots: Ints,
-    entry: int,
-    caller: int,
-    return_to: int,
-    site: int,
-    carrier: int,
-    now: float,
+    scalars: Longs, m: Frames, entry: int, caller: int, return_to: int, site: int, carrier: int, now: float
 ) -> int:
     """Take a free frame (there must be one) for a request."""
     frame: int = scalars[FREE_FRAME]
-    scalars[FREE_FRAME] = frame_ints[frame, CALLER]
-    frame_ints[frame, ENTRY] = entry
-    frame_ints[frame, STATION] = -1
-    frame_ints[frame, CALLER] = caller
-    frame_ints[frame, RETURN_TO] = return_to
-    frame_ints[frame, SITE] = site
-    frame_ints[frame, CARRIER] = carrier
-    frame_ints[frame, ACTIVE] = 1
-    frame_ints[frame, REFERENCES] = 1
-    frame_ints[frame, PARKED] = -1
-    frame_ints[frame, PARKED_AT] = -1
-    frame_ints[frame, ENDED] = 0
-    frame_ints[frame, RELEASED] = 0
-    frame_ints[frame, REPLIED] = 0
-    frame_ints[frame, POPULATION] = -1
-    frame_ints[frame, SEAT] = -1
-    frame_ints[frame, INLINE] = 0
-    frame_ints[frame, CARRIED] = 0
-    frame_floats[frame, ARRIVED] = now
-    frame_floats[frame, ASKED] = now
-    frame_floats[frame, ADMITTED] = now
-    frame_floats[frame, THOUGHT_TIME] = 0.0
-    for slot in range(frame_slots.shape[1]):
-        frame_slots[frame, slot] = 0
+    scalars[FREE_FRAME] = m.ints[frame, CALLER]
+    m.ints[frame, ENTRY] = entry
+    m.ints[frame, STATION] = -1
+    m.ints[frame, CALLER] = caller
+    m.ints[frame, RETURN_TO] = return_to
+    m.ints[frame, SITE] = site
+    m.ints[frame, CARRIER] = carrier
+    m.ints[frame, ACTIVE] = 1
+    m.ints[frame, REFERENCES] = 1
+    m.ints[frame, PARKED] = -1
+    m.ints[frame, PARKED_AT] = -1
+    m.ints[frame, ENDED] = 0
+    m.ints[frame, RELEASED] = 0
+    m.ints[frame, REPLIED] = 0
+    m.ints[frame, POPULATION] = -1
+    m.ints[frame, SEAT] = -1
+    m.ints[frame, INLINE] = 0
+    m.ints[frame, CARRIED] = 0
+    m.floats[frame, ARRIVED] = now
+    m.floats[frame, ASKED] = now
+    m.floats[frame, ADMITTED] = now
+    m.floats[frame, THOUGHT_TIME] = 0.0
+    for slot in range(m.slots.shape[1]):
+        m.slots[frame, slot] = 0
     return frame
 
 
-@compiled
-def drop_frame(scalars: Longs, frame_ints: Ints, frame: int) -> None:
+@inlined
+def drop_frame(scalars: Longs, m: Frames, frame: int) -> None:
     """One flow less refers to a request; the last one frees its row."""
-    frame_ints[frame, REFERENCES] -= 1
-    if frame_ints[frame, REFERENCES] == 0:
-        frame_ints[frame, CALLER] = scalars[FREE_FRAME]
+    m.ints[frame, REFERENCES] -= 1
+    if m.ints[frame, REFERENCES] == 0:
+        m.ints[frame, CALLER] = scalars[FREE_FRAME]
         scalars[FREE_FRAME] = frame
 
 
 # Two queues of flows that go on at the present instant.
 
 
-@compiled
-def push_urgent(scalars: Longs, flow_ints: Ints, flow: int) -> None:
+@inlined
+def push_urgent(scalars: Longs, f: Flows, flow: int) -> None:
     """A flow has been created."""
-    flow_ints[flow, NEXT] = -1
+    f.ints[flow, NEXT] = -1
     if scalars[URGENT_HEAD] < 0:
         scalars[URGENT_HEAD] = flow
     else:
-        flow_ints[scalars[URGENT_TAIL], NEXT] = flow
+        f.ints[scalars[URGENT_TAIL], NEXT] = flow
     scalars[URGENT_TAIL] = flow
 
 
-@compiled
-def push_ready(scalars: Longs, flow_ints: Ints, flow: int) -> None:
+@inlined
+def push_ready(scalars: Longs, f: Flows, flow: int) -> None:
     """A flow may go on."""
-    flow_ints[flow, NEXT] = -1
+    f.ints[flow, NEXT] = -1
     if scalars[READY_HEAD] < 0:
         scalars[READY_HEAD] = flow
     else:
-        flow_ints[scalars[READY_TAIL], NEXT] = flow
+        f.ints[scalars[READY_TAIL], NEXT] = flow
     scalars[READY_TAIL] = flow
 
 
 # The heap of events.
 
 
-@compiled
+@inlined
 def sift_up(times: Floats, flows: Ints, bits: Bits, at: int, time: float, flow: int) -> None:
     """Insert an event, coming from the vacant place ``at``."""
     while at > 0:
@@ -453,7 +455,7 @@ def sift_down(times: Floats, flows: Ints, bits: Bits, size: int, time: float, fl
 # Levels, tallies, samples.
 
 
-@compiled
+@inlined
 def enter(levels: Floats, level: int, now: float) -> None:
     """Count one that comes in (see ``simulator.recording.Level``)."""
     content = levels[level, L_CONTENT]
@@ -464,7 +466,7 @@ def enter(levels: Floats, level: int, now: float) -> None:
     levels[level, L_SINCE] += now
 
 
-@compiled
+@inlined
 def leave(levels: Floats, level: int, now: float, since: float) -> None:
     """Count one that goes out."""
     content = levels[level, L_CONTENT]
@@ -509,39 +511,41 @@ def sample(values: Any, counts: Longs, which: int, end: float, value: float, bit
 
 
 @compiled
-def job_push(
-    ends: Floats, numbers: Longs, flows: Ints, node: int, size: int, end: float, number: int, flow: int
-) -> None:
+def job_push(v: Servers, node: int, size: int, end: float, number: int, flow: int) -> None:
     """Insert a job into the heap of a node that holds ``size`` jobs."""
     at = size
     while at > 0:
         above = (at - 1) >> 1
-        if end < ends[node, above] or (end == ends[node, above] and number < numbers[node, above]):
-            ends[node, at] = ends[node, above]
-            numbers[node, at] = numbers[node, above]
-            flows[node, at] = flows[node, above]
+        if end < v.job_ends[node, above] or (
+            end == v.job_ends[node, above] and number < v.job_numbers[node, above]
+        ):
+            v.job_ends[node, at] = v.job_ends[node, above]
+            v.job_numbers[node, at] = v.job_numbers[node, above]
+            v.job_flows[node, at] = v.job_flows[node, above]
             at = above
         else:
             break
-    ends[node, at] = end
-    numbers[node, at] = number
-    flows[node, at] = flow
+    v.job_ends[node, at] = end
+    v.job_numbers[node, at] = number
+    v.job_flows[node, at] = flow
 
 
 @compiled
-def job_remove(ends: Floats, numbers: Longs, flows: Ints, node: int, size: int, at: int) -> None:
+def job_remove(v: Servers, node: int, size: int, at: int) -> None:
     """Remove the job at a position of the heap of a node that holds ``size`` jobs."""
     last = size - 1
     if at == last:
         return
-    end, number, flow = ends[node, last], numbers[node, last], flows[node, last]
+    end, number, flow = v.job_ends[node, last], v.job_numbers[node, last], v.job_flows[node, last]
     # The last job may belong above the gap or below it.
     while at > 0:
         above = (at - 1) >> 1
-        if end < ends[node, above] or (end == ends[node, above] and number < numbers[node, above]):
-            ends[node, at] = ends[node, above]
-            numbers[node, at] = numbers[node, above]
-            flows[node, at] = flows[node, above]
+        if end < v.job_ends[node, above] or (
+            end == v.job_ends[node, above] and number < v.job_numbers[node, above]
+        ):
+            v.job_ends[node, at] = v.job_ends[node, above]
+            v.job_numbers[node, at] = v.job_numbers[node, above]
+            v.job_flows[node, at] = v.job_flows[node, above]
             at = above
         else:
             break
@@ -551,182 +555,130 @@ def job_remove(ends: Floats, numbers: Longs, flows: Ints, node: int, size: int, 
             break
         other = child + 1
         if other < last and (
-            ends[node, other] < ends[node, child]
-            or (ends[node, other] == ends[node, child] and numbers[node, other] < numbers[node, child])
+            v.job_ends[node, other] < v.job_ends[node, child]
+            or (
+                v.job_ends[node, other] == v.job_ends[node, child]
+                and v.job_numbers[node, other] < v.job_numbers[node, child]
+            )
         ):
             child = other
-        if ends[node, child] < end or (ends[node, child] == end and numbers[node, child] < number):
-            ends[node, at] = ends[node, child]
-            numbers[node, at] = numbers[node, child]
-            flows[node, at] = flows[node, child]
+        if v.job_ends[node, child] < end or (
+            v.job_ends[node, child] == end and v.job_numbers[node, child] < number
+        ):
+            v.job_ends[node, at] = v.job_ends[node, child]
+            v.job_numbers[node, at] = v.job_numbers[node, child]
+            v.job_flows[node, at] = v.job_flows[node, child]
             at = child
         else:
             break
-    ends[node, at] = end
-    numbers[node, at] = number
-    flows[node, at] = flow
+    v.job_ends[node, at] = end
+    v.job_numbers[node, at] = number
+    v.job_flows[node, at] = flow
 
 
 # Trees of processors that share (see ``simulator.servers.SharedServers``).
 
 
 @compiled
-def tree_advance(
-    server_ints: Longs, server_floats: Floats, node_ints: Longs, node_floats: Floats, root: int, now: float
-) -> None:
+def tree_advance(v: Servers, root: int, now: float) -> None:
     """Bring virtual time and the busy accounts up to now."""
-    elapsed = now - server_floats[root, V_LAST]
-    first = server_ints[root, V_NODE]
-    for node in range(first, first + server_ints[root, V_NODES]):
-        jobs = node_ints[node, N_JOBS]
+    elapsed = now - v.floats[root, V_LAST]
+    first = v.ints[root, V_NODE]
+    for node in range(first, first + v.ints[root, V_NODES]):
+        jobs = v.node_ints[node, N_JOBS]
         if jobs > 0:
-            rate = node_floats[node, N_RATE]
-            node_floats[node, N_BUSY] += jobs * rate / node_floats[node, N_PACE] * elapsed
-            node_floats[node, N_VIRTUAL] += elapsed * rate
-    server_floats[root, V_LAST] = now
+            rate = v.node_floats[node, N_RATE]
+            v.node_floats[node, N_BUSY] += jobs * rate / v.node_floats[node, N_PACE] * elapsed
+            v.node_floats[node, N_VIRTUAL] += elapsed * rate
+    v.floats[root, V_LAST] = now
 
 
 @compiled
-def tree_schedule(
-    server_ints: Longs,
-    server_floats: Floats,
-    node_ints: Longs,
-    node_floats: Floats,
-    job_ends: Floats,
-    root: int,
-    now: float,
-) -> None:
+def tree_schedule(v: Servers, root: int, now: float) -> None:
     """Set all rates, and the moment of the first job that will be done at these rates."""
-    first = server_ints[root, V_NODE]
-    behind = first + server_ints[root, V_NODES]
+    first = v.ints[root, V_NODE]
+    behind = first + v.ints[root, V_NODES]
     for node in range(first, behind):
-        node_floats[node, N_LOAD] = float(node_ints[node, N_JOBS])
+        v.node_floats[node, N_LOAD] = float(v.node_ints[node, N_JOBS])
     for node in range(behind - 1, first, -1):
-        parent = node_ints[node, N_PARENT]
-        node_floats[parent, N_LOAD] += min(node_floats[node, N_LOAD], node_floats[node, N_CORES])
+        parent = v.node_ints[node, N_PARENT]
+        v.node_floats[parent, N_LOAD] += min(v.node_floats[node, N_LOAD], v.node_floats[node, N_CORES])
     soonest = INFINITE
     for node in range(first, behind):
         share = 1.0
-        if node_floats[node, N_LOAD] > node_floats[node, N_CORES]:
-            share = node_floats[node, N_CORES] / node_floats[node, N_LOAD]
-        rate = node_floats[node, N_SPEED] * share
+        if v.node_floats[node, N_LOAD] > v.node_floats[node, N_CORES]:
+            share = v.node_floats[node, N_CORES] / v.node_floats[node, N_LOAD]
+        rate = v.node_floats[node, N_SPEED] * share
         if node > first:
-            rate = rate * node_floats[node_ints[node, N_PARENT], N_RATE]
-        node_floats[node, N_RATE] = rate
-        if node_ints[node, N_JOBS] > 0:
-            left = max(0.0, job_ends[node, 0] - node_floats[node, N_VIRTUAL]) / rate
+            rate = rate * v.node_floats[v.node_ints[node, N_PARENT], N_RATE]
+        v.node_floats[node, N_RATE] = rate
+        if v.node_ints[node, N_JOBS] > 0:
+            left = max(0.0, v.job_ends[node, 0] - v.node_floats[node, N_VIRTUAL]) / rate
             if left < soonest:
                 soonest = left
-                server_ints[root, V_NEXT_NODE] = node
-    server_floats[root, V_NEXT] = now + soonest
+                v.ints[root, V_NEXT_NODE] = node
+    v.floats[root, V_NEXT] = now + soonest
 
 
 @compiled
-def tree_use(
-    server_ints: Longs,
-    server_floats: Floats,
-    server_heads: Ints,
-    server_tails: Ints,
-    node_ints: Longs,
-    node_floats: Floats,
-    job_ends: Floats,
-    job_numbers: Longs,
-    job_flows: Ints,
-    flow_ints: Ints,
-    server: int,
-    flow: int,
-    demand: float,
-    now: float,
-) -> None:
+def tree_use(v: Servers, f: Flows, server: int, flow: int, demand: float, now: float) -> None:
     """Start a job, or queue it at a node that takes only as many as it has cores."""
-    root = server_ints[server, V_ROOT]
-    tree_advance(server_ints, server_floats, node_ints, node_floats, root, now)
-    node = server_ints[server, V_OWN_NODE]
-    jobs = node_ints[node, N_JOBS]
-    if node_ints[node, N_QUEUES] and jobs >= node_floats[node, N_CORES]:
-        append_to_server(server_heads, server_tails, flow_ints, server, 0, flow)
+    root = v.ints[server, V_ROOT]
+    tree_advance(v, root, now)
+    node = v.ints[server, V_OWN_NODE]
+    jobs = v.node_ints[node, N_JOBS]
+    if v.node_ints[node, N_QUEUES] and jobs >= v.node_floats[node, N_CORES]:
+        append_to_server(v, f, server, 0, flow)
         return
     if jobs == 0:
-        node_floats[node, N_VIRTUAL] = 0.0
-    server_ints[root, V_ARRIVALS] += 1
-    job_push(
-        job_ends,
-        job_numbers,
-        job_flows,
-        node,
-        jobs,
-        node_floats[node, N_VIRTUAL] + demand,
-        server_ints[root, V_ARRIVALS],
-        flow,
-    )
-    node_ints[node, N_JOBS] = jobs + 1
-    tree_schedule(server_ints, server_floats, node_ints, node_floats, job_ends, root, now)
+        v.node_floats[node, N_VIRTUAL] = 0.0
+    v.ints[root, V_ARRIVALS] += 1
+    job_push(v, node, jobs, v.node_floats[node, N_VIRTUAL] + demand, v.ints[root, V_ARRIVALS], flow)
+    v.node_ints[node, N_JOBS] = jobs + 1
+    tree_schedule(v, root, now)
 
 
 @compiled
-def tree_finish(
-    scalars: Longs,
-    server_ints: Longs,
-    server_floats: Floats,
-    server_heads: Ints,
-    node_ints: Longs,
-    node_floats: Floats,
-    job_ends: Floats,
-    job_numbers: Longs,
-    job_flows: Ints,
-    flow_ints: Ints,
-    flow_floats: Floats,
-    root: int,
-    now: float,
-) -> None:
+def tree_finish(v: Servers, f: Flows, scalars: Longs, root: int, now: float) -> None:
     """The first job of a tree is done, and whatever ends with it."""
-    tree_advance(server_ints, server_floats, node_ints, node_floats, root, now)
-    node = server_ints[root, V_NEXT_NODE]
-    virtual = job_ends[node, 0]
-    node_floats[node, N_VIRTUAL] = virtual
-    jobs = node_ints[node, N_JOBS]
-    while jobs > 0 and job_ends[node, 0] <= virtual:
-        flow = job_flows[node, 0]
-        job_remove(job_ends, job_numbers, job_flows, node, jobs, 0)
+    tree_advance(v, root, now)
+    node = v.ints[root, V_NEXT_NODE]
+    virtual = v.job_ends[node, 0]
+    v.node_floats[node, N_VIRTUAL] = virtual
+    jobs = v.node_ints[node, N_JOBS]
+    while jobs > 0 and v.job_ends[node, 0] <= virtual:
+        flow = v.job_flows[node, 0]
+        job_remove(v, node, jobs, 0)
         jobs -= 1
-        node_floats[node, N_DONE] += flow_floats[flow, DEMAND]
-        push_ready(scalars, flow_ints, flow)
-    if node_ints[node, N_QUEUES]:
-        server = node_ints[node, N_SERVER]
-        while jobs < node_floats[node, N_CORES] and server_heads[server, 0] >= 0:
-            flow = take_from_server(server_heads, flow_ints, server, 0)
-            server_ints[root, V_ARRIVALS] += 1
-            job_push(
-                job_ends,
-                job_numbers,
-                job_flows,
-                node,
-                jobs,
-                virtual + flow_floats[flow, DEMAND],
-                server_ints[root, V_ARRIVALS],
-                flow,
-            )
+        v.node_floats[node, N_DONE] += f.floats[flow, DEMAND]
+        push_ready(scalars, f, flow)
+    if v.node_ints[node, N_QUEUES]:
+        server = v.node_ints[node, N_SERVER]
+        while jobs < v.node_floats[node, N_CORES] and v.heads[server, 0] >= 0:
+            flow = take_from_server(v, f, server, 0)
+            v.ints[root, V_ARRIVALS] += 1
+            job_push(v, node, jobs, virtual + f.floats[flow, DEMAND], v.ints[root, V_ARRIVALS], flow)
             jobs += 1
-    node_ints[node, N_JOBS] = jobs
-    tree_schedule(server_ints, server_floats, node_ints, node_floats, job_ends, root, now)
+    v.node_ints[node, N_JOBS] = jobs
+    tree_schedule(v, root, now)
 
 
-@compiled
-def append_to_server(heads: Ints, tails: Ints, flow_ints: Ints, server: int, rank: int, flow: int) -> None:
+@inlined
+def append_to_server(v: Servers, f: Flows, server: int, rank: int, flow: int) -> None:
     """Queue a flow at a processor."""
-    flow_ints[flow, NEXT] = -1
-    if heads[server, rank] < 0:
-        heads[server, rank] = flow
+    f.ints[flow, NEXT] = -1
+    if v.heads[server, rank] < 0:
+        v.heads[server, rank] = flow
     else:
-        flow_ints[tails[server, rank], NEXT] = flow
-    tails[server, rank] = flow
+        f.ints[v.tails[server, rank], NEXT] = flow
+    v.tails[server, rank] = flow
 
 
-@compiled
-def take_from_server(heads: Ints, flow_ints: Ints, server: int, rank: int) -> int:
+@inlined
+def take_from_server(v: Servers, f: Flows, server: int, rank: int) -> int:
     """Return the first of a queue that is not empty, removed."""
-    flow: int = heads[server, rank]
-    heads[server, rank] = flow_ints[flow, NEXT]
+    flow: int = v.heads[server, rank]
+    v.heads[server, rank] = f.ints[flow, NEXT]
     return flow
 
 
@@ -734,402 +686,239 @@ def take_from_server(heads: Ints, flow_ints: Ints, server: int, rank: int) -> in
 
 
 @compiled
-def preemptive_start(
-    server_ints: Longs,
-    server_floats: Floats,
-    running_ends: Floats,
-    running_ints: Any,
-    server: int,
-    flow: int,
-    left: float,
-    rank: int,
-    now: float,
-) -> None:
+def preemptive_start(v: Servers, server: int, flow: int, left: float, rank: int, now: float) -> None:
     """Give a free core to a flow."""
-    server_ints[server, V_ARRIVALS] += 1
-    at = server_ints[server, V_CORES] - server_ints[server, V_FREE]
-    running_ends[server, at] = now + left / server_floats[server, V_SPEED]
-    running_ints[server, at, 0] = server_ints[server, V_ARRIVALS]
-    running_ints[server, at, 1] = rank
-    running_ints[server, at, 2] = flow
-    server_ints[server, V_FREE] -= 1
+    v.ints[server, V_ARRIVALS] += 1
+    at = v.ints[server, V_CORES] - v.ints[server, V_FREE]
+    v.running_ends[server, at] = now + left / v.floats[server, V_SPEED]
+    v.running_ints[server, at, 0] = v.ints[server, V_ARRIVALS]
+    v.running_ints[server, at, 1] = rank
+    v.running_ints[server, at, 2] = flow
+    v.ints[server, V_FREE] -= 1
 
 
 @compiled
-def preemptive_remove(
-    server_ints: Longs, running_ends: Floats, running_ints: Any, server: int, at: int
-) -> None:
+def preemptive_remove(v: Servers, server: int, at: int) -> None:
     """Take the core from a running flow."""
-    server_ints[server, V_FREE] += 1
-    last = server_ints[server, V_CORES] - server_ints[server, V_FREE]
-    running_ends[server, at] = running_ends[server, last]
+    v.ints[server, V_FREE] += 1
+    last = v.ints[server, V_CORES] - v.ints[server, V_FREE]
+    v.running_ends[server, at] = v.running_ends[server, last]
     for column in range(3):
-        running_ints[server, at, column] = running_ints[server, last, column]
+        v.running_ints[server, at, column] = v.running_ints[server, last, column]
 
 
 @compiled
-def preemptive_schedule(server_ints: Longs, server_floats: Floats, running_ends: Floats, server: int) -> None:
+def preemptive_schedule(v: Servers, server: int) -> None:
     """Find the first flow that will be done."""
     soonest = INFINITE
-    for at in range(server_ints[server, V_CORES] - server_ints[server, V_FREE]):
-        soonest = min(soonest, running_ends[server, at])
-    server_floats[server, V_NEXT] = soonest
+    for at in range(v.ints[server, V_CORES] - v.ints[server, V_FREE]):
+        soonest = min(soonest, v.running_ends[server, at])
+    v.floats[server, V_NEXT] = soonest
 
 
-@compiled
-def running_account(server_ints: Longs, server_floats: Floats, server: int, now: float) -> None:
+@inlined
+def running_account(v: Servers, server: int, now: float) -> None:
     """Bring the busy account of a processor with single jobs per core up to now."""
-    running = server_ints[server, V_CORES] - server_ints[server, V_FREE]
-    server_floats[server, V_BUSY] += running * (now - server_floats[server, V_LAST])
-    server_floats[server, V_LAST] = now
+    running = v.ints[server, V_CORES] - v.ints[server, V_FREE]
+    v.floats[server, V_BUSY] += running * (now - v.floats[server, V_LAST])
+    v.floats[server, V_LAST] = now
 
 
 @compiled
 def preemptive_use(
-    server_ints: Longs,
-    server_floats: Floats,
-    server_heads: Ints,
-    server_tails: Ints,
-    running_ends: Floats,
-    running_ints: Any,
-    flow_ints: Ints,
-    flow_floats: Floats,
-    server: int,
-    flow: int,
-    demand: float,
-    rank: int,
-    now: float,
+    v: Servers, f: Flows, server: int, flow: int, demand: float, rank: int, now: float
 ) -> None:
     """Start a flow, perhaps in place of a less urgent one, or queue it."""
-    running_account(server_ints, server_floats, server, now)
-    server_floats[server, V_DONE] += demand
-    running = server_ints[server, V_CORES] - server_ints[server, V_FREE]
-    if server_ints[server, V_FREE] > 0:
-        preemptive_start(
-            server_ints, server_floats, running_ends, running_ints, server, flow, demand, rank, now
-        )
+    running_account(v, server, now)
+    v.floats[server, V_DONE] += demand
+    running = v.ints[server, V_CORES] - v.ints[server, V_FREE]
+    if v.ints[server, V_FREE] > 0:
+        preemptive_start(v, server, flow, demand, rank, now)
     else:
         worst = 0
         for at in range(1, running):
-            if running_ints[server, at, 1] > running_ints[server, worst, 1] or (
-                running_ints[server, at, 1] == running_ints[server, worst, 1]
-                and running_ints[server, at, 0] > running_ints[server, worst, 0]
+            if v.running_ints[server, at, 1] > v.running_ints[server, worst, 1] or (
+                v.running_ints[server, at, 1] == v.running_ints[server, worst, 1]
+                and v.running_ints[server, at, 0] > v.running_ints[server, worst, 0]
             ):
                 worst = at
-        loser = running_ints[server, worst, 1]
+        loser = v.running_ints[server, worst, 1]
         if loser > rank:
-            other = running_ints[server, worst, 2]
-            left = (running_ends[server, worst] - now) * server_floats[server, V_SPEED]
-            flow_floats[other, LEFT_OVER] = left
-            if server_heads[server, loser] < 0:
-                server_tails[server, loser] = other
-            flow_ints[other, NEXT] = server_heads[server, loser]
-            server_heads[server, loser] = other
-            preemptive_remove(server_ints, running_ends, running_ints, server, worst)
-            preemptive_start(
-                server_ints, server_floats, running_ends, running_ints, server, flow, demand, rank, now
-            )
+            other = v.running_ints[server, worst, 2]
+            left = (v.running_ends[server, worst] - now) * v.floats[server, V_SPEED]
+            f.floats[other, LEFT_OVER] = left
+            if v.heads[server, loser] < 0:
+                v.tails[server, loser] = other
+            f.ints[other, NEXT] = v.heads[server, loser]
+            v.heads[server, loser] = other
+            preemptive_remove(v, server, worst)
+            preemptive_start(v, server, flow, demand, rank, now)
         else:
-            flow_floats[flow, LEFT_OVER] = demand
-            append_to_server(server_heads, server_tails, flow_ints, server, rank, flow)
-    preemptive_schedule(server_ints, server_floats, running_ends, server)
+            f.floats[flow, LEFT_OVER] = demand
+            append_to_server(v, f, server, rank, flow)
+    preemptive_schedule(v, server)
 
 
 @compiled
-def preemptive_finish(
-    scalars: Longs,
-    server_ints: Longs,
-    server_floats: Floats,
-    server_heads: Ints,
-    running_ends: Floats,
-    running_ints: Any,
-    flow_ints: Ints,
-    flow_floats: Floats,
-    server: int,
-    now: float,
-) -> None:
+def preemptive_finish(v: Servers, f: Flows, scalars: Longs, server: int, now: float) -> None:
     """A running flow is done; the most urgent waiting one goes on."""
-    running_account(server_ints, server_floats, server, now)
+    running_account(v, server, now)
     first = 0
-    for at in range(1, server_ints[server, V_CORES] - server_ints[server, V_FREE]):
-        if running_ends[server, at] < running_ends[server, first] or (
-            running_ends[server, at] == running_ends[server, first]
-            and running_ints[server, at, 0] < running_ints[server, first, 0]
+    for at in range(1, v.ints[server, V_CORES] - v.ints[server, V_FREE]):
+        if v.running_ends[server, at] < v.running_ends[server, first] or (
+            v.running_ends[server, at] == v.running_ends[server, first]
+            and v.running_ints[server, at, 0] < v.running_ints[server, first, 0]
         ):
             first = at
-    flow = running_ints[server, first, 2]
-    preemptive_remove(server_ints, running_ends, running_ints, server, first)
-    push_ready(scalars, flow_ints, flow)
-    for rank in range(server_heads.shape[1]):
-        if server_heads[server, rank] >= 0:
-            other = take_from_server(server_heads, flow_ints, server, rank)
-            preemptive_start(
-                server_ints,
-                server_floats,
-                running_ends,
-                running_ints,
-                server,
-                other,
-                flow_floats[other, LEFT_OVER],
-                rank,
-                now,
-            )
+    flow = v.running_ints[server, first, 2]
+    preemptive_remove(v, server, first)
+    push_ready(scalars, f, flow)
+    for rank in range(v.heads.shape[1]):
+        if v.heads[server, rank] >= 0:
+            other = take_from_server(v, f, server, rank)
+            preemptive_start(v, server, other, f.floats[other, LEFT_OVER], rank, now)
             break
-    preemptive_schedule(server_ints, server_floats, running_ends, server)
+    preemptive_schedule(v, server)
 
 
 # Sticky threads (see ``simulator.servers.StickyServer``).
 
 
 @compiled
-def sticky_extreme(node_ints: Longs, first: int, cores: int, sign: int) -> int:
+def sticky_extreme(v: Servers, first: int, cores: int, sign: int) -> int:
     """Return the first of the cores with the most (sign 1) or fewest (sign -1) flows."""
     best = 0
     for core in range(1, cores):
-        if sign * node_ints[first + core, N_JOBS] > sign * node_ints[first + best, N_JOBS]:
+        if sign * v.node_ints[first + core, N_JOBS] > sign * v.node_ints[first + best, N_JOBS]:
             best = core
     return best
 
 
 @compiled
-def sticky_advance(
-    server_ints: Longs, server_floats: Floats, node_ints: Longs, node_floats: Floats, server: int, now: float
-) -> None:
+def sticky_advance(v: Servers, server: int, now: float) -> None:
     """Bring virtual times and the busy account up to now."""
-    elapsed = now - server_floats[server, V_LAST]
-    first = server_ints[server, V_NODE]
-    speed = server_floats[server, V_SPEED]
-    for node in range(first, first + server_ints[server, V_NODES]):
-        jobs = node_ints[node, N_JOBS]
+    elapsed = now - v.floats[server, V_LAST]
+    first = v.ints[server, V_NODE]
+    speed = v.floats[server, V_SPEED]
+    for node in range(first, first + v.ints[server, V_NODES]):
+        jobs = v.node_ints[node, N_JOBS]
         if jobs > 0:
-            server_floats[server, V_BUSY] += elapsed
-            node_floats[node, N_VIRTUAL] += elapsed * (speed / jobs)
-    server_floats[server, V_LAST] = now
+            v.floats[server, V_BUSY] += elapsed
+            v.node_floats[node, N_VIRTUAL] += elapsed * (speed / jobs)
+    v.floats[server, V_LAST] = now
 
 
 @compiled
-def sticky_put(
-    seat_cores: Ints,
-    node_ints: Longs,
-    job_ends: Floats,
-    job_numbers: Longs,
-    job_flows: Ints,
-    flow_ints: Ints,
-    node: int,
-    end: float,
-    number: int,
-    flow: int,
-    core: int,
-) -> None:
+def sticky_put(v: Servers, f: Flows, node: int, end: float, number: int, flow: int, core: int) -> None:
     """Put a job on a core, and note that its thread is there now."""
-    jobs = node_ints[node, N_JOBS]
-    job_push(job_ends, job_numbers, job_flows, node, jobs, end, number, flow)
-    node_ints[node, N_JOBS] = jobs + 1
-    seat = flow_ints[flow, SEAT_USED]
+    jobs = v.node_ints[node, N_JOBS]
+    job_push(v, node, jobs, end, number, flow)
+    v.node_ints[node, N_JOBS] = jobs + 1
+    seat = f.ints[flow, SEAT_USED]
     if seat >= 0:
-        seat_cores[seat] = core
+        v.seat_cores[seat] = core
     else:
-        flow_ints[flow, OWN_CORE] = core
+        f.ints[flow, OWN_CORE] = core
 
 
 @compiled
-def sticky_move(
-    seat_cores: Ints,
-    server_ints: Longs,
-    node_ints: Longs,
-    node_floats: Floats,
-    job_ends: Floats,
-    job_numbers: Longs,
-    job_flows: Ints,
-    flow_ints: Ints,
-    server: int,
-    source: int,
-    target: int,
-) -> None:
+def sticky_move(v: Servers, f: Flows, server: int, source: int, target: int) -> None:
     """Move the flow that came last from one core to another."""
-    first = server_ints[server, V_NODE]
+    first = v.ints[server, V_NODE]
     there, here = first + source, first + target
-    jobs = node_ints[there, N_JOBS]
+    jobs = v.node_ints[there, N_JOBS]
     latest = 0
     for at in range(1, jobs):
-        if job_numbers[there, at] > job_numbers[there, latest]:
+        if v.job_numbers[there, at] > v.job_numbers[there, latest]:
             latest = at
-    left = job_ends[there, latest] - node_floats[there, N_VIRTUAL]
-    number, flow = job_numbers[there, latest], job_flows[there, latest]
-    job_remove(job_ends, job_numbers, job_flows, there, jobs, latest)
-    node_ints[there, N_JOBS] = jobs - 1
-    if node_ints[here, N_JOBS] == 0:
-        node_floats[here, N_VIRTUAL] = 0.0
-    sticky_put(
-        seat_cores,
-        node_ints,
-        job_ends,
-        job_numbers,
-        job_flows,
-        flow_ints,
-        here,
-        node_floats[here, N_VIRTUAL] + left,
-        number,
-        flow,
-        target,
-    )
+    left = v.job_ends[there, latest] - v.node_floats[there, N_VIRTUAL]
+    number, flow = v.job_numbers[there, latest], v.job_flows[there, latest]
+    job_remove(v, there, jobs, latest)
+    v.node_ints[there, N_JOBS] = jobs - 1
+    if v.node_ints[here, N_JOBS] == 0:
+        v.node_floats[here, N_VIRTUAL] = 0.0
+    sticky_put(v, f, here, v.node_floats[here, N_VIRTUAL] + left, number, flow, target)
 
 
 @compiled
-def sticky_settle(
-    server_ints: Longs,
-    server_floats: Floats,
-    server_bits: Bits,
-    node_ints: Longs,
-    node_floats: Floats,
-    job_ends: Floats,
-    server: int,
-    now: float,
-) -> None:
+def sticky_settle(v: Servers, server: int, now: float) -> None:
     """After every change: is there something to balance, and what is the next thing to happen?"""
-    first, cores = server_ints[server, V_NODE], server_ints[server, V_NODES]
-    floats, speed = server_floats, server_floats[server, V_SPEED]
+    first, cores = v.ints[server, V_NODE], v.ints[server, V_NODES]
+    floats, speed = v.floats, v.floats[server, V_SPEED]
     if floats[server, V_BALANCE] > 0.0:
-        most = node_ints[first + sticky_extreme(node_ints, first, cores, 1), N_JOBS]
-        least = node_ints[first + sticky_extreme(node_ints, first, cores, -1), N_JOBS]
+        most = v.node_ints[first + sticky_extreme(v, first, cores, 1), N_JOBS]
+        least = v.node_ints[first + sticky_extreme(v, first, cores, -1), N_JOBS]
         if most - least < 2:
             floats[server, V_BALANCE_AT] = INFINITE
         elif floats[server, V_BALANCE_AT] == INFINITE:
-            state, wait = exponential(1.0 / floats[server, V_BALANCE], server_bits[server])
-            server_bits[server] = state
+            state, wait = exponential(1.0 / floats[server, V_BALANCE], v.bits[server])
+            v.bits[server] = state
             floats[server, V_BALANCE_AT] = now + wait
     soonest = floats[server, V_BALANCE_AT]
-    server_ints[server, V_NEXT_NODE] = -1
+    v.ints[server, V_NEXT_NODE] = -1
     for node in range(first, first + cores):
-        jobs = node_ints[node, N_JOBS]
+        jobs = v.node_ints[node, N_JOBS]
         if jobs > 0:
-            left = max(0.0, job_ends[node, 0] - node_floats[node, N_VIRTUAL]) / (speed / jobs)
+            left = max(0.0, v.job_ends[node, 0] - v.node_floats[node, N_VIRTUAL]) / (speed / jobs)
             if now + left < soonest:
                 soonest = now + left
-                server_ints[server, V_NEXT_NODE] = node
+                v.ints[server, V_NEXT_NODE] = node
     floats[server, V_NEXT] = soonest
 
 
 @compiled
-def sticky_use(
-    seat_cores: Ints,
-    server_ints: Longs,
-    server_floats: Floats,
-    server_bits: Bits,
-    node_ints: Longs,
-    node_floats: Floats,
-    job_ends: Floats,
-    job_numbers: Longs,
-    job_flows: Ints,
-    flow_ints: Ints,
-    server: int,
-    flow: int,
-    demand: float,
-    seat: int,
-    now: float,
-) -> None:
+def sticky_use(v: Servers, f: Flows, server: int, flow: int, demand: float, seat: int, now: float) -> None:
     """Start a flow on the core it chooses."""
-    sticky_advance(server_ints, server_floats, node_ints, node_floats, server, now)
-    first, cores = server_ints[server, V_NODE], server_ints[server, V_NODES]
-    core = seat_cores[seat] if seat >= 0 else flow_ints[flow, OWN_CORE]
+    sticky_advance(v, server, now)
+    first, cores = v.ints[server, V_NODE], v.ints[server, V_NODES]
+    core = v.seat_cores[seat] if seat >= 0 else f.ints[flow, OWN_CORE]
     if core < 0 or core >= cores:
-        core = sticky_extreme(node_ints, first, cores, -1)
-    elif node_ints[first + core, N_JOBS] > 0 and server_floats[server, V_WAKE] > 0.0:
-        idle = sticky_extreme(node_ints, first, cores, -1)
-        if node_ints[first + idle, N_JOBS] == 0:
-            state, u = uniform(server_bits[server])
-            server_bits[server] = state
-            if u < server_floats[server, V_WAKE]:
+        core = sticky_extreme(v, first, cores, -1)
+    elif v.node_ints[first + core, N_JOBS] > 0 and v.floats[server, V_WAKE] > 0.0:
+        idle = sticky_extreme(v, first, cores, -1)
+        if v.node_ints[first + idle, N_JOBS] == 0:
+            state, u = uniform(v.bits[server])
+            v.bits[server] = state
+            if u < v.floats[server, V_WAKE]:
                 core = idle
-    if node_ints[first + core, N_JOBS] == 0:
-        node_floats[first + core, N_VIRTUAL] = 0.0
-    server_ints[server, V_ARRIVALS] += 1
-    flow_ints[flow, SEAT_USED] = seat
-    end = node_floats[first + core, N_VIRTUAL] + demand
-    sticky_put(
-        seat_cores,
-        node_ints,
-        job_ends,
-        job_numbers,
-        job_flows,
-        flow_ints,
-        first + core,
-        end,
-        server_ints[server, V_ARRIVALS],
-        flow,
-        core,
-    )
-    sticky_settle(server_ints, server_floats, server_bits, node_ints, node_floats, job_ends, server, now)
+    if v.node_ints[first + core, N_JOBS] == 0:
+        v.node_floats[first + core, N_VIRTUAL] = 0.0
+    v.ints[server, V_ARRIVALS] += 1
+    f.ints[flow, SEAT_USED] = seat
+    end = v.node_floats[first + core, N_VIRTUAL] + demand
+    sticky_put(v, f, first + core, end, v.ints[server, V_ARRIVALS], flow, core)
+    sticky_settle(v, server, now)
 
 
 @compiled
-def sticky_act(
-    scalars: Longs,
-    seat_cores: Ints,
-    server_ints: Longs,
-    server_floats: Floats,
-    server_bits: Bits,
-    node_ints: Longs,
-    node_floats: Floats,
-    job_ends: Floats,
-    job_numbers: Longs,
-    job_flows: Ints,
-    flow_ints: Ints,
-    flow_floats: Floats,
-    server: int,
-    now: float,
-) -> None:
+def sticky_act(v: Servers, f: Flows, scalars: Longs, server: int, now: float) -> None:
     """A job is done, or it is time to balance."""
-    sticky_advance(server_ints, server_floats, node_ints, node_floats, server, now)
-    first, cores = server_ints[server, V_NODE], server_ints[server, V_NODES]
-    node = server_ints[server, V_NEXT_NODE]
+    sticky_advance(v, server, now)
+    first, cores = v.ints[server, V_NODE], v.ints[server, V_NODES]
+    node = v.ints[server, V_NEXT_NODE]
     if node < 0:
-        server_floats[server, V_BALANCE_AT] = INFINITE
-        source = sticky_extreme(node_ints, first, cores, 1)
-        sticky_move(
-            seat_cores,
-            server_ints,
-            node_ints,
-            node_floats,
-            job_ends,
-            job_numbers,
-            job_flows,
-            flow_ints,
-            server,
-            source,
-            sticky_extreme(node_ints, first, cores, -1),
-        )
+        v.floats[server, V_BALANCE_AT] = INFINITE
+        source = sticky_extreme(v, first, cores, 1)
+        sticky_move(v, f, server, source, sticky_extreme(v, first, cores, -1))
     else:
-        virtual = job_ends[node, 0]
-        node_floats[node, N_VIRTUAL] = virtual
-        jobs = node_ints[node, N_JOBS]
-        while jobs > 0 and job_ends[node, 0] <= virtual:
-            flow = job_flows[node, 0]
-            job_remove(job_ends, job_numbers, job_flows, node, jobs, 0)
+        virtual = v.job_ends[node, 0]
+        v.node_floats[node, N_VIRTUAL] = virtual
+        jobs = v.node_ints[node, N_JOBS]
+        while jobs > 0 and v.job_ends[node, 0] <= virtual:
+            flow = v.job_flows[node, 0]
+            job_remove(v, node, jobs, 0)
             jobs -= 1
-            server_floats[server, V_DONE] += flow_floats[flow, DEMAND]
-            push_ready(scalars, flow_ints, flow)
-        node_ints[node, N_JOBS] = jobs
-        if jobs == 0 and server_floats[server, V_STEAL] > 0.0:
-            source = sticky_extreme(node_ints, first, cores, 1)
-            if node_ints[first + source, N_JOBS] >= 2:
-                state, u = uniform(server_bits[server])
-                server_bits[server] = state
-                if u < server_floats[server, V_STEAL]:
-                    sticky_move(
-                        seat_cores,
-                        server_ints,
-                        node_ints,
-                        node_floats,
-                        job_ends,
-                        job_numbers,
-                        job_flows,
-                        flow_ints,
-                        server,
-                        source,
-                        node - first,
-                    )
-    sticky_settle(server_ints, server_floats, server_bits, node_ints, node_floats, job_ends, server, now)
+            v.floats[server, V_DONE] += f.floats[flow, DEMAND]
+            push_ready(scalars, f, flow)
+        v.node_ints[node, N_JOBS] = jobs
+        if jobs == 0 and v.floats[server, V_STEAL] > 0.0:
+            source = sticky_extreme(v, first, cores, 1)
+            if v.node_ints[first + source, N_JOBS] >= 2:
+                state, u = uniform(v.bits[server])
+                v.bits[server] = state
+                if u < v.floats[server, V_STEAL]:
+                    sticky_move(v, f, server, source, node - first)
+    sticky_settle(v, server, now)
 
 
 # Stations.
@@ -1137,111 +926,74 @@ def sticky_act(
 
 @compiled
 def give_thread(
-    scalars: Longs,
-    station_ints: Longs,
-    station_bits: Bits,
-    station_heads: Ints,
-    station_tails: Ints,
-    seat_stack: Ints,
-    levels: Floats,
-    site_sums: Floats,
-    flow_ints: Ints,
-    frame_ints: Ints,
-    frame_floats: Floats,
-    station: int,
-    seat: int,
-    now: float,
+    scalars: Longs, f: Flows, m: Frames, q: Stations, r: Records, station: int, seat: int, now: float
 ) -> None:
     """A thread is free: somebody who waits has it from this moment on, or nobody."""
-    ints = station_ints
+    ints = q.ints
     if ints[station, S_WAITING] > 0:
         ints[station, S_WAITING] -= 1
-        for rank in range(station_heads.shape[1]):
-            flow = station_heads[station, rank]
+        for rank in range(q.heads.shape[1]):
+            flow = q.heads[station, rank]
             if flow < 0:
                 continue
             before = -1
             if ints[station, S_ADMISSION] == RANDOM and ints[station, S_WAITING] > 0:
-                state, u = uniform(station_bits[station])
-                station_bits[station] = state
+                state, u = uniform(q.bits[station])
+                q.bits[station] = state
                 for _ in range(int(u * (ints[station, S_WAITING] + 1))):
                     before = flow
-                    flow = flow_ints[flow, NEXT]
-            following = flow_ints[flow, NEXT]
+                    flow = f.ints[flow, NEXT]
+            following = f.ints[flow, NEXT]
             if before < 0:
-                station_heads[station, rank] = following
+                q.heads[station, rank] = following
             else:
-                flow_ints[before, NEXT] = following
+                f.ints[before, NEXT] = following
             if following < 0:
-                station_tails[station, rank] = before
-            frame = flow_ints[flow, FRAME]
-            asked = frame_floats[frame, ASKED]
-            leave(levels, ints[station, S_WAITING_LEVEL], now, asked)
-            enter(levels, ints[station, S_BUSY_LEVEL], now)
-            frame_ints[frame, SEAT] = seat
-            frame_floats[frame, ADMITTED] = now
-            if flow_ints[flow, COUNTED]:
-                site_sums[frame_ints[frame, SITE], 0] += 1.0
-                site_sums[frame_ints[frame, SITE], 1] += now - asked
-            push_ready(scalars, flow_ints, flow)
+                q.tails[station, rank] = before
+            frame = f.ints[flow, FRAME]
+            asked = m.floats[frame, ASKED]
+            leave(r.levels, ints[station, S_WAITING_LEVEL], now, asked)
+            enter(r.levels, ints[station, S_BUSY_LEVEL], now)
+            m.ints[frame, SEAT] = seat
+            m.floats[frame, ADMITTED] = now
+            if f.ints[flow, COUNTED]:
+                r.site_sums[m.ints[frame, SITE], 0] += 1.0
+                r.site_sums[m.ints[frame, SITE], 1] += now - asked
+            push_ready(scalars, f, flow)
             return
     ints[station, S_FREE] += 1
     if seat >= 0:
-        seat_stack[ints[station, S_SEATS] + ints[station, S_SEATED]] = seat
+        q.seat_stack[ints[station, S_SEATS] + ints[station, S_SEATED]] = seat
         ints[station, S_SEATED] += 1
 
 
 @compiled
-def create_first_flows(s: State, starters: Bits) -> None:
-    """Create the flows of time 0; columns: stream, population, entry, address, whether it is a source."""
-    for row in range(len(starters)):
-        flow = new_flow(s.scalars, s.flow_ints, s.flow_bits, starters[row, 0], -1, int(starters[row, 3]))
-        is_source = starters[row, 4] != np.uint64(0)
-        carrier = NOBODY if is_source else flow
-        frame = new_frame(
-            s.scalars, s.frame_ints, s.frame_floats, s.frame_slots,
-            int(starters[row, 2]), -1, int(starters[row, 3]), -1, carrier, 0.0,
-        )  # fmt: skip
-        s.frame_ints[frame, POPULATION] = -1 if is_source else int(starters[row, 1])
-        s.flow_ints[flow, FRAME] = frame
-        push_urgent(s.scalars, s.flow_ints, flow)
-
-
-@compiled
-def cycle_done(
-    cycles: Floats,
-    cycle_samples: Any,
-    cycle_counts: Longs,
-    frame_ints: Ints,
-    frame_floats: Floats,
-    frame: int,
-    now: float,
-    scratch: Floats,
-) -> float:
+def cycle_done(m: Frames, r: Records, frame: int, now: float) -> float:
     """Record a cycle; return its duration."""
-    population = frame_ints[frame, POPULATION]
-    duration: float = now - frame_floats[frame, ARRIVED]
-    response = max(0.0, duration - frame_floats[frame, THOUGHT_TIME])
-    cycles[population, 0] += 1.0
-    cycles[population, 1] += response
-    cycles[population, 2] += duration
-    sample(cycle_samples, cycle_counts, population, now, response, scratch)
+    population = m.ints[frame, POPULATION]
+    duration: float = now - m.floats[frame, ARRIVED]
+    response = max(0.0, duration - m.floats[frame, THOUGHT_TIME])
+    r.cycles[population, 0] += 1.0
+    r.cycles[population, 1] += response
+    r.cycles[population, 2] += duration
+    sample(r.cycle_samples, r.cycle_counts, population, now, response, r.scratch)
     return duration
 
 
 @compiled
-def soonest_server(server_floats: Floats) -> int:
+def soonest_server(v: Servers) -> int:
     """Return the processor whose next event comes first; of several the first."""
     best = 0
-    for server in range(1, len(server_floats)):
-        if server_floats[server, V_NEXT] < server_floats[best, V_NEXT]:
+    for server in range(1, len(v.floats)):
+        if v.floats[server, V_NEXT] < v.floats[best, V_NEXT]:
             best = server
     return best
 
 
 @compiled
-def advance(s: State, until: float) -> int:  # one interpreter loop, told top to bottom
+def advance(s: State, until: float) -> int:
     """Execute everything that happens before ``until`` (seconds); return how that ended."""
+    v, f, m, q, r = s.servers, s.flows, s.frames, s.stations, s.records
     scalars = s.scalars
     times = s.times
     code = s.code
@@ -1256,48 +1008,36 @@ def advance(s: State, until: float) -> int:  # one interpreter loop, told top to
     tasks = s.tasks
     sites = s.sites
     populations = s.populations
-    station_ints = s.station_ints
-    station_bits = s.station_bits
-    station_heads = s.station_heads
-    station_tails = s.station_tails
-    front_heads = s.front_heads
-    seat_cores = s.seat_cores
-    seat_stack = s.seat_stack
-    server_ints = s.server_ints
-    server_floats = s.server_floats
-    server_bits = s.server_bits
-    server_heads = s.server_heads
-    server_tails = s.server_tails
-    running_ends = s.running_ends
-    running_ints = s.running_ints
-    node_ints = s.node_ints
-    node_floats = s.node_floats
-    job_ends = s.job_ends
-    job_numbers = s.job_numbers
-    job_flows = s.job_flows
-    levels = s.levels
-    cycles = s.cycles
-    site_sums = s.site_sums
-    join_sums = s.join_sums
-    activity_sums = s.activity_sums
-    cycle_samples = s.cycle_samples
-    cycle_counts = s.cycle_counts
-    entry_samples = s.entry_samples
-    entry_counts = s.entry_counts
-    flow_ints = s.flow_ints
-    flow_floats = s.flow_floats
-    flow_bits = s.flow_bits
+    station_ints = q.ints
+    station_heads = q.heads
+    station_tails = q.tails
+    front_heads = q.front_heads
+    seat_stack = q.seat_stack
+    server_ints = v.ints
+    server_floats = v.floats
+    server_heads = v.heads
+    node_ints = v.node_ints
+    job_ends = v.job_ends
+    levels = r.levels
+    site_sums = r.site_sums
+    join_sums = r.join_sums
+    activity_sums = r.activity_sums
+    entry_samples = r.entry_samples
+    entry_counts = r.entry_counts
+    flow_ints = f.ints
+    flow_floats = f.floats
+    flow_bits = f.bits
     heap_times = s.heap_times
     heap_flows = s.heap_flows
-    frame_ints = s.frame_ints
-    frame_floats = s.frame_floats
-    frame_bits = s.frame_bits
-    frame_clocks = s.frame_clocks
-    frame_registers = s.frame_registers
-    frame_slots = s.frame_slots
+    frame_ints = m.ints
+    frame_floats = m.floats
+    frame_bits = m.bits
+    frame_clocks = m.clocks
+    frame_registers = m.registers
+    frame_slots = m.slots
     trace_times = s.trace_times
     trace_keys = s.trace_keys
-    scratch = s.scratch
+    scratch = r.scratch
 
     look_ahead = scalars[LOOK_AHEAD] != 0
     tracing = scalars[TRACING] != 0
@@ -1305,7 +1045,7 @@ def advance(s: State, until: float) -> int:  # one interpreter loop, told top to
     size = scalars[HEAP_SIZE]
     events = scalars[EVENTS]
     hole = False  # the root of the heap is vacant
-    server_next = soonest_server(server_floats)
+    server_next = soonest_server(v)
     status = DONE
 
     while True:
@@ -1342,52 +1082,12 @@ def advance(s: State, until: float) -> int:  # one interpreter loop, told top to
                 now = of_server
                 server = server_next
                 if server_ints[server, V_KIND] == SHARED:
-                    tree_finish(
-                        scalars,
-                        server_ints,
-                        server_floats,
-                        server_heads,
-                        node_ints,
-                        node_floats,
-                        job_ends,
-                        job_numbers,
-                        job_flows,
-                        flow_ints,
-                        flow_floats,
-                        server,
-                        now,
-                    )
+                    tree_finish(v, f, scalars, server, now)
                 elif server_ints[server, V_KIND] == PREEMPTIVE:
-                    preemptive_finish(
-                        scalars,
-                        server_ints,
-                        server_floats,
-                        server_heads,
-                        running_ends,
-                        running_ints,
-                        flow_ints,
-                        flow_floats,
-                        server,
-                        now,
-                    )
+                    preemptive_finish(v, f, scalars, server, now)
                 else:
-                    sticky_act(
-                        scalars,
-                        seat_cores,
-                        server_ints,
-                        server_floats,
-                        server_bits,
-                        node_ints,
-                        node_floats,
-                        job_ends,
-                        job_numbers,
-                        job_flows,
-                        flow_ints,
-                        flow_floats,
-                        server,
-                        now,
-                    )
-                server_next = soonest_server(server_floats)
+                    sticky_act(v, f, scalars, server, now)
+                server_next = soonest_server(v)
                 scalars[STANDSTILL] += 1
                 continue
             if upcoming >= until:
@@ -1404,7 +1104,7 @@ def advance(s: State, until: float) -> int:  # one interpreter loop, told top to
             if server >= 0:
                 # It leaves a core to the next in line.
                 flow_ints[flow, SERVER] = -1
-                running_account(server_ints, server_floats, server, now)
+                running_account(v, server, now)
                 server_floats[server, V_DONE] += flow_floats[flow, DEMAND]
                 server_floats[server, V_STARTS] -= (
                     now - flow_floats[flow, DEMAND] / server_floats[server, V_SPEED]
@@ -1412,7 +1112,7 @@ def advance(s: State, until: float) -> int:  # one interpreter loop, told top to
                 following = -1
                 for rank in range(server_heads.shape[1]):
                     if server_heads[server, rank] >= 0:
-                        following = take_from_server(server_heads, flow_ints, server, rank)
+                        following = take_from_server(v, f, server, rank)
                         break
                 if following >= 0:
                     server_floats[server, V_STARTS] += now
@@ -1443,7 +1143,7 @@ def advance(s: State, until: float) -> int:  # one interpreter loop, told top to
                 break
 
             if operation == DELAY or operation == THINK:
-                stream, time = draw(kinds, parameters, data, b, stream)
+                stream, time = quick_draw(kinds, parameters, data, b, stream)
                 events += 1
                 flow_bits[flow, TURN] = flow_bits[flow, KEY]
                 if tracing and scalars[TRACED] < len(trace_times):
@@ -1482,8 +1182,8 @@ def advance(s: State, until: float) -> int:  # one interpreter loop, told top to
                     )
                     caller, back = frame_ints[frame, CALLER], frame_ints[frame, RETURN_TO]
                     carried = frame_ints[frame, CARRIED] != 0
-                    drop_frame(scalars, frame_ints, frame)
-                frame = new_frame(scalars, frame_ints, frame_floats, frame_slots, a, caller, back, b, flow, t)
+                    drop_frame(scalars, m, frame)
+                frame = new_frame(scalars, m, a, caller, back, b, flow, t)
                 frame_ints[frame, CARRIED] = carried
                 station = tasks[task, 0]
                 copies = tasks[task, 1]
@@ -1547,7 +1247,7 @@ def advance(s: State, until: float) -> int:  # one interpreter loop, told top to
                 at = frame_ints[frame, RETURN_TO]
                 if frame_ints[frame, CARRIED] and frame_ints[caller, CARRIER] == AWAY:
                     frame_ints[caller, CARRIER] = flow
-                drop_frame(scalars, frame_ints, frame)
+                drop_frame(scalars, m, frame)
                 frame = caller
 
             elif operation == END:
@@ -1589,29 +1289,14 @@ def advance(s: State, until: float) -> int:  # one interpreter loop, told top to
                             if station_ints[station, S_FREE] < HALF_UNLIMITED:
                                 seat = frame_ints[frame, SEAT]
                                 frame_ints[frame, SEAT] = -1
-                                give_thread(
-                                    scalars,
-                                    station_ints,
-                                    station_bits,
-                                    station_heads,
-                                    station_tails,
-                                    seat_stack,
-                                    levels,
-                                    site_sums,
-                                    flow_ints,
-                                    frame_ints,
-                                    frame_floats,
-                                    station,
-                                    seat,
-                                    t,
-                                )
+                                give_thread(scalars, f, m, q, r, station, seat, t)
                 if (
                     frame_ints[frame, REPLIED]
                     or not frame_ints[frame, RELEASED]
                     or (entries[entry, 3] and frame_ints[frame, ACTIVE] > 0)
                 ):
-                    drop_frame(scalars, frame_ints, frame)
-                    free_flow(scalars, flow_ints, flow)
+                    drop_frame(scalars, m, frame)
+                    free_flow(scalars, f, flow)
                     flow = -1
                     break
                 frame_ints[frame, REPLIED] = 1
@@ -1619,11 +1304,9 @@ def advance(s: State, until: float) -> int:  # one interpreter loop, told top to
                     leave(levels, entries[entry, 6], t, frame_floats[frame, ARRIVED])
                     sample(entry_samples, entry_counts, entry, t, t - frame_floats[frame, ARRIVED], scratch)
                     if frame_ints[frame, POPULATION] >= 0:
-                        cycle_done(
-                            cycles, cycle_samples, cycle_counts, frame_ints, frame_floats, frame, t, scratch
-                        )
-                    drop_frame(scalars, frame_ints, frame)
-                    free_flow(scalars, flow_ints, flow)
+                        cycle_done(m, r, frame, t)
+                    drop_frame(scalars, m, frame)
+                    free_flow(scalars, f, flow)
                     flow = -1
                     break
                 at = entries[entry, 2]
@@ -1672,7 +1355,7 @@ def advance(s: State, until: float) -> int:  # one interpreter loop, told top to
                     join_sums[a, 1] += t - frame_clocks[frame, joins[a, 3]]
                 if not ahead and (scalars[URGENT_HEAD] >= 0 or scalars[READY_HEAD] >= 0):
                     flow_ints[flow, AT] = at  # the flow that waited goes on after those
-                    push_ready(scalars, flow_ints, flow)
+                    push_ready(scalars, f, flow)
                     break
 
             elif operation == COUNT:
@@ -1703,12 +1386,7 @@ def advance(s: State, until: float) -> int:  # one interpreter loop, told top to
                 if scalars[FREE_FRAME] < 0:
                     interrupted = MORE_FRAMES
                     break
-                if (
-                    cycle_done(
-                        cycles, cycle_samples, cycle_counts, frame_ints, frame_floats, frame, t, scratch
-                    )
-                    > 0.0
-                ):
+                if cycle_done(m, r, frame, t) > 0.0:
                     flow_ints[flow, EMPTY] = 0
                 else:
                     flow_ints[flow, EMPTY] += 1
@@ -1719,8 +1397,8 @@ def advance(s: State, until: float) -> int:  # one interpreter loop, told top to
                 at = frame_ints[frame, RETURN_TO]
                 population = frame_ints[frame, POPULATION]
                 entry = frame_ints[frame, ENTRY]
-                drop_frame(scalars, frame_ints, frame)
-                frame = new_frame(scalars, frame_ints, frame_floats, frame_slots, entry, -1, at, -1, flow, t)
+                drop_frame(scalars, m, frame)
+                frame = new_frame(scalars, m, entry, -1, at, -1, flow, t)
                 frame_ints[frame, POPULATION] = population
 
             else:
@@ -1748,7 +1426,7 @@ def advance(s: State, until: float) -> int:  # one interpreter loop, told top to
                         if total >= job_ends.shape[1]:
                             interrupted = MORE_JOBS
                             break
-                    stream, time = draw(kinds, parameters, data, b, stream)
+                    stream, time = quick_draw(kinds, parameters, data, b, stream)
                     flow_floats[flow, SINCE] = t
                     flow_floats[flow, DEMAND] = time
                     if time <= 0.0:
@@ -1760,26 +1438,11 @@ def advance(s: State, until: float) -> int:  # one interpreter loop, told top to
                         trace_keys[scalars[TRACED]] = flow_bits[flow, KEY]
                         scalars[TRACED] += 1
                     if kind == SHARED:
-                        tree_use(
-                            server_ints,
-                            server_floats,
-                            server_heads,
-                            server_tails,
-                            node_ints,
-                            node_floats,
-                            job_ends,
-                            job_numbers,
-                            job_flows,
-                            flow_ints,
-                            server,
-                            flow,
-                            time,
-                            t,
-                        )
-                        server_next = soonest_server(server_floats)
+                        tree_use(v, f, server, flow, time, t)
+                        server_next = soonest_server(v)
                     elif kind == FCFS:
                         if server_ints[server, V_FREE] > 0:
-                            running_account(server_ints, server_floats, server, t)
+                            running_account(v, server, t)
                             if server_ints[server, V_FREE] == server_ints[server, V_CORES]:
                                 server_floats[server, V_STARTS] = 0.0
                             server_ints[server, V_FREE] -= 1
@@ -1793,49 +1456,19 @@ def advance(s: State, until: float) -> int:  # one interpreter loop, told top to
                                 if server_ints[server, V_BY_PRIORITY]
                                 else 0
                             )
-                            append_to_server(server_heads, server_tails, flow_ints, server, rank, flow)
+                            append_to_server(v, f, server, rank, flow)
                     elif kind == PREEMPTIVE:
                         rank = tasks[entries[frame_ints[frame, ENTRY], 0], 2]
-                        preemptive_use(
-                            server_ints,
-                            server_floats,
-                            server_heads,
-                            server_tails,
-                            running_ends,
-                            running_ints,
-                            flow_ints,
-                            flow_floats,
-                            server,
-                            flow,
-                            time,
-                            rank,
-                            t,
-                        )
-                        server_next = soonest_server(server_floats)
+                        preemptive_use(v, f, server, flow, time, rank, t)
+                        server_next = soonest_server(v)
                     else:
                         seat = -1
                         if code[at - 1, 3] == BY_FRONT:
                             seat = station_ints[frame_ints[frame, STATION], S_FRONT_SEAT]
                         elif frame_ints[frame, CARRIER] == flow:
                             seat = frame_ints[frame, SEAT]
-                        sticky_use(
-                            seat_cores,
-                            server_ints,
-                            server_floats,
-                            server_bits,
-                            node_ints,
-                            node_floats,
-                            job_ends,
-                            job_numbers,
-                            job_flows,
-                            flow_ints,
-                            server,
-                            flow,
-                            time,
-                            seat,
-                            t,
-                        )
-                        server_next = soonest_server(server_floats)
+                        sticky_use(v, f, server, flow, time, seat, t)
+                        server_next = soonest_server(v)
                     break
 
                 if operation == JOIN or operation == BRANCH_END:
@@ -1854,7 +1487,7 @@ def advance(s: State, until: float) -> int:  # one interpreter loop, told top to
                             if joins[a, 1] < joins[a, 2] and joins[a, 4]:
                                 frame_ints[frame, CARRIER] = flow
                             continue
-                        push_ready(scalars, flow_ints, frame_ints[frame, PARKED])
+                        push_ready(scalars, f, frame_ints[frame, PARKED])
                         frame_ints[frame, PARKED] = -1
                         frame_ints[frame, PARKED_AT] = -1
                     else:
@@ -1868,8 +1501,8 @@ def advance(s: State, until: float) -> int:  # one interpreter loop, told top to
                             break
                         if carries:
                             break
-                    drop_frame(scalars, frame_ints, frame)
-                    free_flow(scalars, flow_ints, flow)
+                    drop_frame(scalars, m, frame)
+                    free_flow(scalars, f, flow)
                     flow = -1
                     break
 
@@ -1880,7 +1513,7 @@ def advance(s: State, until: float) -> int:  # one interpreter loop, told top to
                     frame_ints[frame, ACTIVE] += 1
                     frame_ints[frame, REFERENCES] += 1
                     stream, child = split(stream)
-                    push_urgent(scalars, flow_ints, new_flow(scalars, flow_ints, flow_bits, child, frame, a))
+                    push_urgent(scalars, f, new_flow(scalars, f, child, frame, a))
 
                 elif operation == SEND:
                     if scalars[FREE_FLOW] < 0:
@@ -1890,8 +1523,8 @@ def advance(s: State, until: float) -> int:  # one interpreter loop, told top to
                         interrupted = MORE_FRAMES
                         break
                     stream, child = split(stream)
-                    sent = new_flow(scalars, flow_ints, flow_bits, child, -1, entries[a, 1])
-                    request = new_frame(scalars, frame_ints, frame_floats, frame_slots, a, -1, -1, b, sent, t)
+                    sent = new_flow(scalars, f, child, -1, entries[a, 1])
+                    request = new_frame(scalars, m, a, -1, -1, b, sent, t)
                     frame_ints[request, POPULATION] = sites[b, 2]
                     station = tasks[entries[a, 0], 0]
                     copies = tasks[entries[a, 0], 1]
@@ -1902,7 +1535,7 @@ def advance(s: State, until: float) -> int:  # one interpreter loop, told top to
                     frame_ints[request, STATION] = station
                     flow_ints[sent, FRAME] = request
                     enter(levels, entries[a, 6], t)
-                    push_urgent(scalars, flow_ints, sent)
+                    push_urgent(scalars, f, sent)
 
                 elif operation == REPLY:
                     if frame_ints[frame, REPLIED]:
@@ -1920,16 +1553,7 @@ def advance(s: State, until: float) -> int:  # one interpreter loop, told top to
                             scratch,
                         )
                         if frame_ints[frame, POPULATION] >= 0:
-                            cycle_done(
-                                cycles,
-                                cycle_samples,
-                                cycle_counts,
-                                frame_ints,
-                                frame_floats,
-                                frame,
-                                t,
-                                scratch,
-                            )
+                            cycle_done(m, r, frame, t)
                         continue
                     if scalars[FREE_FLOW] < 0:
                         interrupted = MORE_FLOWS
@@ -1937,10 +1561,10 @@ def advance(s: State, until: float) -> int:  # one interpreter loop, told top to
                     frame_ints[frame, REPLIED] = 1
                     frame_ints[frame, REFERENCES] += 1
                     stream, child = split(stream)
-                    second = new_flow(scalars, flow_ints, flow_bits, child, frame, at)
+                    second = new_flow(scalars, f, child, frame, at)
                     if frame_ints[frame, CARRIER] == flow:
                         frame_ints[frame, CARRIER] = second
-                    push_urgent(scalars, flow_ints, second)
+                    push_urgent(scalars, f, second)
                     at = entries[frame_ints[frame, ENTRY], 2]
 
                 elif operation == RELEASE:
@@ -1949,22 +1573,7 @@ def advance(s: State, until: float) -> int:  # one interpreter loop, told top to
                     seat = frame_ints[frame, SEAT]
                     frame_ints[frame, SEAT] = -1
                     if station_ints[station, S_FREE] < HALF_UNLIMITED:
-                        give_thread(
-                            scalars,
-                            station_ints,
-                            station_bits,
-                            station_heads,
-                            station_tails,
-                            seat_stack,
-                            levels,
-                            site_sums,
-                            flow_ints,
-                            frame_ints,
-                            frame_floats,
-                            station,
-                            seat,
-                            t,
-                        )
+                        give_thread(scalars, f, m, q, r, station, seat, t)
 
                 elif operation == FRONT_TAKE:
                     station = frame_ints[frame, STATION]
@@ -1983,7 +1592,7 @@ def advance(s: State, until: float) -> int:  # one interpreter loop, told top to
                     waiting = front_heads[station, 0]
                     if waiting >= 0:
                         front_heads[station, 0] = flow_ints[waiting, NEXT]
-                        push_ready(scalars, flow_ints, waiting)
+                        push_ready(scalars, f, waiting)
                     else:
                         station_ints[station, S_FRONT_FREE] = 1
 
@@ -2018,9 +1627,9 @@ def advance(s: State, until: float) -> int:  # one interpreter loop, told top to
 
 
 @compiled
-def server_accounts(s: State, server: int, now: float) -> tuple[float, float]:
+def server_accounts(v: Servers, f: Flows, server: int, now: float) -> tuple[float, float]:
     """Return busy core-seconds and service given in core-seconds of a processor, its parts included."""
-    ints, floats = s.server_ints, s.server_floats
+    ints, floats = v.ints, v.floats
     kind, root = ints[server, V_KIND], ints[server, V_ROOT]
     elapsed = now - floats[root, V_LAST]
     if kind == FCFS or kind == PREEMPTIVE:
@@ -2031,37 +1640,37 @@ def server_accounts(s: State, server: int, now: float) -> tuple[float, float]:
             return busy, floats[server, V_DONE] / floats[server, V_SPEED] + underway
         left = 0.0
         for at in range(running):
-            left += (s.running_ends[server, at] - now) * floats[server, V_SPEED]
-        for rank in range(s.server_heads.shape[1]):
-            flow = s.server_heads[server, rank]
+            left += (v.running_ends[server, at] - now) * floats[server, V_SPEED]
+        for rank in range(v.heads.shape[1]):
+            flow = v.heads[server, rank]
             while flow >= 0:
-                left += s.flow_floats[flow, LEFT_OVER]
-                flow = s.flow_ints[flow, NEXT]
+                left += f.floats[flow, LEFT_OVER]
+                flow = f.ints[flow, NEXT]
         return busy, (floats[server, V_DONE] - left) / floats[server, V_SPEED]
     busy = floats[server, V_BUSY]
     given = floats[server, V_DONE] / floats[server, V_PACE]
     own = ints[server, V_OWN_NODE]
     for node in range(ints[root, V_NODE], ints[root, V_NODE] + ints[root, V_NODES]):
-        jobs = s.node_ints[node, N_JOBS]
+        jobs = v.node_ints[node, N_JOBS]
         if kind == SHARED:
             above = node
             while above >= 0 and above != own:
-                above = s.node_ints[above, N_PARENT]
+                above = v.node_ints[above, N_PARENT]
             if above != own:
                 continue
-            busy += s.node_floats[node, N_BUSY]
-            given += s.node_floats[node, N_DONE] / s.node_floats[node, N_PACE]
+            busy += v.node_floats[node, N_BUSY]
+            given += v.node_floats[node, N_DONE] / v.node_floats[node, N_PACE]
         if jobs == 0:
             continue
         if kind == SHARED:
-            rate = s.node_floats[node, N_RATE]
-            busy += jobs * rate / s.node_floats[node, N_PACE] * elapsed
+            rate = v.node_floats[node, N_RATE]
+            busy += jobs * rate / v.node_floats[node, N_PACE] * elapsed
         else:
             rate = floats[server, V_SPEED] / jobs
             busy += elapsed
-        virtual = s.node_floats[node, N_VIRTUAL] + elapsed * rate
+        virtual = v.node_floats[node, N_VIRTUAL] + elapsed * rate
         for at in range(jobs):
-            flow = s.job_flows[node, at]
-            underway = s.flow_floats[flow, DEMAND] - (s.job_ends[node, at] - virtual)
-            given += underway / s.node_floats[node, N_PACE]
+            flow = v.job_flows[node, at]
+            underway = f.floats[flow, DEMAND] - (v.job_ends[node, at] - virtual)
+            given += underway / v.node_floats[node, N_PACE]
     return busy, given

@@ -37,7 +37,7 @@ from simulator.recording import (
     Samples,
     sample_capacities,
 )
-from simulator.variates import client_stream, resource_stream, tables
+from simulator.variates import client_streams, resource_stream, tables
 
 __all__ = ["CompiledEngine"]
 
@@ -107,7 +107,7 @@ class CompiledEngine:
     def snapshot(self) -> FloatArray:
         """Return all sums as of now; the columns are those of ``Layout``."""
         s, layout, now = self._state, self._layout, self.now
-        levels = s.levels[: layout.levels]
+        levels = s.records.levels[: layout.levels]
         content = levels[:, run.L_CONTENT]
         rows = np.empty((layout.levels, LEVEL_WIDTH))
         rows[:, ENTERED] = levels[:, run.L_ENTERED]
@@ -116,22 +116,22 @@ class CompiledEngine:
         rows[:, AREA] = levels[:, run.L_AREA] + content * (now - levels[:, run.L_LAST])
         rows[:, RESIDENCE] = levels[:, run.L_TIME] + (content * now - levels[:, run.L_SINCE])
         rows[:, COMPLETED_TIME] = levels[:, run.L_TIME]
-        accounts = [run.server_accounts(s, server, now) for server in range(layout.servers)]
+        accounts = [run.server_accounts(s.servers, s.flows, server, now) for server in range(layout.servers)]
         return np.concatenate(
             [
                 rows.ravel(),
                 np.array(accounts, dtype=np.float64).ravel(),
-                s.cycles.ravel(),
-                s.site_sums[: layout.sites].ravel(),
-                s.join_sums[: layout.joins].ravel(),
-                s.activity_sums[: layout.activities].ravel(),
+                s.records.cycles.ravel(),
+                s.records.site_sums[: layout.sites].ravel(),
+                s.records.join_sums[: layout.joins].ravel(),
+                s.records.activity_sums[: layout.activities].ravel(),
             ]
         )
 
     @property
     def population_samples(self) -> list[Samples]:
         """The single cycle times of every population."""
-        s = self._state
+        s = self._state.records
         return [
             Samples.of(s.cycle_samples[i, :n, 0], s.cycle_samples[i, :n, 1], int(s.cycle_counts[i, 1]))
             for i, n in enumerate(s.cycle_counts[:, 0])
@@ -140,7 +140,7 @@ class CompiledEngine:
     @property
     def entry_samples(self) -> list[Samples]:
         """The single response times of every entry."""
-        s = self._state
+        s = self._state.records
         return [
             Samples.of(s.entry_samples[i, :n, 0], s.entry_samples[i, :n, 1], int(s.entry_counts[i, 1]))
             for i, n in enumerate(s.entry_counts[:, 0])
@@ -150,30 +150,25 @@ class CompiledEngine:
         """Double the room for flows, requests, or jobs of a processor."""
         s = self._state
         if what == run.MORE_FLOWS:
-            old = len(s.flow_ints)
+            old = len(s.flows.ints)
             if old > MAX_INSIDE + 2 * self._clients:
                 raise too_many(self.program, float(s.times[run.NOW]))
-            grown = {
-                name: _doubled(getattr(s, name))
-                for name in ("flow_ints", "flow_floats", "flow_bits", "heap_times", "heap_flows")
-            }
-            self._state = s._replace(**grown)
-            run.link_free_flows(self._state, old)
-        elif what == run.MORE_FRAMES:
-            old = len(s.frame_ints)
-            rows = (
-                "frame_ints",
-                "frame_floats",
-                "frame_bits",
-                "frame_clocks",
-                "frame_registers",
-                "frame_slots",
+            self._state = s._replace(
+                flows=run.Flows(*map(_doubled, s.flows)),
+                heap_times=_doubled(s.heap_times),
+                heap_flows=_doubled(s.heap_flows),
             )
-            self._state = s._replace(**{name: _doubled(getattr(s, name)) for name in rows})
-            run.link_free_frames(self._state, old)
+            _link_free(self._state.flows.ints[:, run.NEXT], s.scalars, run.FREE_FLOW, old)
+        elif what == run.MORE_FRAMES:
+            old = len(s.frames.ints)
+            self._state = s._replace(frames=run.Frames(*map(_doubled, s.frames)))
+            _link_free(self._state.frames.ints[:, run.CALLER], s.scalars, run.FREE_FRAME, old)
         else:
-            names = ("job_ends", "job_numbers", "job_flows")
-            self._state = s._replace(**{name: _doubled(getattr(s, name), axis=1) for name in names})
+            jobs = {
+                name: _doubled(getattr(s.servers, name), axis=1)
+                for name in ("job_ends", "job_numbers", "job_flows")
+            }
+            self._state = s._replace(servers=s.servers._replace(**jobs))
 
     def _fail(self, status: int) -> None:
         program, scalars = self.program, self._state.scalars
@@ -186,7 +181,7 @@ class CompiledEngine:
             raise token_overflow(program.tasks[scalars[run.CULPRIT]].name, now)
         if status == run.ENDLESS:
             raise endless_instant(program, now)
-        waiting = [int(i) for i in np.flatnonzero(self._state.station_ints[:, run.S_WAITING])]
+        waiting = [int(i) for i in np.flatnonzero(self._state.stations.ints[:, run.S_WAITING])]
         raise deadlock(program, self._layout, now, waiting)
 
 
@@ -201,14 +196,20 @@ def _doubled(array: npt.NDArray[Any], axis: int = 0) -> npt.NDArray[Any]:
     return result
 
 
+def _link_free(links: npt.NDArray[np.int32], scalars: npt.NDArray[np.int64], head: int, first: int) -> None:
+    """Put the rows from ``first`` on into a list of free ones, before those it has."""
+    links[first:-1] = np.arange(first + 1, len(links))
+    links[-1] = scalars[head]
+    scalars[head] = first
+
+
 def _build(program: Program, layout: Layout, seed: int, look_ahead: bool, traced: bool) -> run.State:
     """Lay out all arrays and create the flows that exist at time 0."""
     bits = np.uint64(seed & 0xFFFFFFFFFFFFFFFF)
     source = tables(program.distributions)
     starters = sum(max(1, p.clients) for p in program.populations)
-    room = max(FIRST_ROOM, 1 << (starters + FIRST_ROOM).bit_length())
-    servers = _servers(program, bits)
-    capacities = sample_capacities(program)
+    room = 1 << (starters + FIRST_ROOM).bit_length()
+    firsts = np.cumsum([0] + [len(c.addresses) for c in program.choices])
     state = run.State(
         scalars=np.zeros(run.SCALARS, dtype=np.int64),
         times=np.zeros(4),
@@ -216,14 +217,9 @@ def _build(program: Program, layout: Layout, seed: int, look_ahead: bool, traced
         kinds=source.kinds,
         parameters=source.parameters,
         data=source.data,
-        choice_bounds=np.array(
-            [
-                (sum(len(c.addresses) for c in program.choices[:i]), len(choice.addresses))
-                for i, choice in enumerate(program.choices)
-            ]
-            or [(0, 0)],
-            dtype=np.int32,
-        ),  # fmt: skip
+        choice_bounds=_array(
+            [(f, len(c.addresses)) for f, c in zip(firsts, program.choices, strict=False)], 2, np.int32
+        ),
         choice_odds=np.array([p for c in program.choices for p in c.cumulative] or [0.0]),
         choice_addresses=np.array([a for c in program.choices for a in c.addresses] or [0], dtype=np.int32),
         joins=_array(
@@ -231,7 +227,15 @@ def _build(program: Program, layout: Layout, seed: int, look_ahead: bool, traced
         ),
         entries=_array(
             [
-                (e.task, e.start, e.epilogue, e.replies_elsewhere, e.waits, e.token, layout.inside(i) // 6)
+                (
+                    e.task,
+                    e.start,
+                    e.epilogue,
+                    e.replies_elsewhere,
+                    e.waits,
+                    e.token,
+                    layout.inside(i) // LEVEL_WIDTH,
+                )
                 for i, e in enumerate(program.entries)
             ],
             7,
@@ -247,52 +251,80 @@ def _build(program: Program, layout: Layout, seed: int, look_ahead: bool, traced
         ),  # fmt: skip
         sites=_array([(s.entry, s.rank, s.population) for s in program.sites], 3, np.int32),
         populations=_array(
-            [(layout.thinking(i) // 6,) for i in range(len(program.populations))], 1, np.int32
+            [(layout.thinking(i) // LEVEL_WIDTH,) for i in range(len(program.populations))], 1, np.int32
         ),
-        **_stations(program, layout, bits),
-        **servers,
-        levels=np.zeros((max(1, layout.levels), 8)),
-        cycles=np.zeros((len(program.populations), 3)),
-        site_sums=np.zeros((max(1, len(program.sites)), 2)),
-        join_sums=np.zeros((max(1, len(program.joins)), 2)),
-        activity_sums=np.zeros((max(1, len(program.activities)), 3)),
-        cycle_samples=np.empty((len(program.populations), capacities.population, 2)),
-        cycle_counts=np.zeros((len(program.populations), 2), dtype=np.int64),
-        entry_samples=np.empty((len(program.entries), capacities.entry, 2)),
-        entry_counts=np.zeros((len(program.entries), 2), dtype=np.int64),
-        flow_ints=np.zeros((room, run.FLOW_INTS), dtype=np.int32),
-        flow_floats=np.zeros((room, run.FLOW_FLOATS)),
-        flow_bits=np.zeros((room, 4), dtype=np.uint64),
+        servers=_servers(program, bits),
+        flows=run.Flows(
+            ints=np.zeros((room, run.FLOW_INTS), dtype=np.int32),
+            floats=np.zeros((room, run.FLOW_FLOATS)),
+            bits=np.zeros((room, 4), dtype=np.uint64),
+        ),
+        frames=run.Frames(
+            ints=np.zeros((room, run.FRAME_INTS), dtype=np.int32),
+            floats=np.zeros((room, 4)),
+            bits=np.zeros((room, 2), dtype=np.uint64),
+            clocks=np.zeros((room, max(1, program.timers))),
+            registers=np.zeros((room, max(1, program.registers)), dtype=np.int64),
+            slots=np.zeros((room, max(1, program.slots)), dtype=np.int32),
+        ),
+        stations=_stations(program, layout, bits),
+        records=_records(program, layout),
         heap_times=np.empty(room),
         heap_flows=np.empty(room, dtype=np.int32),
-        frame_ints=np.zeros((room, run.FRAME_INTS), dtype=np.int32),
-        frame_floats=np.zeros((room, 4)),
-        frame_bits=np.zeros((room, 2), dtype=np.uint64),
-        frame_clocks=np.zeros((room, max(1, program.timers))),
-        frame_registers=np.zeros((room, max(1, program.registers)), dtype=np.int64),
-        frame_slots=np.zeros((room, max(1, program.slots)), dtype=np.int32),
-        scratch=np.zeros(1),
         trace_times=np.empty(MAX_TRACE if traced else 1),
         trace_keys=np.empty(MAX_TRACE if traced else 1, dtype=np.uint64),
     )
     state.scalars[run.LOOK_AHEAD] = look_ahead
     state.scalars[run.TRACING] = traced
-    state.scalars[run.CURRENT] = -1
-    for queue in (run.URGENT_HEAD, run.URGENT_TAIL, run.READY_HEAD, run.READY_TAIL):
-        state.scalars[queue] = -1
-    state.scalars[run.FREE_FLOW] = state.scalars[run.FREE_FRAME] = -1
-    run.link_free_flows(state, 0)
-    run.link_free_frames(state, 0)
-    streams = np.array(
-        [
-            (client_stream(bits, np.uint64(i), np.uint64(client)), i, p.entry, p.start, p.is_open)
-            for i, p in enumerate(program.populations)
-            for client in range(max(1, p.clients))
-        ],
-        dtype=np.uint64,
-    )
-    run.create_first_flows(state, streams)
+    for name in (run.CURRENT, run.READY_HEAD, run.READY_TAIL, run.FREE_FLOW, run.FREE_FRAME):
+        state.scalars[name] = -1
+    _create_starters(program, state, bits)
+    _link_free(state.flows.ints[:, run.NEXT], state.scalars, run.FREE_FLOW, starters)
+    _link_free(state.frames.ints[:, run.CALLER], state.scalars, run.FREE_FRAME, starters)
     return state
+
+
+def _create_starters(program: Program, state: run.State, bits: np.uint64) -> None:
+    """Create clients and sources with their first cycles, all of them about to start."""
+    flows, frames = state.flows, state.frames
+    first = 0
+    for index, population in enumerate(program.populations):
+        count = max(1, population.clients)
+        rows = np.arange(first, first + count)
+        own, cycle = flows.ints[first : first + count], frames.ints[first : first + count]
+        own[:, run.AT] = population.start
+        own[:, run.FRAME] = rows
+        own[:, run.NEXT] = rows + 1
+        own[:, (run.SERVER, run.OWN_CORE)] = -1
+        for column in (run.STREAM, run.KEY, run.TURN):
+            flows.bits[first : first + count, column] = client_streams(bits, index, count)
+        cycle[:, run.ENTRY] = population.entry
+        cycle[:, run.RETURN_TO] = population.start
+        cycle[:, run.CARRIER] = run.NOBODY if population.is_open else rows
+        cycle[:, (run.ACTIVE, run.REFERENCES)] = 1
+        cycle[:, (run.STATION, run.CALLER, run.SITE, run.PARKED, run.PARKED_AT, run.SEAT)] = -1
+        cycle[:, run.POPULATION] = -1 if population.is_open else index
+        first += count
+    flows.ints[first - 1, run.NEXT] = -1
+    state.scalars[run.URGENT_HEAD] = 0
+    state.scalars[run.URGENT_TAIL] = first - 1
+
+
+def _records(program: Program, layout: Layout) -> run.Records:
+    capacities = sample_capacities(program)
+    populations, entries = len(program.populations), len(program.entries)
+    return run.Records(
+        levels=np.zeros((max(1, layout.levels), 8)),
+        cycles=np.zeros((populations, 3)),
+        site_sums=np.zeros((max(1, layout.sites), 2)),
+        join_sums=np.zeros((max(1, layout.joins), 2)),
+        activity_sums=np.zeros((max(1, layout.activities), 3)),
+        cycle_samples=np.empty((populations, capacities.population, 2)),
+        cycle_counts=np.zeros((populations, 2), dtype=np.int64),
+        entry_samples=np.empty((entries, capacities.entry, 2)),
+        entry_counts=np.zeros((entries, 2), dtype=np.int64),
+        scratch=np.zeros(1),
+    )
 
 
 def _array(rows: Any, width: int, kind: Any) -> npt.NDArray[Any]:
@@ -300,14 +332,13 @@ def _array(rows: Any, width: int, kind: Any) -> npt.NDArray[Any]:
     return result if len(rows) else np.zeros((1, width), dtype=kind)
 
 
-def _stations(program: Program, layout: Layout, bits: np.uint64) -> dict[str, npt.NDArray[Any]]:
+def _stations(program: Program, layout: Layout, bits: np.uint64) -> run.Stations:
     """Threads and fronts of every replica; seats where threads stick to cores."""
     count = max(1, layout.stations)
     ints = np.zeros((count, run.STATION_INTS), dtype=np.int64)
     states = np.zeros(count, dtype=np.uint64)
-    seats: list[int] = []
+    seats = 0
     stack: list[int] = []
-    seated = [0] * len(program.servers)
     for index, task in enumerate(program.tasks):
         for station in range(layout.first_station[index], layout.first_station[index + 1]):
             row = ints[station]
@@ -321,26 +352,23 @@ def _stations(program: Program, layout: Layout, bits: np.uint64) -> dict[str, np
             row[run.S_FRONT_SEAT] = -1
             states[station] = resource_stream(bits, np.uint64(1), np.uint64(station))
             if task.server >= 0:
-                cores = int(program.servers[task.server].cores)
+                # One seat for every thread and one more for the front.
                 threads = int(task.threads) if finite else 0
-                for _ in range(threads + 1):
-                    seats.append(seated[task.server] % cores)
-                    seated[task.server] += 1
-                row[run.S_FRONT_SEAT] = len(seats) - 1
-                stack.extend(range(len(seats) - 1 - threads, len(seats) - 1))
+                stack.extend(range(seats, seats + threads))
+                seats += threads + 1
+                row[run.S_FRONT_SEAT] = seats - 1
                 row[run.S_SEATED] = threads
-    return {
-        "station_ints": ints,
-        "station_bits": states,
-        "station_heads": np.full((count, program.ranks), -1, dtype=np.int32),
-        "station_tails": np.full((count, program.ranks), -1, dtype=np.int32),
-        "front_heads": np.full((count, 2), -1, dtype=np.int32),
-        "seat_cores": np.array(seats or [0], dtype=np.int32),
-        "seat_stack": np.array(stack or [0], dtype=np.int32),
-    }
+    return run.Stations(
+        ints=ints,
+        bits=states,
+        heads=np.full((count, program.ranks), -1, dtype=np.int32),
+        tails=np.full((count, program.ranks), -1, dtype=np.int32),
+        front_heads=np.full((count, 2), -1, dtype=np.int32),
+        seat_stack=np.array(stack or [0], dtype=np.int32),
+    )
 
 
-def _servers(program: Program, bits: np.uint64) -> dict[str, npt.NDArray[Any]]:
+def _servers(program: Program, bits: np.uint64) -> run.Servers:
     """Processors and their nodes: one per processor that shares, one per core where threads stick."""
     count = max(1, len(program.servers))
     ints = np.zeros((count, run.SERVER_INTS), dtype=np.int64)
@@ -380,17 +408,32 @@ def _servers(program: Program, bits: np.uint64) -> dict[str, npt.NDArray[Any]]:
         elif spec.kind == PREEMPTIVE:
             most_cores = max(most_cores, cores)
     preemptive = count if any(s.kind == PREEMPTIVE for s in program.servers) else 1
-    return {
-        "server_ints": ints,
-        "server_floats": floats,
-        "server_bits": states,
-        "server_heads": np.full((count, program.ranks), -1, dtype=np.int32),
-        "server_tails": np.full((count, program.ranks), -1, dtype=np.int32),
-        "running_ends": np.zeros((preemptive, most_cores)),
-        "running_ints": np.zeros((preemptive, most_cores, 3), dtype=np.int64),
-        "node_ints": _array([(s, p, f, 0) for s, p, f in nodes], 4, np.int64),
-        "node_floats": np.array([(c, s, p, 0.0, 0.0, 0.0, 0.0, 0.0) for c, s, p in paces] or [(0.0,) * 8]),
-        "job_ends": np.empty((max(1, len(nodes)), 64)),
-        "job_numbers": np.empty((max(1, len(nodes)), 64), dtype=np.int64),
-        "job_flows": np.empty((max(1, len(nodes)), 64), dtype=np.int32),
-    }
+    return run.Servers(
+        ints=ints,
+        floats=floats,
+        bits=states,
+        heads=np.full((count, program.ranks), -1, dtype=np.int32),
+        tails=np.full((count, program.ranks), -1, dtype=np.int32),
+        running_ends=np.zeros((preemptive, most_cores)),
+        running_ints=np.zeros((preemptive, most_cores, 3), dtype=np.int64),
+        node_ints=_array([(s, p, f, 0) for s, p, f in nodes], 4, np.int64),
+        node_floats=np.array([(c, s, p, 0.0, 0.0, 0.0, 0.0, 0.0) for c, s, p in paces] or [(0.0,) * 8]),
+        job_ends=np.empty((max(1, len(nodes)), 64)),
+        job_numbers=np.empty((max(1, len(nodes)), 64), dtype=np.int64),
+        job_flows=np.empty((max(1, len(nodes)), 64), dtype=np.int32),
+        seat_cores=np.array(_seats(program) or [0], dtype=np.int32),
+    )
+
+
+def _seats(program: Program) -> list[int]:
+    """Return the first core of every thread that sticks to one, in the order in which stations count them."""
+    seats = []
+    seated = [0] * len(program.servers)
+    for task in program.tasks:
+        if task.server >= 0:
+            cores = int(program.servers[task.server].cores)
+            threads = int(task.threads) if isfinite(task.threads) else 0
+            for _ in range(task.replicas * (threads + 1)):
+                seats.append(seated[task.server] % cores)
+                seated[task.server] += 1
+    return seats

@@ -36,15 +36,17 @@ from mup.lqn.distributions import (
     Uniform,
     Weibull,
 )
-from simulator.compiling import compiled
+from simulator.compiling import compiled, inlined
 
 __all__ = [
     "Stream",
     "Tables",
     "client_stream",
+    "client_streams",
     "draw",
     "exponential",
     "mix",
+    "quick_draw",
     "resource_stream",
     "split",
     "tables",
@@ -81,7 +83,7 @@ HYPEREXPONENTIAL: Final = 10
 GEOMETRIC: Final = 11
 
 
-@compiled
+@inlined
 def mix(value: Bits) -> Bits:
     """Scramble 64 bits (the finaliser of splitmix64)."""
     value = (value ^ (value >> _S30)) * _MIX_1
@@ -89,14 +91,14 @@ def mix(value: Bits) -> Bits:
     return value ^ (value >> _S31)
 
 
-@compiled
+@inlined
 def uniform(state: Bits) -> tuple[Bits, float]:
     """Return the next state and a number uniform on [0, 1), with 53 random bits."""
     state = state + _GAMMA
     return state, float(mix(state) >> _S11) * _UNIT
 
 
-@compiled
+@inlined
 def split(state: Bits) -> tuple[Bits, Bits]:
     """Return the next state and the state of a new stream; costs this stream one draw."""
     state = state + _GAMMA
@@ -111,6 +113,21 @@ def client_stream(seed: Bits, population: Bits, client: Bits) -> Bits:
     return mix(state + (client + np.uint64(1)) * _GAMMA)
 
 
+def client_streams(seed: np.uint64, population: int, clients: int) -> npt.NDArray[np.uint64]:
+    """Return ``client_stream`` of the first clients of a reference task, all at once."""
+    one = np.uint64(1)
+
+    def mixed(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+        values = (values ^ (values >> _S30)) * _MIX_1
+        values = (values ^ (values >> _S27)) * _MIX_2
+        return values ^ (values >> _S31)
+
+    # Arrays, not numbers: numpy warns of numbers that overflow, and here they are meant to.
+    start = mixed(np.array([seed]) + _GAMMA)
+    start = mixed(start + (np.array([population], dtype=np.uint64) + one) * _GAMMA)
+    return mixed(start + (np.arange(clients, dtype=np.uint64) + one) * _GAMMA)
+
+
 @compiled
 def resource_stream(seed: Bits, kind: Bits, index: Bits) -> Bits:
     """Return the stream of something that decides by itself (a processor, a queue); arguments uint64."""
@@ -121,7 +138,7 @@ def resource_stream(seed: Bits, kind: Bits, index: Bits) -> Bits:
 def exponential(mean: float, state: Bits) -> tuple[Bits, float]:
     """Return the next state and an exponential time of the given mean."""
     state, u = uniform(state)
-    return state, -mean * math.log1p(-u)
+    return state, -mean * math.log(1.0 - u)
 
 
 @compiled
@@ -212,10 +229,21 @@ def draw(
     a = parameters[which, 0]
     if kind == EXPONENTIAL:
         state, u = uniform(state)
-        return state, -a * math.log1p(-u)
+        return state, -a * math.log(1.0 - u)
     if kind == CONSTANT:
         return state, a
     return _draw_other(kind, a, parameters[which, 1], parameters[which, 2], data, state)
+
+
+@inlined
+def quick_draw(
+    kinds: IntArray, parameters: FloatArray, data: FloatArray, which: int, state: Bits
+) -> tuple[Bits, float]:
+    """Do the same as ``draw``, with the commonest family in place."""
+    if kinds[which] == EXPONENTIAL:
+        state, u = uniform(state)
+        return state, -parameters[which, 0] * math.log(1.0 - u)
+    return draw(kinds, parameters, data, which, state)
 
 
 @compiled
@@ -230,7 +258,7 @@ def _draw_other(kind: int, a: float, b: float, c: float, data: FloatArray, state
         total = 0.0
         for _ in range(int(b)):
             state, u = uniform(state)
-            total = total + math.log1p(-u)
+            total = total + math.log(1.0 - u)
         return state, -a * total
     if kind == GAMMA:
         state, value = _gamma(b, state)
@@ -240,7 +268,7 @@ def _draw_other(kind: int, a: float, b: float, c: float, data: FloatArray, state
         return state, math.exp(a + b * normal_quantile(u))
     if kind == WEIBULL:
         state, u = uniform(state)
-        return state, a * (-math.log1p(-u)) ** b
+        return state, a * (-math.log(1.0 - u)) ** b
     if kind == PARETO:
         state, u = uniform(state)
         return state, a * (1.0 - u) ** (-b)
@@ -249,7 +277,7 @@ def _draw_other(kind: int, a: float, b: float, c: float, data: FloatArray, state
         return state, max(0.0, a - b * normal_quantile((1.0 - u) * c))
     if kind == GEOMETRIC:
         state, u = uniform(state)
-        return state, math.floor(math.log1p(-u) * a) if a < 0.0 else 0.0
+        return state, math.floor(math.log(1.0 - u) * a) if a < 0.0 else 0.0
     # Hyperexponential: the data hold cumulative probabilities, then means.
     state, u = uniform(state)
     first, count = int(a), int(b)
@@ -257,7 +285,7 @@ def _draw_other(kind: int, a: float, b: float, c: float, data: FloatArray, state
     while phase < count - 1 and u >= data[first + phase]:
         phase += 1
     state, u = uniform(state)
-    return state, -data[first + count + phase] * math.log1p(-u)
+    return state, -data[first + count + phase] * math.log(1.0 - u)
 
 
 @dataclass(frozen=True)
