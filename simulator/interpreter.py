@@ -148,6 +148,7 @@ SEAT: Final = 14
 INLINE: Final = 15
 SAVED_CORE: Final = 16
 CARRIED: Final = 17
+JOINED: Final = 18
 FRAME_INTS: Final = 20
 ARRIVED: Final = 0
 ASKED: Final = 1
@@ -196,9 +197,6 @@ V_STEAL: Final = 8
 V_BALANCE: Final = 9
 V_BALANCE_AT: Final = 10
 SERVER_FLOATS: Final = 12
-
-NOTICED_BY_BRANCHES: Final = (THINK, THOUGHT, CALL, FORWARD, COUNT, LOOP, SPLIT, BEGIN, FINISH)
-"""What a flow may not do ahead of time while other branches of its request are at work."""
 
 # Columns of nodes.
 N_SERVER: Final = 0
@@ -366,8 +364,10 @@ def new_frame(
     m.floats[frame, ASKED] = now
     m.floats[frame, ADMITTED] = now
     m.floats[frame, THOUGHT_TIME] = 0.0
-    for slot in range(m.slots.shape[1]):
-        m.slots[frame, slot] = 0
+    if m.ints[frame, JOINED]:
+        m.ints[frame, JOINED] = 0
+        for slot in range(m.slots.shape[1]):
+            m.slots[frame, slot] = 0
     return frame
 
 
@@ -482,35 +482,41 @@ def leave(levels: Floats, level: int, now: float, since: float) -> None:
 
 
 @compiled
-def sample(values: Any, counts: Longs, which: int, end: float, value: float, bits_of: Floats) -> None:
+def sample(values: Any, counts: Longs, which: int, end: float, value: float, scratch: Floats) -> None:
     """Keep a single time, or not (see ``simulator.recording.Samples``)."""
     mask = counts[which, 1]
     if mask:
-        bits_of[0] = end
-        if mix(bits_of.view(np.uint64)[0]) & np.uint64(mask):
+        scratch[0] = end
+        if mix(scratch.view(np.uint64)[0]) & np.uint64(mask):
             return
     count = counts[which, 0]
     values[which, count, 0] = end
     values[which, count, 1] = value
-    count += 1
-    while count >= values.shape[1]:
-        mask = 2 * mask + 1
+    counts[which, 0] = count + 1
+    if count + 1 >= values.shape[1]:
+        thin_out(values, counts, which, scratch)
+
+
+@compiled
+def thin_out(values: Any, counts: Longs, which: int, scratch: Floats) -> None:
+    """Keep half of the single times, or a quarter, ..., so that there is room again."""
+    while counts[which, 0] >= values.shape[1]:
+        mask = 2 * counts[which, 1] + 1
         kept = 0
-        for i in range(count):
-            bits_of[0] = values[which, i, 0]
-            if not mix(bits_of.view(np.uint64)[0]) & np.uint64(mask):
+        for i in range(counts[which, 0]):
+            scratch[0] = values[which, i, 0]
+            if not mix(scratch.view(np.uint64)[0]) & np.uint64(mask):
                 values[which, kept, 0] = values[which, i, 0]
                 values[which, kept, 1] = values[which, i, 1]
                 kept += 1
-        count = kept
-    counts[which, 0] = count
-    counts[which, 1] = mask
+        counts[which, 0] = kept
+        counts[which, 1] = mask
 
 
 # Jobs on nodes: binary heaps by (virtual end, number).
 
 
-@compiled
+@inlined
 def job_push(v: Servers, node: int, size: int, end: float, number: int, flow: int) -> None:
     """Insert a job into the heap of a node that holds ``size`` jobs."""
     at = size
@@ -579,7 +585,7 @@ def job_remove(v: Servers, node: int, size: int, at: int) -> None:
 # Trees of processors that share (see ``simulator.servers.SharedServers``).
 
 
-@compiled
+@inlined
 def tree_advance(v: Servers, root: int, now: float) -> None:
     """Bring virtual time and the busy accounts up to now."""
     elapsed = now - v.floats[root, V_LAST]
@@ -593,7 +599,7 @@ def tree_advance(v: Servers, root: int, now: float) -> None:
     v.floats[root, V_LAST] = now
 
 
-@compiled
+@inlined
 def tree_schedule(v: Servers, root: int, now: float) -> None:
     """Set all rates, and the moment of the first job that will be done at these rates."""
     first = v.ints[root, V_NODE]
@@ -620,7 +626,7 @@ def tree_schedule(v: Servers, root: int, now: float) -> None:
     v.floats[root, V_NEXT] = now + soonest
 
 
-@compiled
+@inlined
 def tree_use(v: Servers, f: Flows, server: int, flow: int, demand: float, now: float) -> None:
     """Start a job, or queue it at a node that takes only as many as it has cores."""
     root = v.ints[server, V_ROOT]
@@ -638,7 +644,7 @@ def tree_use(v: Servers, f: Flows, server: int, flow: int, demand: float, now: f
     tree_schedule(v, root, now)
 
 
-@compiled
+@inlined
 def tree_finish(v: Servers, f: Flows, scalars: Longs, root: int, now: float) -> None:
     """The first job of a tree is done, and whatever ends with it."""
     tree_advance(v, root, now)
@@ -980,7 +986,7 @@ def cycle_done(m: Frames, r: Records, frame: int, now: float) -> float:
     return duration
 
 
-@compiled
+@inlined
 def soonest_server(v: Servers) -> int:
     """Return the processor whose next event comes first; of several the first."""
     best = 0
@@ -1137,12 +1143,12 @@ def advance(s: State, until: float) -> int:
             a = code[at, 1]
             b = code[at, 2]
             at += 1
-            if ahead and frame_ints[frame, ACTIVE] > 1 and operation in NOTICED_BY_BRANCHES:
-                push = True
-                at -= 1
-                break
 
             if operation == DELAY or operation == THINK:
+                if ahead and operation == THINK and frame_ints[frame, ACTIVE] > 1:
+                    push = True
+                    at -= 1
+                    break
                 stream, time = quick_draw(kinds, parameters, data, b, stream)
                 events += 1
                 flow_bits[flow, TURN] = flow_bits[flow, KEY]
@@ -1161,6 +1167,10 @@ def advance(s: State, until: float) -> int:
                     break
 
             elif operation == CALL or operation == FORWARD:
+                if ahead and frame_ints[frame, ACTIVE] > 1:
+                    push = True  # other branches of the request could notice
+                    at -= 1
+                    break
                 if scalars[FREE_FRAME] < 0:
                     interrupted = MORE_FRAMES
                     break
@@ -1324,6 +1334,10 @@ def advance(s: State, until: float) -> int:
                 at = a
 
             elif operation == THOUGHT:
+                if ahead and frame_ints[frame, ACTIVE] > 1:
+                    push = True  # other branches of the request could notice
+                    at -= 1
+                    break
                 if frame_ints[frame, CARRIER] == flow and frame_ints[frame, POPULATION] >= 0:
                     since = flow_floats[flow, SINCE]
                     leave(levels, populations[frame_ints[frame, POPULATION], 0], t, since)
@@ -1359,22 +1373,42 @@ def advance(s: State, until: float) -> int:
                     break
 
             elif operation == COUNT:
+                if ahead and frame_ints[frame, ACTIVE] > 1:
+                    push = True  # other branches of the request could notice
+                    at -= 1
+                    break
                 stream, count = draw(kinds, parameters, data, b, stream)
                 frame_registers[frame, a] = int(count)
 
             elif operation == LOOP:
+                if ahead and frame_ints[frame, ACTIVE] > 1:
+                    push = True  # other branches of the request could notice
+                    at -= 1
+                    break
                 if frame_registers[frame, a] == 0:
                     at = b
                 else:
                     frame_registers[frame, a] -= 1
 
             elif operation == SPLIT:
+                if ahead and frame_ints[frame, ACTIVE] > 1:
+                    push = True  # other branches of the request could notice
+                    at -= 1
+                    break
                 frame_clocks[frame, a] = t
 
             elif operation == BEGIN:
+                if ahead and frame_ints[frame, ACTIVE] > 1:
+                    push = True  # other branches of the request could notice
+                    at -= 1
+                    break
                 frame_clocks[frame, b] = t
 
             elif operation == FINISH:
+                if ahead and frame_ints[frame, ACTIVE] > 1:
+                    push = True  # other branches of the request could notice
+                    at -= 1
+                    break
                 activity_sums[a, 0] += 1.0
                 activity_sums[a, 1] += t - frame_clocks[frame, b]
 
@@ -1473,6 +1507,7 @@ def advance(s: State, until: float) -> int:
 
                 if operation == JOIN or operation == BRANCH_END:
                     slot = joins[a, 0]
+                    frame_ints[frame, JOINED] = 1
                     arrived = frame_slots[frame, slot] + 1
                     frame_slots[frame, slot] = 0 if arrived == joins[a, 2] else arrived
                     carries = frame_ints[frame, CARRIER] == flow

@@ -154,14 +154,14 @@ class CompiledEngine:
             if old > MAX_INSIDE + 2 * self._clients:
                 raise too_many(self.program, float(s.times[run.NOW]))
             self._state = s._replace(
-                flows=run.Flows(*map(_doubled, s.flows)),
+                flows=run.Flows(*(_doubled(array) for array in s.flows)),
                 heap_times=_doubled(s.heap_times),
                 heap_flows=_doubled(s.heap_flows),
             )
             _link_free(self._state.flows.ints[:, run.NEXT], s.scalars, run.FREE_FLOW, old)
         elif what == run.MORE_FRAMES:
             old = len(s.frames.ints)
-            self._state = s._replace(frames=run.Frames(*map(_doubled, s.frames)))
+            self._state = s._replace(frames=run.Frames(*(_doubled(array) for array in s.frames)))
             _link_free(self._state.frames.ints[:, run.CALLER], s.scalars, run.FREE_FRAME, old)
         else:
             jobs = {
@@ -188,7 +188,7 @@ class CompiledEngine:
 def _doubled(array: npt.NDArray[Any], axis: int = 0) -> npt.NDArray[Any]:
     shape = list(array.shape)
     shape[axis] *= 2
-    result = np.empty(shape, dtype=array.dtype)
+    result = np.zeros(shape, dtype=array.dtype)
     if axis == 0:
         result[: array.shape[0]] = array
     else:
@@ -240,7 +240,7 @@ def _build(program: Program, layout: Layout, seed: int, look_ahead: bool, traced
             ],
             7,
             np.int32,
-        ),  # fmt: skip
+        ),
         tasks=_array(
             [
                 (layout.first_station[i], layout.first_station[i + 1] - layout.first_station[i], t.rank)
@@ -248,7 +248,7 @@ def _build(program: Program, layout: Layout, seed: int, look_ahead: bool, traced
             ],
             3,
             np.int32,
-        ),  # fmt: skip
+        ),
         sites=_array([(s.entry, s.rank, s.population) for s in program.sites], 3, np.int32),
         populations=_array(
             [(layout.thinking(i) // LEVEL_WIDTH,) for i in range(len(program.populations))], 1, np.int32

@@ -31,7 +31,7 @@ MAX_REPLICA_LEVELS = 64
 """Up to this many replicas in all, each has figures of its own."""
 
 
-MAX_SAMPLES = 1 << 21
+MAX_SAMPLES = 1 << 20
 """Single times kept per run, all entries together; half of them again for cycles."""
 
 
@@ -46,7 +46,7 @@ class Capacities:
 def sample_capacities(program: Program) -> Capacities:
     """Share the memory for single times among populations and entries."""
     return Capacities(
-        population=_power_of_two(MAX_SAMPLES // 4 // max(1, len(program.populations))),
+        population=_power_of_two(MAX_SAMPLES // 2 // max(1, len(program.populations))),
         entry=min(1 << 15, _power_of_two(MAX_SAMPLES // max(1, len(program.entries)))),
     )
 

@@ -68,7 +68,7 @@ def _json(figure: Figure | None) -> dict[str, Any] | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CycleResult:
-    """Client cycles, all reference tasks together.
+    """Cycles of all reference tasks together, and requests to entries from outside.
 
     Attributes:
         throughput: Cycles per second.
@@ -109,7 +109,8 @@ class TaskResult:
     Attributes:
         throughput: Requests answered per second; of a reference task, cycles.
         utilization: Busy threads / (threads x replicas); None if the threads are infinite or clients.
-        busy: Mean number of held threads; of a reference task, clients that are not thinking.
+        busy: Mean number of threads at work or blocked for a request (a token that is merely held does not
+            count); of a reference task, clients that are not thinking.
         queue: Mean number of requests waiting for a thread; None for a reference task.
         response_time, cycle_time: Of a reference task whose clients completed a cycle, else None.
         replicas: Their figures, if there are several and not very many.

@@ -195,7 +195,7 @@ def _open_uniform(state: Bits) -> tuple[Bits, float]:
 
 @compiled
 def _gamma(shape: float, state: Bits) -> tuple[Bits, float]:
-    """Draw a gamma of scale 1 (Marsaglia and Tsang, "A simple method for generating gamma variables", 2000)."""
+    """Draw a gamma of scale 1 (Marsaglia, Tsang, "A simple method for generating gamma variables", 2000)."""
     boost = 1.0
     if shape < 1.0:
         state, u = _open_uniform(state)

@@ -252,7 +252,8 @@ class Entry:
         priority: Added to that of the calling task where requests queue by priority.
         token: ``acquire`` (the thread stays taken after the entry has ended) or ``release`` (the entry
             needs no thread and gives one back that an ``acquire`` took): a semaphore.
-        waits: The thread is held until all branches have ended, joined or not.
+        waits: The thread is held until all branches have ended, joined or not; if no activity is marked
+            ``replies``, the reply leaves then, too.
         paths: Execution paths this entry was translated from, as the sequences of remote
             operations they stand for; empty for models that did not come from source code.
         fingerprint: Of the source the entry was translated from; "" if none.
