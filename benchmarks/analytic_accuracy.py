@@ -115,6 +115,7 @@ class Generator:
         return paced
 
     def place(self, processors: list[Processor]) -> str:
+        """Return the processor of a task: a new one, or one that others have too."""
         draw = self.random
         if processors and draw.random() < 0.3:
             return draw.choice(processors).name
@@ -128,6 +129,7 @@ class Generator:
         return processors[-1].name
 
     def time(self) -> Distribution:
+        """Return a demand of 1 to 20 ms on average."""
         draw = self.random
         mean = 0.001 * math.exp(draw.uniform(0, math.log(20)))
         if draw.random() < 0.6:
@@ -135,6 +137,7 @@ class Generator:
         return with_scv(mean, math.exp(draw.uniform(math.log(0.1), math.log(4))))
 
     def entry(self, name: str, targets: Sequence[tuple[str, str]], *, client: bool = False) -> Entry:
+        """Return an entry that calls all targets, in whatever structure."""
         draw = self.random
         activities: list[Activity] = []
         arcs: list[Precedence] = []

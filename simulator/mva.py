@@ -39,7 +39,7 @@ def extended(rates: FloatArray, length: int) -> FloatArray:
 def _weights(ratios: FloatArray) -> FloatArray:
     """Return 1, r1, r1 r2, ... divided by their maximum."""
     logs = np.concatenate(((0.0,), np.cumsum(np.log(np.maximum(ratios, TINY)))))
-    return np.exp(logs - logs.max())
+    return np.asarray(np.exp(logs - logs.max()))
 
 
 class Chain:
@@ -310,7 +310,9 @@ class SharedView:
                 np.interp(edges, np.concatenate(((0.0,), np.arange(1, len(there) + 1) - 0.5)), below)
             )
         else:
-            own = np.bincount(np.minimum(np.arange(len(there)), self._length), weights=there)
+            own = np.zeros(min(len(there), self._length + 1))
+            own[:] = there[: len(own)]
+            own[-1] += there[len(own) :].sum()
         if self._crowd is None:
             totals[: len(own)] += factor * own
             return
