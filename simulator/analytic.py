@@ -648,12 +648,13 @@ class _Solver:
             stretch = self.stretch[at] if station.shared else 1.0
             inside = others * waited + other_work * stretch
             mine = rate * waited + work * stretch
-            sources, closed = self._sources(at, rate, inside)
+            sources, limit, closed = self._sources(at, rate, inside)
             bound = self._clients() if closed else math.inf
             most = max(min(sources, bound - mine), 0.0)
             pause = max(most - inside, 0.02 * inside) / (others + behind)
-            crowd = Crowd(sources, pause, inside / (others + behind) / (stretch * (waited + mean)),
-                          bound, others / inside * (waited + work / rate) if rate > 0 else 1.0)  # fmt: skip
+            per_job = inside / (others + behind)
+            patience = others / inside * (waited + work / rate) if rate > 0 else 1.0
+            crowd = Crowd(sources, limit, pause, per_job / (stretch * (waited + mean)), bound, patience)
         customers = population if theta > 0.999 else math.ceil(population / theta)
         return SharedView(self._job_rates(at), np.arange(1.0, queue.length + 1) - queue.busy, crowd,
                           min(customers, queue.length)), ease  # fmt: skip
@@ -668,26 +669,36 @@ class _Solver:
             flows += member.population * (max(work / spent, 1.0) if spent > 0 else 1.0)
         return flows
 
-    def _sources(self, at: int, rate: float, inside: float) -> tuple[float, bool]:
-        """Return how many jobs of others a station can hold, and whether clients bound their number."""
-        sources = held = 0.0
+    def _sources(self, at: int, rate: float, inside: float) -> tuple[float, float, bool]:
+        """Return how many sources the others at a station are like, how many jobs of theirs it can hold.
+
+        While a pool is full its threads are all there is; while it is not, arrivals depend on the clients.
+        The third result tells whether clients bound their number.
+        """
+        sources = limit = held = 0.0
         skipped = False
+        everyone = self._clients()
         for member in (*self.roots, *self.members.values()):
             flow = float(member.rate * member.profile[VISITS, at])
-            if flow > 0:
-                held += flow
-                if not skipped and math.isclose(flow, rate, rel_tol=1e-9):
-                    skipped = True
-                else:
-                    sources += member.population * (
-                        1 if member.profile[TIME, at] > 0.999 * member.profile[WORK, at] else 2
-                    )
+            if flow <= 0:
+                continue
+            held += flow
+            if not skipped and math.isclose(flow, rate, rel_tol=1e-9):
+                skipped = True
+                continue
+            beside = member.profile[TIME, at] < 0.999 * member.profile[WORK, at]
+            most = member.population * (2 if beside else 1)
+            full = float(member.busy[-1])
+            limit += most
+            sources += 1 / (full / most + (1 - full) / max(everyone, most))
         loose = float(self.total[VISITS, at]) - held
         if loose > 1e-7 * self.total[VISITS, at]:
-            return sources + 20 + 20 * inside, False
+            more = 20 + 20 * inside
+            return sources + more, limit + more, False
         if self.after[at] > 0:
-            return sources + self.stations[at].servers * self.stations[at].replicas, False
-        return sources, True
+            more = self._places(at)
+            return sources + more, limit + more, False
+        return sources, limit, True
 
     # ------------------------------------------------------------------ operating point
 

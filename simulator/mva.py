@@ -227,7 +227,8 @@ class Crowd:
     """Other users of a station, as sources that send a job, wait for its end and pause.
 
     Attributes:
-        sources: At most how many jobs they have there at once.
+        sources: How many there are; the fewer, the less others arrive while many of them are there.
+        limit: At most how many jobs they have there at once.
         pause: Seconds between the end of a job and the source's next one.
         ease: Work of one of their jobs relative to the average job of the station.
         population: Sources and own customers together are at most that many.
@@ -235,6 +236,7 @@ class Crowd:
     """
 
     sources: float
+    limit: float
     pause: float
     ease: float
     population: float
@@ -266,7 +268,7 @@ class SharedView:
             return
         at = self._grid = _grid(customers)
         own = at[:, None].astype(float)
-        most = int(min(crowd.sources, crowd.population, len(rates)))
+        most = int(min(crowd.limit, crowd.population, len(rates)))
         others = np.arange(most + 1.0)[None, :]
         index = self._index = np.minimum(at[:, None] + np.arange(most + 1)[None, :], len(rates)) - 1
         jobs = own + others
