@@ -196,6 +196,7 @@ class _Solver:
         self.jobs = [0.0] * count
         self.second = [0.0] * len(self.plans)
         self.after = [0.0] * count
+        self.after_work = [0.0] * count
         self.total = empty
         self.queues: list[Queue] = []
         self.members: dict[int, _Member] = {}
@@ -361,9 +362,11 @@ class _Solver:
                 total[:, parent] += total[:, at]
         self.total = total
         self.after = [0.0] * len(self.stations)
+        self.after_work = [0.0] * len(self.stations)
         for plan, rate, second in zip(self.plans, rates, self.second, strict=True):
             if plan.station is not None and second > 1e-9:
                 self.after[plan.station] += rate
+                self.after_work[plan.station] += rate * second
 
     # ------------------------------------------------------------------ networks
 
@@ -767,8 +770,11 @@ class _Solver:
         rate = everything - held
         if rate <= 1e-7 * everything:
             return
-        held_work = float(sum(m.rate * m.profile[WORK, at] for m in (*self.roots, *self.members.values())))
-        work = float(self.total[WORK, at]) - held_work
+        members = (*self.roots, *self.members.values())
+        held_work = float(sum(m.rate * m.profile[WORK, at] for m in members)) + self.after_work[at]
+        work = max(float(self.total[WORK, at]) - held_work, 0.0)
+        if work <= 1e-7 * self.total[WORK, at]:
+            return
         view, ease = self._view(at, rate, work, self.queues[at].length, 1.0)
         logs = np.cumsum(np.log(rate * ease / view.rates))
         there = np.exp(np.concatenate(((0.0,), logs)) - max(0.0, float(logs.max())))
