@@ -31,10 +31,11 @@ from simulator.returns import Returns
 
 __all__ = ["CycleEstimate", "Estimate", "TaskEstimate", "estimate"]
 
-MAX_ITERATIONS = 60
+MAX_ITERATIONS = 40
 ADAPTING = 15
 """Rounds after which stations keep the speeds they were given for the variability of their services."""
 TOLERANCE = 1e-4
+LOW = 0.9
 SAME = 1e-7
 """Relative change of a time that is none."""
 FEW = 600
@@ -196,6 +197,7 @@ class _Solver:
         self.jobs = [0.0] * count
         self.second = [0.0] * len(self.plans)
         self.after = [0.0] * count
+        self.haste = [1.0] * count
         self.after_work = [0.0] * count
         self.total = empty
         self.queues: list[Queue] = []
@@ -418,7 +420,7 @@ class _Solver:
             for root in self.roots:
                 if not root.is_open:
                     self._network(root, None)
-            self._operate(0.5 if iteration > 8 else 1.0)
+            self._operate(1.0 if iteration <= 8 else 0.5 if iteration <= 20 else 0.25)
             self.evaluate()
             self.flow()
             self.profiles()
@@ -546,7 +548,7 @@ class _Solver:
         mean = self.total[WORK, at] / self.total[VISITS, at]
         member = self.members.get(at)
         if member is None or member.chain is None:
-            return np.asarray(queue.pace / mean)
+            return np.asarray(queue.pace * self.haste[at] / mean)
         hold = self._hold(at)
         speeds = np.concatenate(((0.0,), member.chain.throughput)) * hold
         top = len(speeds) - 1
@@ -710,6 +712,7 @@ class _Solver:
         count = len(self.stations)
         served, waiting, jobs, worked = ([0.0] * count for _ in range(4))
         crowds = [np.zeros(q.length + 1) for q in self.queues]
+        split = [False] * count
         for member in self.roots:
             if member.chain is not None:
                 member.rate += gain * (float(member.chain.throughput[-1]) - member.rate)
@@ -725,6 +728,7 @@ class _Solver:
                 cycles = float(member.busy[1:] @ chain.throughput)
                 for k, number in enumerate(member.stations):
                     theta = member.thetas[k]
+                    split[number] |= theta <= 0.999
                     there = chain.marginal(k, member.busy)
                     visited = cycles * float(member.profile[VISITS, number])
                     present = float(there @ np.arange(len(there))) / theta
@@ -742,6 +746,10 @@ class _Solver:
             if served[at] <= 0:
                 continue
             crowd = crowds[at] / crowds[at].sum()
+            if at not in self.members and not split[at]:
+                busy = float(crowd[1:] @ self.queues[at].busy)
+                self.haste[at] *= (busy / float(self.total[WORK, at])) ** 0.5
+                self.haste[at] = min(max(self.haste[at], LOW), 1.15)
             if station.shared:
                 self.stretch[at] += gain * (max(float(jobs[at] / worked[at]), 1.0) - self.stretch[at])
             else:
