@@ -35,7 +35,7 @@ MAX_ITERATIONS = 40
 ADAPTING = 15
 """Rounds after which stations keep the speeds they were given for the variability of their services."""
 TOLERANCE = 1e-4
-LOW = 0.9
+LOOSE = 1e-6
 SAME = 1e-7
 """Relative change of a time that is none."""
 FEW = 600
@@ -197,7 +197,8 @@ class _Solver:
         self.jobs = [0.0] * count
         self.second = [0.0] * len(self.plans)
         self.after = [0.0] * count
-        self.haste = [1.0] * count
+        self.loose_visits = [0.0] * count
+        self.loose_work = [0.0] * count
         self.after_work = [0.0] * count
         self.total = empty
         self.queues: list[Queue] = []
@@ -394,6 +395,15 @@ class _Solver:
                 self.members[at] = _Member(int(min(servers, LONGEST)), load)
             member = self.members[at]
             member.rate, member.profile = rate, load / rate
+        members = (*self.roots, *self.members.values())
+        for at in range(len(self.stations)):
+            visits = float(self.total[VISITS, at]) - sum(
+                m.rate * float(m.profile[VISITS, at]) for m in members
+            )
+            work = float(self.total[WORK, at]) - sum(m.rate * float(m.profile[WORK, at]) for m in members)
+            work -= self.after_work[at]
+            some = visits > LOOSE * self.total[VISITS, at] and work > LOOSE * self.total[WORK, at]
+            self.loose_visits[at], self.loose_work[at] = (visits, work) if some else (0.0, 0.0)
 
     def _with_think(self, root: int) -> FloatArray:
         task = self.layers.model.tasks[self.plans[root].task]
@@ -511,14 +521,10 @@ class _Solver:
             )
             if self.after[at]:
                 users += station.servers * station.replicas
-            loose = self.total[VISITS, at] - self._held_rate(at) > 1e-9 * self.total[VISITS, at]
+            loose = self.loose_visits[at] > 0
             length = int(min(max(users + 300 * loose, 1), LONGEST))
             self.queues.append(Queue(station.servers, station.replicas, length))
             self.jobs[at] = float(self.total[WORK, at])
-
-    def _held_rate(self, at: int) -> float:
-        members = (*self.roots, *self.members.values())
-        return float(sum(m.rate * m.profile[VISITS, at] for m in members))
 
     def _arrange(self) -> None:
         """Order members such that each comes before those it visits."""
@@ -548,7 +554,7 @@ class _Solver:
         mean = self.total[WORK, at] / self.total[VISITS, at]
         member = self.members.get(at)
         if member is None or member.chain is None:
-            return np.asarray(queue.pace * self.haste[at] / mean)
+            return np.asarray(queue.pace / mean)
         hold = self._hold(at)
         speeds = np.concatenate(((0.0,), member.chain.throughput)) * hold
         top = len(speeds) - 1
@@ -680,14 +686,13 @@ class _Solver:
         While a pool is full its threads are all there is; while it is not, arrivals depend on the clients.
         The third result tells whether clients bound their number.
         """
-        sources = limit = held = 0.0
+        sources = limit = 0.0
         skipped = False
         everyone = self._clients()
         for member in (*self.roots, *self.members.values()):
             flow = float(member.rate * member.profile[VISITS, at])
             if flow <= 0:
                 continue
-            held += flow
             if not skipped and math.isclose(flow, rate, rel_tol=1e-9):
                 skipped = True
                 continue
@@ -696,8 +701,7 @@ class _Solver:
             full = float(member.busy[-1])
             limit += most
             sources += 1 / (full / most + (1 - full) / max(everyone, most))
-        loose = float(self.total[VISITS, at]) - held
-        if loose > 1e-7 * self.total[VISITS, at]:
+        if self.loose_visits[at] > 0:
             more = 20 + 20 * inside
             return sources + more, limit + more, False
         if self.after[at] > 0:
@@ -712,7 +716,6 @@ class _Solver:
         count = len(self.stations)
         served, waiting, jobs, worked = ([0.0] * count for _ in range(4))
         crowds = [np.zeros(q.length + 1) for q in self.queues]
-        split = [False] * count
         for member in self.roots:
             if member.chain is not None:
                 member.rate += gain * (float(member.chain.throughput[-1]) - member.rate)
@@ -728,7 +731,6 @@ class _Solver:
                 cycles = float(member.busy[1:] @ chain.throughput)
                 for k, number in enumerate(member.stations):
                     theta = member.thetas[k]
-                    split[number] |= theta <= 0.999
                     there = chain.marginal(k, member.busy)
                     visited = cycles * float(member.profile[VISITS, number])
                     present = float(there @ np.arange(len(there))) / theta
@@ -746,10 +748,6 @@ class _Solver:
             if served[at] <= 0:
                 continue
             crowd = crowds[at] / crowds[at].sum()
-            if at not in self.members and not split[at]:
-                busy = float(crowd[1:] @ self.queues[at].busy)
-                self.haste[at] *= (busy / float(self.total[WORK, at])) ** 0.5
-                self.haste[at] = min(max(self.haste[at], LOW), 1.15)
             if station.shared:
                 self.stretch[at] += gain * (max(float(jobs[at] / worked[at]), 1.0) - self.stretch[at])
             else:
@@ -773,15 +771,8 @@ class _Solver:
     def _loose(self, at: int, served: list[float], worked: list[float], jobs: list[float],
                waiting: list[float], crowds: list[FloatArray]) -> None:  # fmt: skip
         """Account for the jobs of a station that nobody waits for (and open arrivals)."""
-        held = self._held_rate(at)
-        everything = float(self.total[VISITS, at])
-        rate = everything - held
-        if rate <= 1e-7 * everything:
-            return
-        members = (*self.roots, *self.members.values())
-        held_work = float(sum(m.rate * m.profile[WORK, at] for m in members)) + self.after_work[at]
-        work = max(float(self.total[WORK, at]) - held_work, 0.0)
-        if work <= 1e-7 * self.total[WORK, at]:
+        rate, work = self.loose_visits[at], self.loose_work[at]
+        if rate <= 0:
             return
         view, ease = self._view(at, rate, work, self.queues[at].length, 1.0)
         logs = np.cumsum(np.log(rate * ease / view.rates))

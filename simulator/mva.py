@@ -266,12 +266,13 @@ class SharedView:
             self.rates = extended(rates, customers)
             self._queued = extended(waiting, customers)
             return
-        at = self._grid = _grid(customers)
+        at = np.concatenate(((0,), _grid(customers)))
+        self._grid = at[1:]
         own = at[:, None].astype(float)
         most = int(min(crowd.limit, crowd.population, len(rates)))
         others = np.arange(most + 1.0)[None, :]
-        index = self._index = np.minimum(at[:, None] + np.arange(most + 1)[None, :], len(rates)) - 1
-        jobs = own + others
+        index = np.maximum(np.minimum(at[:, None] + np.arange(most + 1)[None, :], len(rates)) - 1, 0)
+        jobs = np.maximum(own + others, 1.0)
         rate = rates[index]
         sources = np.clip(np.minimum(crowd.sources, crowd.population - own), 0.0, None)
         left = np.maximum(sources - (others[:, 1:] - 1), 0.0)
@@ -280,13 +281,11 @@ class SharedView:
         weight = np.concatenate((np.zeros((len(at), 1)), logs), axis=1)
         weight = np.exp(weight - weight.max(axis=1, keepdims=True))
         weight /= weight.sum(axis=1, keepdims=True)
-        share = weight * own / jobs
-        self._weight = weight
+        self._alone, self._weight = weight[0], weight[1:]
         every = np.arange(1, customers + 1)
-        self.rates = np.interp(every, at, (share * rate).sum(axis=1))
-        self._queued = np.interp(
-            every, at, (weight * own / (own + crowd.patience * others) * waiting[index]).sum(axis=1)
-        )
+        self.rates = np.interp(every, self._grid, (weight * own / jobs * rate).sum(axis=1)[1:])
+        share = own[1:] / (own[1:] + crowd.patience * others)
+        self._queued = np.interp(every, self._grid, (self._weight * share * waiting[index[1:]]).sum(axis=1))
 
     def waiting_of(self, there: FloatArray, theta: float) -> float:
         """Return the mean number of own jobs that wait.
@@ -328,9 +327,8 @@ class SharedView:
                 totals[start:stop] += factor * found[: stop - start]
                 totals[-1] += factor * float(found[stop - start :].sum())
                 start = end + 1
-        # Without own customers there, the crowd is about what it is beside a single one.
         width = min(width, len(totals))
-        totals[:width] += factor * own[0] * self._weight[0, :width]
+        totals[:width] += factor * own[0] * self._alone[:width]
 
 
 def _grid(top: int) -> npt.NDArray[np.int64]:
