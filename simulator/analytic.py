@@ -754,11 +754,30 @@ class _Solver:
                 self.wait[at] += gain * (max(float(waiting[at] / served[at]), 0.0) - self.wait[at])
                 mean = self.total[WORK, at] / self.total[VISITS, at]
                 scv = self.total[SQUARES, at] / self.total[VISITS, at] / mean**2 - 1 if mean > 0 else 1.0
-                back = sum(r * v.get(at, 0.0) for r, v in zip(self.rates, self.returning, strict=True))
-                fresh = max(1 - back / self.total[VISITS, at], 0.0)
                 if self.iterations <= ADAPTING:
-                    self.queues[at].adapt(1 + fresh * self._strain(at) * (max(scv, 0.0) - 1), crowd)
+                    self.queues[at].adapt(self._variability(at, max(scv, 0.0), mean), crowd)
             self.jobs[at] = jobs[at]
+
+    def _variability(self, at: int, scv: float, mean: float) -> float:
+        """Return the variability of services as the queue feels it.
+
+        Whoever comes straight back finds a service at its beginning, however variable it is, and before
+        him those only who came during his last visit, which may have been shorter than most.
+        """
+        returning = before = 0.0
+        for rate, returns in zip(self.rates, self.returning, strict=True):
+            for back in returns:
+                if back.station == at:
+                    last = self.times[back.plan].reply[0] if back.service is None else back.service
+                    returning += rate * back.times
+                    before += rate * back.times * last
+        share = min(returning / float(self.total[VISITS, at]) / self.stations[at].replicas, 1.0)
+        felt = 1 + (1 - share) * self._strain(at) * (scv - 1)
+        if share <= 0:
+            return felt
+        waited = self.wait[at]
+        less = (waited + before / returning) / (waited + mean)
+        return (1 + felt) * (1 - share + share * less) - 1
 
     def _strain(self, at: int) -> float:
         """Return how far the servers themselves limit a station, 0 to 1: not if what they use is full."""
