@@ -784,8 +784,13 @@ class _Solver:
         member = self.members.get(at)
         if member is None or member.chain is None or member.population == 1:
             return 1.0
-        last, full = (float(x) for x in member.chain.throughput[-2:])
-        return min(max((full - last) / full * member.population, 0.0), 1.0)
+        # Where a request waits, its own replica is full and the others are as busy as usual.
+        station = self.stations[at]
+        busy = station.servers + (station.replicas - 1) * float(self.total[WORK, at]) / station.replicas
+        reached = np.concatenate(((0.0,), member.chain.throughput))
+        growth = np.diff(reached) / reached[1:] * np.arange(1.0, len(reached))
+        elasticity = float(np.interp(busy, np.arange(1.0, len(reached)), growth))
+        return min(max(elasticity, 0.0), 1.0)
 
     def _loose(self, at: int, served: list[float], worked: list[float], jobs: list[float],
                waiting: list[float], crowds: list[FloatArray]) -> None:  # fmt: skip

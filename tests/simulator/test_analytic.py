@@ -337,3 +337,13 @@ def test_sequence_of_many_activities() -> None:
     assert estimate(model(clients(1, None, "A.a"), service("A", body))).cycle.response_time == pytest.approx(
         3.0
     )
+
+
+def test_reference_rows_of_the_running_example() -> None:
+    """The running example of the thesis: throughput within 1 %, response time within 2.5 % at every load."""
+    from test_running_example import _rows, running_example
+
+    for row in _rows():
+        got = estimate(running_example(row["clients"])).cycle
+        assert got.throughput == pytest.approx(row["throughput"]["mean"], rel=0.01)
+        assert got.response_time == pytest.approx(row["response_time"]["mean"], rel=0.025)
