@@ -44,6 +44,7 @@ from simulator.analytic import estimate
 MODELS = 200
 PRECISION = 0.005
 MAX_EVENTS = 30_000_000
+"""Per simulation: near saturation the precision asked for may take more than that."""
 ZERO = Constant(0.0)
 KNEE = (0.8, 0.99)
 
@@ -78,17 +79,16 @@ class Generator:
                         callers.setdefault(caller, []).append(draw.choice(here))
             above = here
         processors: list[Processor] = []
-        tasks = []
-        for name in names:
-            tasks.append(
-                Task(
-                    name=name,
-                    threads=draw.choice([1, 1, 2, 4, 8, 16, 32, 64, math.inf, math.inf]),
-                    replicas=draw.choice([1, 1, 1, 1, 2, 3]),
-                    processor=self.place(processors),
-                    entries=tuple(self.entry(e, callers.get((name, e), [])) for e in entries[name]),
-                )
+        tasks = [
+            Task(
+                name=name,
+                threads=draw.choice([1, 1, 2, 4, 8, 16, 32, 64, math.inf, math.inf]),
+                replicas=draw.choice([1, 1, 1, 1, 2, 3]),
+                processor=self.place(processors),
+                entries=tuple(self.entry(e, callers.get((name, e), [])) for e in entries[name]),
             )
+            for name in names
+        ]
         classes = 1 if draw.random() < 0.85 else 2
         total = round(math.exp(draw.uniform(0, math.log(500))))
         load = math.exp(draw.uniform(math.log(0.2), math.log(2)))

@@ -218,7 +218,7 @@ class Queue:
             rescale = (exact + above - first * exact) / given
             speeds[at:] *= min(max(rescale, 0.5), 2.0)
         speeds[at - 1] = c * first
-        self._speeds = np.exp(0.5 * (np.log(self._speeds) + np.log(speeds)))
+        self._speeds = np.exp(0.3 * np.log(self._speeds) + 0.7 * np.log(speeds))
         self.pace = self._spread(self._speeds)[0]
 
 
