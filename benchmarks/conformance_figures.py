@@ -15,12 +15,15 @@ from typing import Any
 from mup.lqn.model import Activity, Entry, Model, Task, entry_label
 from simulator.result import Figure, Result
 
-__all__ = ["Pair", "Uncompared", "compare", "pooled"]
+__all__ = ["Elements", "Pair", "Uncompared", "UnknownElement", "compare", "pooled"]
 
 MARGIN = 3
 TOLERANCE = 0.01
 PRINTED = 1e-5
 """Relative rounding of the printed figures: six digits."""
+
+CLOCK = 1e-15
+"""Resolution of the simulated clock, relative to where it stands; waits are differences of moments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,15 +31,24 @@ class Pair:
     """One figure of both.
 
     Attributes:
-        what: For example ``entries e1 throughput``.
+        section, element, name: For example ``entries``, ``e1``, ``throughput``.
         ours, theirs: The figure.
         scale: Of the times it is part of; a wait is judged against the time in which it happens.
+        noise: What the resolution of the simulated clock adds.
     """
 
-    what: str
+    section: str
+    element: str
+    name: str
     ours: Figure
     theirs: Figure
     scale: float
+    noise: float
+
+    @property
+    def what(self) -> str:
+        """For display."""
+        return f"{self.section} {self.element} {self.name}"
 
     @property
     def difference(self) -> float:
@@ -51,7 +63,7 @@ class Pair:
     @property
     def excess(self) -> float:
         """How far apart they are, as a multiple of what is allowed."""
-        allowed = MARGIN * self.joint + TOLERANCE * abs(self.theirs.mean) + PRINTED * self.scale
+        allowed = MARGIN * self.joint + TOLERANCE * abs(self.theirs.mean) + PRINTED * self.scale + self.noise
         return abs(self.difference) / allowed if allowed else (math.inf if self.difference else 0.0)
 
     @property
@@ -67,7 +79,7 @@ class Pair:
     @property
     def outside(self) -> bool:
         """Tell whether they differ by more than one joint half-width."""
-        return abs(self.difference) > self.joint + PRINTED * max(abs(self.theirs.mean), self.scale)
+        return abs(self.difference) > self.joint + PRINTED * self.scale + self.noise
 
     def to_json(self) -> dict[str, Any]:
         """Return the pair for the JSON output."""
@@ -111,18 +123,16 @@ def _product(a: Figure, b: Figure) -> Figure:
     return Figure(a.mean * b.mean, math.hypot(a.ci95 * b.mean, b.ci95 * a.mean))
 
 
-class _Missing(Exception):
+class UnknownElement(Exception):  # noqa: N818
     """There is no such figure of ours; the message says why."""
 
 
-class _Elements:
+class Elements:
     """Finds the elements of a model by the names the corpus uses."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
-        self.entries: dict[str, tuple[Task, Entry]] = {
-            e.name: (t, e) for t in model.tasks for e in t.entries
-        }
+        self.entries: dict[str, tuple[Task, Entry]] = {e.name: (t, e) for t in model.tasks for e in t.entries}
         self.phases: dict[str, dict[str, str]] = model.provenance["lqnx"]["phases"]
 
     def activity(self, key: str) -> tuple[Task, Entry, Activity]:
@@ -132,14 +142,14 @@ class _Elements:
             task, entry = self.entries[name]
             own = self.phases[name].get(phase)
             if own is None:
-                raise _Missing("a phase the model does not have")
+                raise UnknownElement("a phase the model does not have")
             return task, entry, entry.activity(own)
         owner, _, name = key.partition("/")
         task = self.model.task(owner)
         for entry in task.entries:
             if any(a.name == name for a in entry.activities):
                 return task, entry, entry.activity(name)
-        raise _Missing("an activity no load reaches")
+        raise UnknownElement("an activity no load reaches")
 
     def label(self, name: str) -> str:
         """Return how results call an entry."""
@@ -153,25 +163,31 @@ class _Reader:
     def __init__(self, model: Model, result: Result) -> None:
         self.model = model
         self.result = result
-        self.elements = _Elements(model)
+        self.elements = Elements(model)
 
     def figure(self, section: str, key: str, name: str) -> Figure:
         """Return our figure.
 
         Raises:
-            _Missing: There is none.
+            UnknownElement: There is none.
         """
         try:
             figure = getattr(self, section)(key, name)
         except KeyError as error:
-            raise _Missing(f"no such element: {error}") from error
+            raise UnknownElement("no load reaches it") from error
         if not isinstance(figure, Figure):
-            raise _Missing("nothing happened there")
+            raise UnknownElement("nothing happened there")
         return figure
 
     def tasks(self, key: str, name: str) -> Figure | None:
-        found = self.result.tasks[key]
-        return found.throughput if name == "throughput" else found.busy
+        found, task = self.result.tasks[key], self.model.task(key)
+        if name != "throughput":
+            return found.busy
+        if any(e.token for e in task.entries):
+            # lqsim divides the throughput of a semaphore by the number of its entries (task.cc, throughput).
+            labels = [self.elements.label(e.name) for e in task.entries]
+            return _times(_plus(*(self.result.entries[n].throughput for n in labels)), 1 / len(labels))
+        return found.throughput
 
     def processors(self, key: str, _name: str) -> Figure | None:
         found = self.result.processors.get(key)
@@ -206,7 +222,7 @@ class _Reader:
         if name == "phase1_service_time":
             return first
         if len(task.entries) > 1:
-            raise _Missing("second phases of activity graphs are measured per task, not per entry")
+            raise UnknownElement("second phases of activity graphs are measured per task, not per entry")
         busy, rate = self.result.tasks[task.name].busy, entry.throughput
         held = Figure(busy.mean / rate.mean, math.hypot(busy.ci95, busy.mean * rate.relative) / rate.mean)
         return _minus(held, first)
@@ -227,20 +243,25 @@ class _Reader:
             return found.processor_waiting
         if found.service_time is None:
             return None
-        return found.service_time if name == "service_time" else _product(found.throughput, found.service_time)
+        return (
+            found.service_time if name == "service_time" else _product(found.throughput, found.service_time)
+        )
 
     def calls(self, key: str, _name: str) -> Figure | None:
         source, _, target = key.partition("->")
         if target.endswith(":forward"):
-            target = target.removesuffix(":forward")
-            label = f"{self.elements.label(source)}:forward -> {self.elements.label(target)}"
+            name = target.removesuffix(":forward")
+            label = f"{self.elements.label(source)}:forward -> {self.elements.label(name)}"
         else:
-            target = target.removesuffix(":async")
+            name = target.removesuffix(":async")
             task, entry, activity = self.elements.activity(source)
-            label = (
-                f"{entry_label(task.name, entry.name)}:{activity.name} -> {self.elements.label(target)}"
-            )
-        return self.result.calls[label].waiting
+            label = f"{entry_label(task.name, entry.name)}:{activity.name} -> {self.elements.label(name)}"
+        waiting = self.result.calls[label].waiting
+        served = self.result.entries[self.elements.label(name)].response_time
+        if waiting is None or served is None or not target.endswith(":async"):
+            return waiting
+        # What lqsim calls the waiting of a message ends with its service (task.cc, free_message).
+        return _plus(waiting, _minus(served, self.queueing(name)))
 
     def joins(self, key: str, _name: str) -> Figure | None:
         task, _, names = key.partition("/")
@@ -250,7 +271,7 @@ class _Reader:
                 own = f"{entry_label(task, entry.name)}:"
                 if label.startswith(own) and set(label.removeprefix(own).split("&")) == wanted:
                     return join.delay
-        raise _Missing("no such join")
+        raise UnknownElement("no such join")
 
 
 _FIGURES = {
@@ -278,12 +299,12 @@ def _theirs(reference: dict[str, Any]) -> Iterator[tuple[str, str, str, Figure, 
                 yield section, key, name, figure, scale
 
 
-def _incomparable(model: Model, section: str, key: str, name: str, elements: _Elements) -> str:
+def _incomparable(model: Model, section: str, key: str, name: str, elements: Elements) -> str:
     """Return why two figures of the same name mean different things; "" if they do not."""
     if section == "activities":
         try:
             task, _, activity = elements.activity(key)
-        except _Missing:
+        except UnknownElement:
             return ""
         if name == "proc_waiting":
             place = model.processor(task.processor) if task.processor else None
@@ -308,6 +329,7 @@ def compare(
         reference: What the corpus says.
     """
     readers = [_Reader(model, result) for result in results]
+    noise = CLOCK * max(r.simulated_seconds for r in results)
     pairs, rest = [], []
     for section, key, name, theirs, scale in _theirs(reference):
         what = f"{section} {key} {name}"
@@ -317,8 +339,8 @@ def compare(
             continue
         try:
             ours = pooled([reader.figure(section, key, name) for reader in readers])
-        except _Missing as error:
+        except UnknownElement as error:
             rest.append(Uncompared(what, str(error)))
             continue
-        pairs.append(Pair(what, ours, theirs, scale))
+        pairs.append(Pair(section, key, name, ours, theirs, scale, noise))
     return pairs, rest
