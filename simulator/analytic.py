@@ -584,7 +584,9 @@ class _Solver:
             count, work = float(profile[VISITS, at]), float(profile[WORK, at])
             theta = min(float(profile[TIME, at]) / work, 1.0) if work > 0 else 1.0
             theta = max(theta, 0.02)
-            view, ease = self._view(at, member.rate * count, member.rate * work, member.population, theta)
+            view, ease = self._view(
+                at, member.rate * count, member.rate * work, member.population, theta, own
+            )
             member.views.append(view)
             member.thetas.append(theta)
             visits.append(count * theta * ease)
@@ -644,9 +646,18 @@ class _Solver:
         return np.asarray(real * (1 + (alone / real[0] - 1) / customers))
 
     def _view(
-        self, at: int, rate: float, work: float, population: int, theta: float
+        self, at: int, rate: float, work: float, population: int, theta: float, own: int | None
     ) -> tuple[SharedView, float]:
-        """Return a station as one of its users sees it, and the user's work relative to the average."""
+        """Return a station as one of its users sees it, and the user's work relative to the average.
+
+        Args:
+            at: The station.
+            rate: Visits per second of the user.
+            work: Seconds of service per second of the user.
+            population: Customers of the user at most.
+            theta: Customers per job of the user.
+            own: The station whose servers the customers are; None if they are clients.
+        """
         station, queue = self.stations[at], self.queues[at]
         everything, all_work = float(self.total[VISITS, at]), float(self.total[WORK, at])
         mean = all_work / everything
@@ -659,10 +670,12 @@ class _Solver:
             stretch = self.stretch[at] if station.shared else 1.0
             inside = others * waited + other_work * stretch
             mine = rate * waited + work * stretch
-            sources, limit, closed = self._sources(at, rate, inside)
+            usual, sources, limit, closed = self._sources(at, rate, inside, own)
             bound = self._clients() if closed else math.inf
-            most = max(min(sources, bound - mine), 0.0)
+            queued = 0.0 if own is None else max(self.jobs[own] - 1, 0.0)
+            most = max(min(usual, bound - queued - mine), 0.0)
             pause = max(most - inside, 0.02 * inside) / (others + behind)
+            bound -= max(self._beneath(own) - 1, 0.0)
             per_job = inside / (others + behind)
             patience = others / inside * (waited + work / rate) if rate > 0 else 1.0
             crowd = Crowd(sources, limit, pause, per_job / (stretch * (waited + mean)), bound, patience)
@@ -680,15 +693,27 @@ class _Solver:
             flows += member.population * (max(work / spent, 1.0) if spent > 0 else 1.0)
         return flows
 
-    def _sources(self, at: int, rate: float, inside: float) -> tuple[float, float, bool]:
-        """Return how many sources the others at a station are like, how many jobs of theirs it can hold.
+    def _beneath(self, own: int | None) -> float:
+        """Return how many requests are at a pool while it is not empty."""
+        if own is None:
+            return 0.0
+        busy = float(self.members[own].busy[1:].sum())
+        return self.jobs[own] / busy if busy > 1e-9 else 0.0
+
+    def _sources(
+        self, at: int, rate: float, inside: float, own: int | None
+    ) -> tuple[float, float, float, bool]:
+        """Return how many sources the others at a station are like, and how many jobs of theirs it can hold.
 
         While a pool is full its threads are all there is; while it is not, arrivals depend on the clients.
-        The third result tells whether clients bound their number.
+        Whoever has called the pool ``own``, directly or not, waits there with a thread that cannot be at the
+        station as well: the first result is on average over all times, the second while the pool is busy.
+        The last result tells whether clients bound their number.
         """
-        sources = limit = 0.0
+        usual = sources = limit = 0.0
         skipped = False
         everyone = self._clients()
+        beneath = self._beneath(own)
         for member in (*self.roots, *self.members.values()):
             flow = float(member.rate * member.profile[VISITS, at])
             if flow <= 0:
@@ -699,15 +724,31 @@ class _Solver:
             beside = member.profile[TIME, at] < 0.999 * member.profile[WORK, at]
             most = member.population * (2 if beside else 1)
             full = float(member.busy[-1])
-            limit += most
-            sources += 1 / (full / most + (1 - full) / max(everyone, most))
+            share = 0.0 if own is None else self._share(member, own)
+            away = share * self.jobs[own] if own is not None else 0.0
+            for left, all_left in ((away, True), (share * beneath, False)):
+                free = max(most - left, 0.3 * min(most, 1))
+                count = 1 / (full / free + (1 - full) / max(everyone - left, free))
+                if all_left:
+                    usual += count
+                else:
+                    sources += count
+                    limit += max(math.ceil(free), 1)
+        more = 0.0
         if self.loose_visits[at] > 0:
             more = 20 + 20 * inside
-            return sources + more, limit + more, False
-        if self.after[at] > 0:
+        elif self.after[at] > 0:
             more = self._places(at)
-            return sources + more, limit + more, False
-        return sources, limit, True
+        return usual + more, sources + more, limit + more, more == 0
+
+    def _share(self, member: _Member, at: int) -> float:
+        """Return which part of the requests to a pool comes from customers of a network, directly or not."""
+        visits = float(member.profile[VISITS, at])
+        for number, other in self.members.items():
+            through = float(member.profile[VISITS, number])
+            if number != at and through > 0 and other is not member:
+                visits += through * float(other.profile[VISITS, at])
+        return min(member.rate * visits / max(float(self.total[VISITS, at]), 1e-300), 1.0)
 
     # ------------------------------------------------------------------ operating point
 
@@ -798,7 +839,7 @@ class _Solver:
         rate, work = self.loose_visits[at], self.loose_work[at]
         if rate <= 0:
             return
-        view, ease = self._view(at, rate, work, self.queues[at].length, 1.0)
+        view, ease = self._view(at, rate, work, self.queues[at].length, 1.0, None)
         logs = np.cumsum(np.log(rate * ease / view.rates))
         there = np.exp(np.concatenate(((0.0,), logs)) - max(0.0, float(logs.max())))
         there /= there.sum()
@@ -859,6 +900,9 @@ class _Report:
             rate = sum(solver.rates[p] for p in plans)
             busy = sum(solver.rates[p] * solver.times[p].hold[0] for p in plans)
             station = next((solver.plans[p].station for p in plans), None)
+            if station is not None and station in solver.members:
+                member = solver.members[station]
+                busy = float(member.busy @ np.arange(len(member.busy)))
             queue = 0.0 if station is None else float(solver.total[VISITS, station]) * solver.wait[station]
             utilization = None if task.threads == math.inf else busy / (task.threads * task.replicas)
             tasks[task.name] = TaskEstimate(rate, utilization, busy, queue)
