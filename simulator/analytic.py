@@ -900,9 +900,8 @@ class _Report:
             rate = sum(solver.rates[p] for p in plans)
             busy = sum(solver.rates[p] * solver.times[p].hold[0] for p in plans)
             station = next((solver.plans[p].station for p in plans), None)
-            if station is not None and station in solver.members:
-                member = solver.members[station]
-                busy = float(member.busy @ np.arange(len(member.busy)))
+            if station is not None and busy > task.threads * task.replicas:
+                busy = task.threads * task.replicas
             queue = 0.0 if station is None else float(solver.total[VISITS, station]) * solver.wait[station]
             utilization = None if task.threads == math.inf else busy / (task.threads * task.replicas)
             tasks[task.name] = TaskEstimate(rate, utilization, busy, queue)

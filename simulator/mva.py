@@ -306,6 +306,7 @@ class SharedView:
             # A smooth distribution of n / theta: no gaps where no whole number n leads to.
             below = np.concatenate(((0.0,), np.cumsum(there)))
             edges = np.concatenate(((0.0,), np.arange(1, self._length + 2) - 0.5)) * theta
+            edges[1:] = np.maximum(edges[1:], 0.5)  # nobody there is nobody there
             edges[-1] = len(there)
             own = np.diff(
                 np.interp(edges, np.concatenate(((0.0,), np.arange(1, len(there) + 1) - 0.5)), below)

@@ -278,8 +278,8 @@ def test_more_clients_never_slow_the_system() -> None:
     for count in (1, 2, 5, 10, 20, 40, 80, 160, 320, 640, 1280):
         now = estimate(two_tiers(count, 1.0, (0.03, 0.05), threads=6)).cycle
         if before is not None:
-            assert now.throughput >= before.throughput * (1 - 1e-3)
-            assert now.response_time >= before.response_time * (1 - 1e-3)
+            assert now.throughput >= before.throughput * (1 - 2e-3)
+            assert now.response_time >= before.response_time * (1 - 2e-3)
         before = now
 
 
