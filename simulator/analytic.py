@@ -436,7 +436,7 @@ class _Solver:
             self.profiles()
             lengths = [self._cycle_time(m, r) for m, r in zip(self.roots, self.layers.roots, strict=True)]
             now = [*lengths, *self.wait, *self.stretch]
-            scale = min(lengths)
+            scale = min(lengths, default=0.0)
             if before and all(
                 abs(a - b) <= TOLERANCE * max(abs(a), 0.01 * scale) for a, b in zip(now, before, strict=True)
             ):
@@ -897,6 +897,12 @@ class _Report:
                 )
                 entries[solver.plans[root].label] = member.rate, response
                 continue
+            for plan in plans:
+                # Requests from outside are a load of their own, with a cycle each.
+                arrivals = solver.plans[plan].arrivals
+                cycles += arrivals
+                responses += arrivals * solver.called[plan][0]
+                durations += arrivals * solver.called[plan][0]
             rate = sum(solver.rates[p] for p in plans)
             busy = sum(solver.rates[p] * solver.times[p].hold[0] for p in plans)
             station = next((solver.plans[p].station for p in plans), None)

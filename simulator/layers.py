@@ -127,11 +127,12 @@ class _Builder:
 
     def build(self) -> Layers:
         model, layers = self.model, self.layers
-        if not model.reference_tasks:
+        arriving = any(e.arrivals is not None for t in model.tasks for e in t.entries)
+        if not model.reference_tasks and not arriving:
             raise SimulationError(
                 "the model has no reference task: nothing would ever happen",
                 where=model.name,
-                hint="add a task of role 'reference' with the clients that send requests",
+                hint="add a task of role 'reference' with the clients that send requests, or arrivals",
             )
         for processor in model.processors:
             self.processor(processor)
@@ -233,7 +234,12 @@ class _Builder:
             if graph.visits.get(a.name, 0.0) > 0
         )
         if entry.arrivals is not None:
-            plan.arrivals = 1 / entry.arrivals.mean if entry.arrivals.mean > 0 else math.inf
+            if entry.arrivals.mean <= 0:
+                raise SimulationError(
+                    "requests would arrive all at once: the time between arrivals is 0",
+                    where=f"{where}.arrivals",
+                )
+            plan.arrivals = 1 / entry.arrivals.mean
         forwards = []
         for forward in entry.forwards:
             if forward.probability > 0:

@@ -100,6 +100,14 @@ def test_exact_for_open_queues() -> None:
     assert four.tasks["A"].utilization == pytest.approx(0.75)
 
 
+def test_arrivals_at_an_entry_are_a_load_of_their_own() -> None:
+    """A service to which requests come from outside needs no reference task."""
+    body = replace(entry("a", act("x", exp(1.0))), arrivals=exp(2.0))
+    got = estimate(model(service("A", body, threads=1)))
+    assert got.cycle.throughput == pytest.approx(0.5)
+    assert got.cycle.response_time == pytest.approx(2.0, rel=1e-6)
+
+
 def test_open_overload_is_refused() -> None:
     """Arrivals beyond the capacity have no steady state, and the message names what is too slow."""
     with pytest.raises(SimulationError, match=r"tasks\['A'\]"):
