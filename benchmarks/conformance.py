@@ -1,9 +1,9 @@
 """Do we agree with an independent simulator on a corpus of layered queueing networks, and at what cost?
 
 The corpus (see ``conformance_corpus``) has the figures of ``lqsim``. Every model we can express is simulated
-for as long as there, in four independent runs, and every figure of both is compared. Then it is simulated once
-more for as long as it takes to be as precise as the corpus is, and the CPU seconds of that run stand beside
-those of ``lqsim``.
+for as long as there, in four independent runs, and every figure of both is compared. Then it is simulated
+once more for as long as it takes to be as precise as the corpus is, and the CPU seconds of that run stand
+beside those of ``lqsim``.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import os
 import sys
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -105,17 +106,18 @@ class Outcome:
     refusal: str = ""
 
 
-def agreement(model: Model, case: Case, lengthening: float = 1.0) -> Agreement:
+def agreement(model: Model, case: Case, lengthening: float = 1.0, seeds: Sequence[int] = SEEDS) -> Agreement:
     """Simulate a model and compare every figure.
 
     Args:
         model: As imported.
         case: What it stands for in the corpus.
-        lengthening: Simulated time, as a multiple of that in the corpus.
+        lengthening: Simulated time of all runs, as a multiple of that in the corpus.
+        seeds: One run each.
     """
-    horizon = case.simulated * lengthening / len(SEEDS)
+    horizon = case.simulated * lengthening / len(seeds)
     start = time.process_time()
-    results = [simulate(model, horizon=horizon, seed=seed, activities=True) for seed in SEEDS]
+    results = [simulate(model, horizon=horizon, seed=seed, activities=True) for seed in seeds]
     spent = time.process_time() - start
     pairs, uncompared = compare(model, results, case.reference)
     differences = Differences(model)
@@ -206,8 +208,8 @@ def summary(outcomes: list[Outcome]) -> list[str]:
     wrong = sum(len(a.wrong) for a in done)
     touched = sum(a.touched for a in done)
     lines.append(
-        f"{len(pairs)} figures compared: {len(pairs) - explained - wrong} agree, {explained} differ where the "
-        f"rules differ (which touch {touched}), {wrong} differ for no known reason"
+        f"{len(pairs)} figures compared: {len(pairs) - explained - wrong} agree, {explained} differ where "
+        f"the rules differ (which touch {touched}), {wrong} differ for no known reason"
     )
     free = [p for a in done for p in a.plain]
     if free:

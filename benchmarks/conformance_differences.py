@@ -22,8 +22,8 @@ RULES: Final = {
         "(instance.cc, next_activity: shuffle)"
     ),
     "second phase": (
-        "a second phase goes on, or joins the queue, before the reply has any effect; if the caller is on the "
-        "same processor a coin decides who is first; here it is always the caller "
+        "a second phase goes on, or joins the queue, before the reply has any effect; if the caller is on "
+        "the same processor a coin decides who is first; here it is always the caller "
         "(instance.cc, execute_activity: 'KLUDGE ALERT')"
     ),
     "message": (
