@@ -44,6 +44,7 @@ from simulator.analytic import estimate
 MODELS = 200
 PRECISION = 0.005
 MAX_EVENTS = 30_000_000
+"""Per simulation: near saturation the precision asked for may take more than that."""
 ZERO = Constant(0.0)
 KNEE = (0.8, 0.99)
 
@@ -78,17 +79,16 @@ class Generator:
                         callers.setdefault(caller, []).append(draw.choice(here))
             above = here
         processors: list[Processor] = []
-        tasks = []
-        for name in names:
-            tasks.append(
-                Task(
-                    name=name,
-                    threads=draw.choice([1, 1, 2, 4, 8, 16, 32, 64, math.inf, math.inf]),
-                    replicas=draw.choice([1, 1, 1, 1, 2, 3]),
-                    processor=self.place(processors),
-                    entries=tuple(self.entry(e, callers.get((name, e), [])) for e in entries[name]),
-                )
+        tasks = [
+            Task(
+                name=name,
+                threads=draw.choice([1, 1, 2, 4, 8, 16, 32, 64, math.inf, math.inf]),
+                replicas=draw.choice([1, 1, 1, 1, 2, 3]),
+                processor=self.place(processors),
+                entries=tuple(self.entry(e, callers.get((name, e), [])) for e in entries[name]),
             )
+            for name in names
+        ]
         classes = 1 if draw.random() < 0.85 else 2
         total = round(math.exp(draw.uniform(0, math.log(500))))
         load = math.exp(draw.uniform(math.log(0.2), math.log(2)))
@@ -115,6 +115,7 @@ class Generator:
         return paced
 
     def place(self, processors: list[Processor]) -> str:
+        """Return the processor of a task: a new one, or one that others have too."""
         draw = self.random
         if processors and draw.random() < 0.3:
             return draw.choice(processors).name
@@ -128,6 +129,7 @@ class Generator:
         return processors[-1].name
 
     def time(self) -> Distribution:
+        """Return a demand of 1 to 20 ms on average."""
         draw = self.random
         mean = 0.001 * math.exp(draw.uniform(0, math.log(20)))
         if draw.random() < 0.6:
@@ -135,6 +137,7 @@ class Generator:
         return with_scv(mean, math.exp(draw.uniform(math.log(0.1), math.log(4))))
 
     def entry(self, name: str, targets: Sequence[tuple[str, str]], *, client: bool = False) -> Entry:
+        """Return an entry that calls all targets, in whatever structure."""
         draw = self.random
         activities: list[Activity] = []
         arcs: list[Precedence] = []

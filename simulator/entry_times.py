@@ -217,7 +217,7 @@ class ActivityGraph:
                     self.ends.update(arriving)
                 continue
             if precedence.fork == "and":
-                self.width += sum(not self._idle(n) for n in precedence.post) - 1
+                self.width += max(sum(not self._idle(n) for n in precedence.post), 1) - 1
             for post, chance in zip(precedence.post, self._odds(index), strict=True):
                 if chance > 0:
                     self.visits[post] = flow * chance

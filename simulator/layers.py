@@ -10,14 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Literal
 
 from mup.errors import ModelError, SimulationError, UncalibratedError
 from mup.lqn.distributions import Constant, Distribution
 from mup.lqn.model import Activity, CallKind, Entry, Front, Model, Processor, Task, entry_label
 from simulator.entry_times import ActivityGraph, Moments
 
-__all__ = ["CallPlan", "Layers", "Plan", "Station", "Step"]
+__all__ = ["CallPlan", "Layers", "Plan", "Station", "Step", "targets"]
 
 MAX_LISTED = 20
 SECOND_PHASES = 3
@@ -82,8 +81,6 @@ class Station:
         shared: Requests share the servers (PS) instead of waiting first come first served.
         task: Index of the task if the servers are its threads (or its front).
         parent: The station whose servers its own run on, if it is a part of another processor.
-        speed: Of the parent.
-        priorities: ``hol`` or ``pp`` if requests are told apart, else "".
     """
 
     name: str
@@ -92,8 +89,6 @@ class Station:
     shared: bool
     task: int | None = None
     parent: int | None = None
-    speed: float = 1.0
-    priorities: Literal["", "hol", "pp"] = ""
 
 
 @dataclass(slots=True)
@@ -106,6 +101,7 @@ class Layers:
     order: list[int] = field(default_factory=list)
     roots: list[int] = field(default_factory=list)
     of_task: dict[int, list[int]] = field(default_factory=dict)
+    doubts: list[str] = field(default_factory=list)
 
     @staticmethod
     def of(model: Model) -> Layers:
@@ -131,11 +127,12 @@ class _Builder:
 
     def build(self) -> Layers:
         model, layers = self.model, self.layers
-        if not model.reference_tasks:
+        arriving = any(e.arrivals is not None for t in model.tasks for e in t.entries)
+        if not model.reference_tasks and not arriving:
             raise SimulationError(
                 "the model has no reference task: nothing would ever happen",
                 where=model.name,
-                hint="add a task of role 'reference' with the clients that send requests",
+                hint="add a task of role 'reference' with the clients that send requests, or arrivals",
             )
         for processor in model.processors:
             self.processor(processor)
@@ -181,11 +178,14 @@ class _Builder:
             name=f"processors[{processor.name!r}]",
             servers=processor.cores,
             replicas=1,
-            shared=processor.discipline in ("ps", "cores"),
+            shared=processor.discipline in ("ps", "pp", "cores"),
             parent=parent,
-            speed=1.0 if parent is None else self._parent_speed(processor),
-            priorities=processor.discipline if processor.discipline in ("hol", "pp") else "",  # type: ignore[arg-type]
         )
+        if processor.discipline in ("hol", "pp"):
+            found = "first come first served" if processor.discipline == "hol" else "processor sharing"
+            self.layers.doubts.append(f"{station.name}: priorities are not estimated, taken as {found}")
+        if processor.migration is not None:
+            self.layers.doubts.append(f"{station.name}: threads are taken to move to idle cores at once")
         if processor.discipline == "cores" and processor.migration is None:
             # Threads that never move: one queue per core, as good as chosen at random.
             station.servers, station.replicas = 1, int(processor.cores)
@@ -234,7 +234,12 @@ class _Builder:
             if graph.visits.get(a.name, 0.0) > 0
         )
         if entry.arrivals is not None:
-            plan.arrivals = 1 / entry.arrivals.mean if entry.arrivals.mean > 0 else math.inf
+            if entry.arrivals.mean <= 0:
+                raise SimulationError(
+                    "requests would arrive all at once: the time between arrivals is 0",
+                    where=f"{where}.arrivals",
+                )
+            plan.arrivals = 1 / entry.arrivals.mean
         forwards = []
         for forward in entry.forwards:
             if forward.probability > 0:
@@ -316,7 +321,7 @@ class _Builder:
                 elif plan not in done:
                     done.add(plan)
                     stack.append((plan, True))
-                    stack.extend((p, False) for p in _targets(layers.plans[plan]) if p not in done)
+                    stack.extend((p, False) for p in targets(layers.plans[plan]) if p not in done)
         layers.order = order[::-1]
 
     def pools(self) -> None:
@@ -369,7 +374,8 @@ class _Builder:
         return max(min(task.threads * task.replicas, crowd[index]), 1.0)
 
 
-def _targets(plan: Plan) -> Iterator[int]:
+def targets(plan: Plan) -> Iterator[int]:
+    """Yield the plans that one calls, hands on to, or passes through."""
     for step in plan.steps:
         for call in step.calls:
             yield call.target

@@ -39,7 +39,7 @@ def extended(rates: FloatArray, length: int) -> FloatArray:
 def _weights(ratios: FloatArray) -> FloatArray:
     """Return 1, r1, r1 r2, ... divided by their maximum."""
     logs = np.concatenate(((0.0,), np.cumsum(np.log(np.maximum(ratios, TINY)))))
-    return np.exp(logs - logs.max())
+    return np.asarray(np.exp(logs - logs.max()))
 
 
 class Chain:
@@ -218,7 +218,7 @@ class Queue:
             rescale = (exact + above - first * exact) / given
             speeds[at:] *= min(max(rescale, 0.5), 2.0)
         speeds[at - 1] = c * first
-        self._speeds = np.exp(0.5 * (np.log(self._speeds) + np.log(speeds)))
+        self._speeds = np.exp(0.3 * np.log(self._speeds) + 0.7 * np.log(speeds))
         self.pace = self._spread(self._speeds)[0]
 
 
@@ -227,7 +227,8 @@ class Crowd:
     """Other users of a station, as sources that send a job, wait for its end and pause.
 
     Attributes:
-        sources: At most how many jobs they have there at once.
+        sources: How many there are; the fewer, the less others arrive while many of them are there.
+        limit: At most how many jobs they have there at once.
         pause: Seconds between the end of a job and the source's next one.
         ease: Work of one of their jobs relative to the average job of the station.
         population: Sources and own customers together are at most that many.
@@ -235,6 +236,7 @@ class Crowd:
     """
 
     sources: float
+    limit: float
     pause: float
     ease: float
     population: float
@@ -264,12 +266,13 @@ class SharedView:
             self.rates = extended(rates, customers)
             self._queued = extended(waiting, customers)
             return
-        at = self._grid = _grid(customers)
+        at = np.concatenate(((0,), _grid(customers)))
+        self._grid = at[1:]
         own = at[:, None].astype(float)
-        most = int(min(crowd.sources, crowd.population, len(rates)))
+        most = int(min(crowd.limit, crowd.population, len(rates)))
         others = np.arange(most + 1.0)[None, :]
-        index = self._index = np.minimum(at[:, None] + np.arange(most + 1)[None, :], len(rates)) - 1
-        jobs = own + others
+        index = np.maximum(np.minimum(at[:, None] + np.arange(most + 1)[None, :], len(rates)) - 1, 0)
+        jobs = np.maximum(own + others, 1.0)
         rate = rates[index]
         sources = np.clip(np.minimum(crowd.sources, crowd.population - own), 0.0, None)
         left = np.maximum(sources - (others[:, 1:] - 1), 0.0)
@@ -278,13 +281,11 @@ class SharedView:
         weight = np.concatenate((np.zeros((len(at), 1)), logs), axis=1)
         weight = np.exp(weight - weight.max(axis=1, keepdims=True))
         weight /= weight.sum(axis=1, keepdims=True)
-        share = weight * own / jobs
-        self._weight = weight
+        self._alone, self._weight = weight[0], weight[1:]
         every = np.arange(1, customers + 1)
-        self.rates = np.interp(every, at, (share * rate).sum(axis=1))
-        self._queued = np.interp(
-            every, at, (weight * own / (own + crowd.patience * others) * waiting[index]).sum(axis=1)
-        )
+        self.rates = np.interp(every, self._grid, (weight * own / jobs * rate).sum(axis=1)[1:])
+        share = own[1:] / (own[1:] + crowd.patience * others)
+        self._queued = np.interp(every, self._grid, (self._weight * share * waiting[index[1:]]).sum(axis=1))
 
     def waiting_of(self, there: FloatArray, theta: float) -> float:
         """Return the mean number of own jobs that wait.
@@ -305,12 +306,15 @@ class SharedView:
             # A smooth distribution of n / theta: no gaps where no whole number n leads to.
             below = np.concatenate(((0.0,), np.cumsum(there)))
             edges = np.concatenate(((0.0,), np.arange(1, self._length + 2) - 0.5)) * theta
+            edges[1:] = np.maximum(edges[1:], 0.5)  # nobody there is nobody there
             edges[-1] = len(there)
             own = np.diff(
                 np.interp(edges, np.concatenate(((0.0,), np.arange(1, len(there) + 1) - 0.5)), below)
             )
         else:
-            own = np.bincount(np.minimum(np.arange(len(there)), self._length), weights=there)
+            own = np.zeros(min(len(there), self._length + 1))
+            own[:] = there[: len(own)]
+            own[-1] += there[len(own) :].sum()
         if self._crowd is None:
             totals[: len(own)] += factor * own
             return
@@ -324,9 +328,8 @@ class SharedView:
                 totals[start:stop] += factor * found[: stop - start]
                 totals[-1] += factor * float(found[stop - start :].sum())
                 start = end + 1
-        # Without own customers there, the crowd is about what it is beside a single one.
         width = min(width, len(totals))
-        totals[:width] += factor * own[0] * self._weight[0, :width]
+        totals[:width] += factor * own[0] * self._alone[:width]
 
 
 def _grid(top: int) -> npt.NDArray[np.int64]:

@@ -1,14 +1,34 @@
-"""How often does a flow come straight back to the processor it has just left?
+"""How often does a flow come straight back to the station it has just left?
 
-Such a visit does not find a service that is partly over, as one at a random moment does, but one that is
-just beginning: how variable services are makes no difference to how long it waits.
+Such a visit differs from one at a random moment. It does not find a service that is partly over, but one
+that is just beginning; and before it are only those who came during the last visit.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 from simulator.layers import Layers, Plan, Step
 
-__all__ = ["Returns"]
+__all__ = ["Return", "Returns"]
+
+
+@dataclass(frozen=True, slots=True)
+class Return:
+    """Immediate returns to a station.
+
+    Attributes:
+        station: Which one.
+        times: How often per request.
+        service: Mean service time of the visit before, in seconds; None: how long ``plan`` holds it.
+        plan: The plan that held it.
+    """
+
+    station: int
+    times: float
+    service: float | None
+    plan: int
 
 
 class Returns:
@@ -16,51 +36,68 @@ class Returns:
 
     def __init__(self, layers: Layers) -> None:
         self._layers = layers
-        self._first: dict[int, int | None] = {}
-        self._last: dict[int, int | None] = {}
+        self._first: dict[int, frozenset[int]] = {}
+        self._last: dict[int, dict[int, Return]] = {}
 
-    def visits(self) -> list[dict[int, float]]:
-        """Return, per plan, how many immediate returns to which station one request adds."""
+    def visits(self) -> list[list[Return]]:
+        """Return, per plan, the immediate returns that one request adds."""
         layers = self._layers
-        found: list[dict[int, float]] = [{} for _ in layers.plans]
+        found: list[list[Return]] = [[] for _ in layers.plans]
         for index in reversed(layers.order):
-            plan = layers.plans[index]
-            entry = plan.graph
+            plan, returns = layers.plans[index], found[index]
+            graph = plan.graph
             steps = {s.name: s for s in plan.steps}
-            self._first[index] = self._begin(plan, steps[entry.start])
-            ends = {self._end(plan, steps[n]) for n in entry.ends if n in steps}
-            self._last[index] = ends.pop() if len(ends) == 1 else None
+            self._first[index] = self._begin(plan, steps[graph.start])
+            ends = [self._end(plan, steps[n]) for n in graph.ends if n in steps]
+            last = {k: v for k, v in ends[0].items() if all(k in e for e in ends)} if ends else {}
+            if plan.station is not None:
+                self._first[index] |= {plan.station}
+                last[plan.station] = Return(plan.station, 1.0, None, index)
+            self._last[index] = last
             for step in plan.steps:
-                self._inside(plan, step, plan.graph.visits[step.name], found[index])
-            for before, after, times in entry.links():
-                if before in steps and after in steps:
-                    station = self._end(plan, steps[before])
-                    if station is not None and station == self._begin(plan, steps[after]):
-                        found[index][station] = found[index].get(station, 0.0) + times
+                self._inside(plan, step, graph.visits[step.name], returns)
+            for before, after, times in graph.links():
+                _add(returns, self._end(plan, steps[before]), self._begin(plan, steps[after]), times)
         return found
 
-    def _begin(self, plan: Plan, step: Step) -> int | None:
-        """Return the station a step starts at."""
+    def _begin(self, plan: Plan, step: Step) -> frozenset[int]:
+        """Return the stations a step starts at: the pool it asks for a thread, the processor behind it."""
         if step.slices:
-            return plan.processor
+            return NOWHERE if plan.processor is None else frozenset((plan.processor,))
         if step.delay[0] > 0 or not step.calls or step.calls[0].kind == "send":
-            return None
-        return self._first.get(step.calls[0].target)
+            return NOWHERE
+        return self._first.get(step.calls[0].target, NOWHERE)
 
-    def _end(self, plan: Plan, step: Step) -> int | None:
-        """Return the station a step ends at."""
+    def _end(self, plan: Plan, step: Step) -> dict[int, Return]:
+        """Return the stations a step ends at."""
         if step.calls:
-            return None if step.calls[-1].kind == "send" else self._last.get(step.calls[-1].target)
-        return plan.processor if step.slices and step.delay[0] == 0 else None
+            last = step.calls[-1]
+            return {} if last.kind == "send" else self._last.get(last.target, {})
+        return _worked(plan, step)
 
-    def _inside(self, plan: Plan, step: Step, visits: float, found: dict[int, float]) -> None:
+    def _inside(self, plan: Plan, step: Step, visits: float, found: list[Return]) -> None:
         """Count the returns between the demand of a step and its calls, and between calls."""
-        station = plan.processor if step.slices and step.delay[0] == 0 else None
+        here: Mapping[int, Return] = _worked(plan, step)
         for call in step.calls:
             if call.kind == "send":
                 continue
-            if station is not None and station == self._first.get(call.target):
-                found[station] = found.get(station, 0.0) + visits * min(call.count[0], 1.0)
-            station = self._last.get(call.target)
-            if station is not None and station == self._first.get(call.target) and call.count[0] > 1:
-                found[station] = found.get(station, 0.0) + visits * (call.count[0] - 1)
+            first = self._first.get(call.target, NOWHERE)
+            _add(found, here, first, visits * min(call.count[0], 1.0))
+            here = self._last.get(call.target, {})
+            _add(found, here, first, visits * max(call.count[0] - 1, 0.0))
+
+
+NOWHERE: frozenset[int] = frozenset()
+
+
+def _worked(plan: Plan, step: Step) -> dict[int, Return]:
+    if plan.processor is None or not step.slices or step.delay[0] > 0:
+        return {}
+    return {plan.processor: Return(plan.processor, 1.0, step.demand[0], -1)}
+
+
+def _add(found: list[Return], before: Mapping[int, Return], after: frozenset[int], times: float) -> None:
+    if times > 0:
+        for station in after & before.keys():
+            last = before[station]
+            found.append(Return(station, times, last.service, last.plan))

@@ -3,33 +3,56 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
 from mup.errors import UsageError
-from mup.lqn.edits import with_clients, with_cores, with_pool, with_replicas, with_speed, with_think
+from mup.lqn.edits import (
+    with_arrivals,
+    with_clients,
+    with_cores,
+    with_placement,
+    with_pool,
+    with_replicas,
+    with_speed,
+    with_think,
+)
 from mup.lqn.model import Model
+from mup.lqn.routing_edits import with_count, with_probability
 from simulator.result import Figure, Result
 
-__all__ = ["Axis", "Change", "Scenario", "bottleneck", "grid", "utilizations"]
+__all__ = ["KINDS", "Axis", "Change", "Scenario", "bottleneck", "causes", "grid", "utilizations"]
 
-KINDS = ("clients", "pool", "replicas", "cores", "speed", "think")
+KINDS = (
+    "clients",
+    "arrivals",
+    "think",
+    "pool",
+    "replicas",
+    "cores",
+    "speed",
+    "place",
+    "probability",
+    "calls",
+)
+"""What can be changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One edit: ``clients`` and ``think`` of the workload, the others of a named task or processor.
+    """One edit of the load (``clients``, ``arrivals``, ``think``) or of something that has a name.
 
     Attributes:
-        kind: One of clients, pool, replicas, cores, speed, think.
-        name: Task or processor; "" for the (only) clients and for think.
-        value: The new value.
+        kind: One of ``KINDS``.
+        name: Task, processor, branch (``TASK/entry:ACTIVITY``) or call (``TASK/entry:ACTIVITY->TARGET``);
+            "" for think, and for the clients or arrivals of the only source of load.
+        value: The new value: a number, or the processor of a ``place``.
     """
 
     kind: str
     name: str
-    value: float
+    value: float | str
 
     def apply(self, model: Model) -> Model:
         """Return the changed model.
@@ -37,25 +60,33 @@ class Change:
         Raises:
             UsageError: The value is out of range or the name unknown.
         """
+        value: Any = self.value
         if self.kind == "clients":
-            return with_clients(model, self.value, self.name or None)  # type: ignore[arg-type]  # checked there
+            return with_clients(model, value, self.name or None)
+        if self.kind == "arrivals":
+            return with_arrivals(model, value, self.name or None)
         if self.kind == "think":
-            return with_think(model, self.value)
+            return with_think(model, value)
         edit: Any = {
             "pool": with_pool,
             "replicas": with_replicas,
             "cores": with_cores,
             "speed": with_speed,
+            "place": with_placement,
+            "probability": with_probability,
+            "calls": with_count,
         }[self.kind]
-        changed: Model = edit(model, self.name, self.value)
+        changed: Model = edit(model, self.name, value)
         return changed
 
     def __str__(self) -> str:
-        text = f"{self.value:g}"
+        text = self.value if isinstance(self.value, str) else f"{self.value:g}"
         if self.kind == "think":
             return f"think {text} s"
         if self.kind == "clients" and not self.name:
             return f"{text} client{'s' * (self.value != 1)}"
+        if self.kind == "arrivals" and not self.name:
+            return f"{text} arrivals/s"
         return f"{self.kind} {self.name}={text}"
 
 
@@ -137,25 +168,46 @@ def bottleneck(model: Model, result: Result) -> tuple[str, Figure] | None:
         return None
     top = max(figure.mean for figure in shares.values())
     full = {name for name, figure in shares.items() if figure.mean >= NEARLY_FULL * top}
-    causes = [name for name in full if not (_used_by(model, name) & full)]
-    # Calls form no cycle, so there is a cause; several are equally guilty, the fullest is named.
-    return max(((name, shares[name]) for name in causes), key=lambda item: (item[1].mean, item[0]))
+    # Several causes are equally guilty, the fullest is named.
+    return max(
+        ((name, shares[name]) for name in causes(model, full)), key=lambda item: (item[1].mean, item[0])
+    )
+
+
+def causes(model: Model, full: Set[str]) -> list[str]:
+    """Return those of some full tasks and processors that neither call nor run on another of them.
+
+    Args:
+        model: What they belong to.
+        full: At least one of ``task B``, ``processor host``, ...
+    """
+    found = [name for name in full if not (_used_by(model, name) & full)]
+    # Only sends can go round in circles; then nobody is to blame alone.
+    return sorted(found or full)
 
 
 def _used_by(model: Model, name: str) -> set[str]:
     """Return the tasks a task calls, directly or not, and the processors it runs on itself."""
     kind, _, task = name.partition(" ")
     if kind == "processor":
-        return set()
-    placed = model.task(task).processor
-    used = {f"processor {placed}"} if placed is not None else set()
+        return {f"processor {outer}" for outer in _machines(model, model.processor(task).parent)}
+    used = {f"processor {placed}" for placed in _machines(model, model.task(task).processor)}
     pending, seen = [task], {task}
     while pending:
         for entry in model.task(pending.pop()).entries:
-            for activity in entry.activities:
-                for call in activity.calls:
-                    if call.task not in seen:
-                        seen.add(call.task)
-                        pending.append(call.task)
-                        used.add(f"task {call.task}")
+            targets = [call.task for activity in entry.activities for call in activity.calls]
+            for target in [*targets, *(forward.task for forward in entry.forwards)]:
+                if target not in seen:
+                    seen.add(target)
+                    pending.append(target)
+                    used.add(f"task {target}")
     return used
+
+
+def _machines(model: Model, name: str | None) -> list[str]:
+    """Return a processor and those it is a part of."""
+    found = []
+    while name is not None:
+        found.append(name)
+        name = model.processor(name).parent
+    return found

@@ -1,4 +1,4 @@
-"""Draw predicted curves and measured points as SVG.
+"""How is a curve drawn? SVG charts of predictions against measurements, and of several predictions.
 
 Predictions are a line with a band (their 95 % interval), measurements are points with bars.
 """
@@ -6,15 +6,17 @@ Predictions are a line with a band (their 95 % interval), measurements are point
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
-__all__ = ["Curve", "draw_chart"]
+__all__ = ["Curve", "Panel", "draw_chart", "draw_panels"]
 
 WIDTH, HEIGHT = 720, 380
 LEFT, RIGHT, TOP, BOTTOM = 70, 30, 44, 52
 PREDICTED, MEASURED = "#1f6fb2", "#c2410c"
+COLOURS = (PREDICTED, MEASURED, "#15803d", "#7e22ce", "#b45309", "#0f766e", "#be185d", "#4b5563")
+LEGEND_LINE = 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,3 +109,98 @@ def draw_chart(title: str, x_label: str, y_label: str, predicted: Curve, measure
         f'<text x="{WIDTH - 136}" y="20" fill="#1f2937">measured, 95 %</text></svg>'
     )
     return "\n".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One chart of several: curves by name, all over the same x, and what their y is."""
+
+    y_label: str
+    curves: Mapping[str, Curve]
+
+
+def draw_panels(title: str, x_label: str, x_names: Sequence[str], panels: Sequence[Panel]) -> str:
+    """Return a stand-alone SVG of charts below each other; x is one step per value, y starts at 0.
+
+    Args:
+        title: Of all.
+        x_label: What the values of x are.
+        x_names: The values of x as text; the x of a curve are positions in this list.
+        panels: At least one; curves of the same name have the same colour.
+    """
+    names = list(dict.fromkeys(name for panel in panels for name in panel.curves))
+    colours = {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(names)}
+    head = TOP + LEGEND_LINE * (len(names) if len(names) > 1 else 0)
+    height = head + HEIGHT * len(panels)
+    begin = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" '
+        f'font-family="system-ui, sans-serif" font-size="13" role="img" aria-label="{escape(title)}">'
+    )
+    parts = [
+        begin,
+        f'<rect width="{WIDTH}" height="{height}" fill="#ffffff"/>',
+        f'<text x="{LEFT}" y="20" font-size="15" font-weight="600" fill="#1f2937">{escape(title)}</text>',
+    ]
+    if len(names) > 1:
+        for row, name in enumerate(names):
+            y = TOP + LEGEND_LINE * row
+            line = f'x1="{LEFT}" x2="{LEFT + 24}" y1="{y - 4}" y2="{y - 4}"'
+            parts += [
+                f'<line {line} stroke="{colours[name]}" stroke-width="2"/>',
+                f'<text x="{LEFT + 32}" y="{y}" fill="#1f2937">{escape(name)}</text>',
+            ]
+    for index, panel in enumerate(panels):
+        parts += _panel(panel, x_label, x_names, colours, head + HEIGHT * index)
+    parts.append("</svg>")
+    return "\n".join(parts)
+
+
+def _panel(
+    panel: Panel, x_label: str, x_names: Sequence[str], colours: Mapping[str, str], offset: int
+) -> list[str]:
+    top, bottom, right = offset + 10, offset + HEIGHT - BOTTOM, WIDTH - RIGHT
+    highest = [y + (h or 0.0) for c in panel.curves.values() for y, h in zip(c.y, c.half_width, strict=True)]
+    ticks = nice_ticks(max(highest, default=1.0))
+    step = (right - LEFT) / max(1, len(x_names))
+
+    def px(x: float) -> float:
+        return LEFT + step * (x + 0.5)
+
+    def py(y: float) -> float:
+        return bottom - (bottom - top) * y / ticks[-1]
+
+    parts = []
+    for tick in ticks:
+        parts += [
+            f'<line x1="{LEFT}" x2="{right}" y1="{py(tick):.1f}" y2="{py(tick):.1f}" stroke="#e5e7eb"/>',
+            f'<text x="{LEFT - 8}" y="{py(tick) + 4:.1f}" text-anchor="end" fill="#4b5563">{tick:g}</text>',
+        ]
+    parts += [
+        f'<text x="{px(i):.1f}" y="{bottom + 20}" text-anchor="middle" fill="#4b5563">{escape(name)}</text>'
+        for i, name in enumerate(x_names)
+    ]
+    middle = (top + bottom) / 2
+    for place, label in (
+        (f'x="{(LEFT + right) / 2:.1f}" y="{bottom + 42}"', x_label),
+        (f'transform="translate(18 {middle:.1f}) rotate(-90)"', panel.y_label),
+    ):
+        parts.append(f'<text {place} text-anchor="middle" fill="#1f2937">{escape(label)}</text>')
+    for name, curve in panel.curves.items():
+        points = [
+            (px(x), py(y - (h or 0.0)), py(y), py(y + (h or 0.0)))
+            for x, y, h in zip(curve.x, curve.y, curve.half_width, strict=True)
+        ]
+        upper = [f"{x:.1f},{high:.1f}" for x, _, _, high in points]
+        lower = [f"{x:.1f},{min(low, bottom):.1f}" for x, low, _, _ in points]
+        line = " ".join(f"{x:.1f},{y:.1f}" for x, _, y, _ in points)
+        colour = colours[name]
+        parts += [
+            f'<polygon points="{" ".join(upper + lower[::-1])}" fill="{colour}" opacity="0.18"/>',
+            f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="2"/>',
+        ]
+        for x, low, y, high in points:
+            parts += [
+                f'<path d="M{x:.1f} {high:.1f}V{min(low, bottom):.1f}" stroke="{colour}"/>',
+                f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>',
+            ]
+    return parts

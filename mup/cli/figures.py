@@ -3,29 +3,39 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from simulator.result import Figure
 
+ROUNDING = 1e-9
+"""Relative half-widths below this are rounding errors of a figure without any."""
 
-def interval(figure: Figure | None, factor: float = 1.0) -> str:
-    """Return ``12.35 +- 0.12``, with two digits of the interval; ``-`` if the figure does not exist."""
+
+def interval(figure: Figure | Mapping[str, Any] | None, factor: float = 1.0, *, signed: bool = False) -> str:
+    """Return ``12.35 +- 0.12``, with two digits of the interval; ``-`` if the figure does not exist.
+
+    Args:
+        figure: A figure or its JSON; a ``ci95`` of None stands for a figure without interval.
+        factor: To print another unit.
+        signed: Write a plus before what is not negative.
+    """
     if figure is None:
         return "-"
-    mean, half = figure.mean * factor, figure.ci95 * factor
-    if half == 0 or not math.isfinite(half):
-        return f"{mean:.5g}"
+    if isinstance(figure, Mapping):
+        mean, half = figure["mean"], figure["ci95"]
+    else:
+        mean, half = figure.mean, figure.ci95
+    mean *= factor
+    sign = "+" if signed else ""
+    if half is None or not math.isfinite(half) or half * factor <= ROUNDING * abs(mean):
+        return f"{mean:{sign}.5g}"
+    half *= factor
     digits = min(9, max(0, 1 - math.floor(math.log10(half))))
-    return f"{mean:.{digits}f} +- {half:.{digits}f}"
-
-
-def change(value: float, baseline: float) -> str:
-    """Return the signed relative change as a percentage; empty if there is nothing to compare with."""
-    return f"{100 * (value / baseline - 1):+.1f} %" if baseline else ""
+    return f"{mean:{sign}.{digits}f} +- {half:.{digits}f}"
 
 
 def print_table(
@@ -38,7 +48,7 @@ def print_table(
 
     table = Table(title=title, box=box.SIMPLE, title_justify="left", title_style="bold")
     for index, heading in enumerate(headings):
-        table.add_column(heading, justify="left" if index < texts else "right")
+        table.add_column(heading, justify="left" if index < texts else "right", overflow="fold")
     for row in rows:
         table.add_row(*map(escape, row))
     out.print(table)

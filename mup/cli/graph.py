@@ -18,17 +18,17 @@ __all__ = ["command"]
 def command(model: Path, output: Path | None, *, as_json: bool) -> int:
     """Draw a model as SVG: tasks in layers, entries, activities with their mean times, calls.
 
-    MODEL is a file written by 'mup model'. '?' is what was never measured; grey is what the workload never
-    reached.
+    MODEL is a file written by 'mup model', or .lqnx. '?' is what was never measured; grey is what the
+    workload never reached.
     """
     import json
 
     from mup.cli.options import check_output
     from mup.errors import UsageError
     from mup.lqn.drawing import draw
-    from mup.lqn.json_io import load_model
+    from mup.lqn.files import read_model
 
-    loaded = load_model(model)
+    loaded = read_model(model)
     target = model.with_suffix(".svg") if output is None else output
     check_output(target, starts=("<",))
     try:

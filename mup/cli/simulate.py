@@ -2,53 +2,127 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
-    from simulator.result import Result
+    from mup.lqn import Model
+
+ESTIMATES = ("analytic", "fluid")
+SIMULATORS = ("compiled", "reference")
 
 
 @click.command()
 @click.argument("model", type=click.Path())
+@click.option(
+    "--engine",
+    default="compiled",
+    show_default=True,
+    metavar="|".join((*SIMULATORS, *ESTIMATES)),
+    help="'compiled' simulates; 'reference' gives the same numbers a hundred times slower; 'analytic' and "
+    "'fluid' estimate means within milliseconds, without intervals.",
+)
 @click.option(
     "--precision",
     type=float,
     help="Stop when the 95 % half-widths of cycle response time and throughput are within this fraction of "
     "the mean.  [default: 0.01, or none with --horizon]",
 )
-@click.option("--horizon", type=float, metavar="SECONDS", help="Stop after this simulated time in any case.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same numbers.")
-@click.option("--engine", default="reference", show_default=True, help="Simulation engine.")
+@click.option(
+    "--horizon",
+    type=float,
+    metavar="SECONDS",
+    help="Stop after this simulated time in any case. With --engine fluid: follow the means from an empty "
+    "system for so long, instead of the state of rest.",
+)
+@click.option("--seed", type=int, help="Same seed, same numbers.  [default: 0]")
 @click.option("--clients", type=int, help="Number of clients (default: as in the model).")
+@click.option("--arrivals", type=float, metavar="R", help="Cycles begun per second, instead of clients.")
+@click.option("--activities", is_flag=True, help="Also print figures of every activity.")
+@click.option(
+    "--saturation/--no-saturation",
+    default=True,
+    show_default=True,
+    help="Also find what saturates first, and at what load (a few short simulations).",
+)
+@click.option("--all", "everything", is_flag=True, help="Print long tables whole.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def command(
     model: str,
+    engine: str,
     precision: float | None,
     horizon: float | None,
-    seed: int,
-    engine: str,
+    seed: int | None,
     clients: int | None,
+    arrivals: float | None,
+    activities: bool,
+    saturation: bool,
+    everything: bool,
     as_json: bool,
 ) -> None:
-    """Simulate the calibrated MODEL and print every figure with its 95 % interval.
+    """Simulate the calibrated MODEL (.json or .lqnx) and print every figure with its 95 % interval.
 
     Response times exclude think time; intervals are half-widths.
     """
     import json
 
+    from mup.errors import UsageError, did_you_mean
+    from mup.lqn.edits import with_arrivals, with_clients
+    from mup.lqn.files import read_model
+
+    if engine not in (*SIMULATORS, *ESTIMATES):
+        raise UsageError(f"--engine: no {engine!r}; {did_you_mean(engine, [*SIMULATORS, *ESTIMATES])}")
+    if clients is not None and arrivals is not None:
+        raise UsageError("--clients and --arrivals exclude each other")
+    loaded = read_model(model)
+    if clients is not None:
+        loaded = with_clients(loaded, clients)
+    if arrivals is not None:
+        loaded = with_arrivals(loaded, arrivals)
+    if engine in ESTIMATES:
+        given = {"--precision": precision, "--seed": seed, "--activities": activities or None}
+        if engine == "analytic":
+            given["--horizon"] = horizon
+        for option, value in given.items():
+            if value is not None:
+                raise UsageError(f"{option} means nothing to --engine {engine}, which does not simulate")
+        document = _estimate(loaded, engine, horizon)
+    else:
+        document = _simulate(loaded, engine, precision, horizon, seed or 0, activities=activities)
+        if saturation:
+            document["saturation"], limit = _saturation(loaded, seed or 0)
+    if as_json:
+        click.echo(json.dumps(document, indent=1))
+        return
+    _show(document, everything=everything)
+    if engine in SIMULATORS and saturation:
+        click.echo(limit)
+
+
+def _estimate(model: Model, engine: str, horizon: float | None) -> dict[str, Any]:
+    if engine == "analytic":
+        from simulator.analytic import estimate
+
+        return estimate(model).to_json()
+    from simulator.fluid import fluid
+
+    return fluid(model, until=horizon).to_json()
+
+
+def _simulate(
+    model: Model, engine: str, precision: float | None, horizon: float | None, seed: int, *, activities: bool
+) -> dict[str, Any]:
+    """Simulate with a display of progress."""
     from rich.progress import Progress as Bars
     from rich.progress import TextColumn, TimeElapsedColumn
 
     from mup.cli.display import console
-    from mup.lqn import load_model
-    from mup.lqn.edits import with_clients
+    from mup.cli.first_run import announce_compilation
     from simulator import Progress, simulate
 
-    loaded = load_model(model)
-    if clients is not None:
-        loaded = with_clients(loaded, clients)
+    if engine == "compiled":
+        announce_compilation()
     columns = (TextColumn("simulating {task.fields[state]}"), TimeElapsedColumn())
     with Bars(*columns, console=console(stderr=True), transient=True) as bars:
         bar = bars.add_task("simulate", total=None, state="")
@@ -57,63 +131,50 @@ def command(
             state = f"{progress.simulated_seconds:.4g} s, interval +- {100 * progress.precision:.3g} %"
             bars.update(bar, state=state)
 
-        result = simulate(
-            loaded, precision=precision, horizon=horizon, seed=seed, engine=engine, progress=show
-        )
-    if as_json:
-        click.echo(json.dumps(result.to_json(), indent=1))
-    else:
-        _show(result)
+        return simulate(
+            model,
+            precision=precision,
+            horizon=horizon,
+            seed=seed,
+            engine=engine,
+            activities=activities,
+            progress=show,
+        ).to_json()
 
 
-def _show(result: Result) -> None:
-    """Print the figures as tables."""
+def _saturation(model: Model, seed: int) -> tuple[dict[str, Any] | None, str]:
+    """Return what saturates first, as JSON and as a sentence."""
+    from mup.errors import SimulationError
+    from simulator.saturation import saturation
+
+    try:
+        found = saturation(model, seed=seed)
+    except SimulationError as error:
+        # The scenario itself has been simulated; this is about another load.
+        return None, f"what saturates first is unknown: under another load, {error}"
+    return found.to_json(), str(found)
+
+
+def _show(document: dict[str, Any], *, everything: bool) -> None:
+    """Print the figures as tables, and what they are."""
     from mup.cli.display import console
-    from mup.cli.figures import interval, print_table
+    from mup.cli.result_tables import print_result
 
     out = console()
-    cycle = result.cycle
-    response = cycle.response_time
-    percentiles = (response.p50, response.p90, response.p95, response.p99)
-    print_table(
-        out,
-        "cycle of a client",
-        ("throughput 1/s", "response time ms", "p50 ms", "p90 ms", "p95 ms", "p99 ms", "with think time ms"),
-        [
-            [
-                interval(cycle.throughput),
-                *(interval(f, 1e3) for f in (response, *percentiles, cycle.cycle_time)),
-            ]
-        ],
-        texts=0,
-    )
-    print_table(
-        out,
-        "tasks",
-        ("task", "throughput 1/s", "utilization %", "busy threads", "waiting requests"),
-        [
-            [name, interval(t.throughput), interval(t.utilization, 100), interval(t.busy), interval(t.queue)]
-            for name, t in result.tasks.items()
-        ],
-    )
-    rows = []
-    for name, entry in result.entries.items():
-        time = entry.response_time
-        times = (None,) * 4 if time is None else (time, time.p50, time.p95, time.p99)
-        rows.append([name, interval(entry.throughput), *(interval(f, 1e3) for f in times)])
-    headings = ("entry", "throughput 1/s", "response time ms", "p50 ms", "p95 ms", "p99 ms")
-    print_table(out, "entries", headings, rows)
-    if result.processors:
-        print_table(
-            out,
-            "processors",
-            ("processor", "utilization %"),
-            [[name, interval(p.utilization, 100)] for name, p in result.processors.items()],
+    print_result(out, document, everything=everything)
+    if document["engine"] in ESTIMATES:
+        method = "layered mean values" if document["engine"] == "analytic" else "fluid approximation"
+        moment = document.get("time")
+        out.print(
+            f"An ESTIMATE ({method}) without intervals, in {1e3 * document['wall_seconds']:.0f} ms"
+            + ("" if moment is None else f"; means {moment:g} s after all clients began a cycle")
+            + "; --engine compiled simulates"
         )
-    out.print(
-        f"{result.simulated_seconds:.4g} simulated s ({result.warmup_seconds:.3g} s warm-up deleted), "
-        f"{result.events} events in {result.wall_seconds:.2f} s; +- is the half-width of the 95 % interval "
-        f"from {result.batches} batches; seed {result.seed}"
-    )
-    for warning in result.warnings:
+    else:
+        out.print(
+            f"{document['simulated_seconds']:.4g} simulated s ({document['warmup_seconds']:.3g} s warm-up "
+            f"deleted), {document['events']} events in {document['wall_seconds']:.2f} s; +- is the half-width "
+            f"of the 95 % interval from {document['batches']} batches; seed {document['seed']}"
+        )
+    for warning in document["warnings"]:
         out.print(f"warning: {warning}", markup=False)

@@ -19,14 +19,14 @@ ROWS = ("tasks", "entries", "activities", "nodes", "or_nodes", "arcs", "paths")
 def command(model: Path, *, as_json: bool) -> int:
     """Count tasks, entries, activities, nodes, arcs and paths of a model.
 
-    MODEL is a file written by 'mup model'. "Table 3" counts as the table of the thesis does (reached
-    endpoints and observed paths, databases opaque); "full" adds queries and counts every arc; "all paths"
-    adds what the workload never reached.
+    MODEL is a file written by 'mup model', or .lqnx. "Table 3" counts as the table of the thesis does
+    (reached endpoints and observed paths, databases opaque); "full" adds queries and counts every arc;
+    "all paths" adds what the workload never reached.
     """
-    from mup.lqn.json_io import load_model
+    from mup.lqn.files import read_model
     from mup.lqn.statistics import statistics
 
-    loaded = load_model(model)
+    loaded = read_model(model)
     found = statistics(loaded)
     if as_json:
         click.echo(json.dumps(found.to_json(), indent=1))

@@ -1,24 +1,20 @@
-"""``mup whatif``: what would change under other clients, pools, replicas, cores, speeds, think times?"""
+"""``mup whatif``: what would change under another load, deployment, routing or machine?"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
-
 import click
-
-if TYPE_CHECKING:
-    from simulator.result import Result
-    from simulator.whatif import Axis, Scenario
-
-MAX_COLUMNS = 6
-WIDE = 120
-"""Columns of a terminal from which on the utilization of several servers and p95 fit."""
 
 
 @click.command()
 @click.argument("model", type=click.Path())
 @click.option("--clients", multiple=True, metavar="N[,N..]", help="Clients; NAME=N[,N..] if several kinds.")
+@click.option(
+    "--arrivals",
+    multiple=True,
+    metavar="R[,R..]",
+    help="Cycles begun, or requests from outside, per second; NAME=R[,R..] if there are several sources.",
+)
+@click.option("--think", multiple=True, metavar="S[,S..]", help="Mean think time per cycle in seconds.")
 @click.option("--pool", multiple=True, metavar="TASK=N[,N..]", help="Threads per replica; repeatable.")
 @click.option("--replicas", multiple=True, metavar="TASK=N[,N..]", help="Replicas; repeatable.")
 @click.option("--cores", multiple=True, metavar="PROCESSOR=N[,N..]", help="Cores; repeatable.")
@@ -28,7 +24,24 @@ WIDE = 120
     metavar="PROCESSOR=F[,F..]",
     help="Speed of every core, 1 = as measured; repeatable.",
 )
-@click.option("--think", multiple=True, metavar="S[,S..]", help="Mean think time per cycle in seconds.")
+@click.option(
+    "--place",
+    multiple=True,
+    metavar="TASK=PROCESSOR[,..]",
+    help="Where a task runs ('none': as many cores as it can use); repeatable.",
+)
+@click.option(
+    "--probability",
+    multiple=True,
+    metavar="TASK/entry:ACTIVITY=P[,P..]",
+    help="Probability of the branch that begins with an activity; the others keep their ratios; repeatable.",
+)
+@click.option(
+    "--calls",
+    multiple=True,
+    metavar="TASK/entry:ACTIVITY->TARGET=N[,N..]",
+    help="Mean number of calls at one call site; repeatable.",
+)
 @click.option(
     "--precision",
     type=float,
@@ -37,200 +50,113 @@ WIDE = 120
     help="Relative 95 % half-width of cycle response time and throughput.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same numbers.")
-@click.option("--workers", type=int, help="Processes (default: one per core).")
+@click.option(
+    "--difference/--no-difference",
+    default=True,
+    show_default=True,
+    help="Also estimate every change against the baseline with an interval of its own, by paired runs; takes "
+    "about three times as long.",
+)
+@click.option(
+    "--saturation/--no-saturation",
+    default=True,
+    show_default=True,
+    help="Also find what saturates first in every scenario, and at what load.",
+)
+@click.option("--workers", type=int, help="Simulations at once (default: one per core).")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.option("--csv", "csv_file", type=click.Path(), help="Also write one line per scenario to this file.")
+@click.option("--plot", type=click.Path(), metavar="FILE.svg", help="Also draw response time and throughput.")
 def command(
     model: str,
     clients: tuple[str, ...],
+    arrivals: tuple[str, ...],
+    think: tuple[str, ...],
     pool: tuple[str, ...],
     replicas: tuple[str, ...],
     cores: tuple[str, ...],
     speed: tuple[str, ...],
-    think: tuple[str, ...],
+    place: tuple[str, ...],
+    probability: tuple[str, ...],
+    calls: tuple[str, ...],
     precision: float,
     seed: int,
+    difference: bool,
+    saturation: bool,
     workers: int | None,
     as_json: bool,
     csv_file: str | None,
+    plot: str | None,
 ) -> None:
-    """Predict the calibrated MODEL under other deployments and loads; the file is not changed.
+    """Predict the calibrated MODEL (.json or .lqnx) under other loads and deployments.
 
-    Every combination of the given values is one scenario, compared with the model as it is. All
-    scenarios see the same random numbers, so that differences stand out from the noise.
+    Every combination of the given values is one scenario, compared with the model as it is; the file is not
+    changed. All scenarios see the same random numbers, so that differences stand out from the noise.
     """
     import json
 
-    from rich.progress import MofNCompleteColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bars
 
     from mup.cli.display import console
+    from mup.cli.first_run import announce_compilation
     from mup.cli.options import check_output
+    from mup.cli.scenario_files import MAX_CURVES, draw_scenarios, write_csv
+    from mup.cli.scenario_options import axes
+    from mup.cli.scenario_tables import print_scenarios
     from mup.errors import UsageError
-    from mup.lqn import load_model
-    from simulator import simulate_many
-    from simulator.whatif import Scenario, grid
+    from mup.lqn.files import read_model
 
     if workers is not None and workers < 1:
         raise UsageError(f"--workers: must be a whole number >= 1, got {workers}")
     check_output(csv_file)
-    loaded = load_model(model)
-    named = {"pool": pool, "replicas": replicas, "cores": cores, "speed": speed}
-    axes = _plain_axes("clients", clients, names=True) + _plain_axes("think", think, names=False)
-    for kind, texts in named.items():
-        axes += _named_axes(kind, texts)
-    if not axes:
+    check_output(plot, starts=("<",))
+    loaded = read_model(model)
+    options = {"clients": clients, "arrivals": arrivals, "think": think, "pool": pool, "replicas": replicas}
+    options |= {"cores": cores, "speed": speed, "place": place, "probability": probability, "calls": calls}
+    asked = axes(options)
+    if not asked:
         raise UsageError("nothing to change", hint="for example --clients 1,2,4,8 or --pool B=4")
-    scenarios = [Scenario((), loaded), *grid(loaded, axes)]
-    columns = (TextColumn("scenarios"), MofNCompleteColumn(), TimeElapsedColumn())
+
+    from simulator.grids import run_scenarios
+    from simulator.whatif import Scenario, grid
+
+    scenarios = [Scenario((), loaded), *grid(loaded, asked)]
+    curves = (len(scenarios) - 1) // max(map(len, asked))
+    if plot is not None and curves > MAX_CURVES:
+        raise UsageError(
+            f"--plot: {curves} curves cannot be told apart; at most {MAX_CURVES} fit",
+            hint="fewer values, or one chart for each of some of them",
+        )
+    announce_compilation()
+    columns = (TextColumn("simulations"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Bars(*columns, console=console(stderr=True), transient=True) as bars:
-        bar = bars.add_task("whatif", total=len(scenarios))
-        results = simulate_many(
-            [s.model for s in scenarios],
+        bar = bars.add_task("whatif", total=None)
+        outcomes = run_scenarios(
+            scenarios,
             precision=precision,
             seed=seed,
             workers=workers,
+            differences=difference,
+            limits=saturation,
             progress=lambda done, total: bars.update(bar, completed=done, total=total),
         )
     if csv_file is not None:
-        _write_csv(csv_file, scenarios, results)
+        write_csv(csv_file, outcomes)
+    if plot is not None:
+        draw_scenarios(plot, loaded.name, asked, outcomes)
     if as_json:
         document = {
-            "baseline": results[0].to_json(),
+            "baseline": outcomes[0].result_json(),
             "scenarios": [
-                {"change": s.to_json(), "result": r.to_json()}
-                for s, r in zip(scenarios[1:], results[1:], strict=True)
+                {
+                    "change": o.scenario.to_json(),
+                    "result": o.result_json(),
+                    **({} if o.difference is None else {"difference": o.difference.to_json()}),
+                }
+                for o in outcomes[1:]
             ],
         }
         click.echo(json.dumps(document, indent=1))
     else:
-        _show(scenarios, results)
-
-
-def _plain_axes(kind: str, texts: Iterable[str], *, names: bool) -> list[Axis]:
-    """Parse ``1,2,4`` or, where several kinds of clients exist, ``NAME=1,2,4``."""
-    from mup.errors import UsageError
-
-    axes = []
-    for text in texts:
-        name, equals, numbers = text.rpartition("=")
-        if equals and not (names and name):
-            raise UsageError(f"--{kind}: must be numbers separated by commas, got {text!r}")
-        axes.append(_axis(kind, name, numbers))
-    return axes
-
-
-def _named_axes(kind: str, texts: Iterable[str]) -> list[Axis]:
-    """Parse ``B=2,4`` options."""
-    from mup.errors import UsageError
-
-    axes = []
-    for text in texts:
-        name, equals, numbers = text.rpartition("=")
-        if not (equals and name):
-            raise UsageError(
-                f"--{kind}: must be NAME=NUMBER[,NUMBER..], got {text!r}", hint=f"for example --{kind} B=2,4"
-            )
-        axes.append(_axis(kind, name, numbers))
-    return axes
-
-
-def _axis(kind: str, name: str, numbers: str) -> Axis:
-    from mup.errors import UsageError
-    from simulator.whatif import Change
-
-    changes = []
-    for part in numbers.split(","):
-        try:
-            number = float(part)
-        except ValueError:
-            raise UsageError(
-                f"--{kind}: must be numbers separated by commas, got {part!r}",
-                hint=f"for example --{kind} {name + '=' if name else ''}1,2,4",
-            ) from None
-        value = int(number) if kind not in ("speed", "think") and number.is_integer() else number
-        changes.append(Change(kind, name, value))
-    return tuple(changes)
-
-
-def _show(scenarios: Sequence[Scenario], results: Sequence[Result]) -> None:
-    """Print one row per scenario, the baseline first."""
-    from mup.cli.display import console
-    from mup.cli.figures import change, interval, print_table
-    from simulator.whatif import bottleneck, utilizations
-
-    out = console()
-    shares = [utilizations(r) for r in results]
-    # The fullest servers somewhere in the grid are the interesting ones.
-    peaks = {name: max(s[name].mean for s in shares if name in s) for share in shares for name in share}
-    names = sorted(sorted(peaks, key=lambda n: -peaks[n])[:MAX_COLUMNS], key=list(peaks).index)
-    if out.width < WIDE:
-        names = []  # the bottleneck says which server matters; --json and --csv have all of them
-    base = results[0].cycle
-    rows = []
-    for scenario, result, share in zip(scenarios, results, shares, strict=True):
-        cycle, most = result.cycle, bottleneck(scenario.model, result)
-        rows.append(
-            [
-                str(scenario),
-                "-" if most is None else f"{most[0]} {100 * most[1].mean:.0f} %",
-                interval(cycle.response_time, 1e3),
-                change(cycle.response_time.mean, base.response_time.mean) if scenario.changes else "",
-                *([interval(cycle.response_time.p95, 1e3)] if out.width >= WIDE else []),
-                interval(cycle.throughput),
-                change(cycle.throughput.mean, base.throughput.mean) if scenario.changes else "",
-                *(f"{100 * share[n].mean:.1f}" if n in share else "-" for n in names),
-            ]
-        )
-    print_table(
-        out,
-        "",
-        (
-            "scenario",
-            "bottleneck",
-            "response ms",
-            "change",
-            *(["p95 ms"] if out.width >= WIDE else []),
-            "throughput 1/s",
-            "change",
-            *(f"{name} %" for name in names),
-        ),
-        rows,
-        texts=2,
-    )
-    out.print(
-        "Response times exclude think time; +- is the half-width of the 95 % interval; % is utilization."
-    )
-    for scenario, result in zip(scenarios, results, strict=True):
-        for warning in result.warnings:
-            out.print(f"warning: {scenario}: {warning}", markup=False)
-
-
-def _write_csv(path: str, scenarios: Sequence[Scenario], results: Sequence[Result]) -> None:
-    """Write one line per scenario; times in seconds, throughput per second, utilization as a fraction."""
-    import csv
-    from pathlib import Path
-
-    from mup.errors import UsageError
-    from simulator.whatif import utilizations
-
-    keys = list(dict.fromkeys(f"{c.kind} {c.name}".strip() for s in scenarios for c in s.changes))
-    servers = list(dict.fromkeys(name for r in results for name in utilizations(r)))
-    figures = ["throughput", "response_time", "p50", "p90", "p95", "p99"]
-    heading = [*keys, *(f"{f}{suffix}" for f in figures for suffix in ("", "_ci95"))]
-    heading += [f"utilization {name}{suffix}" for name in servers for suffix in ("", " ci95")]
-    try:
-        with Path(path).open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            writer.writerow(heading)
-            for scenario, result in zip(scenarios, results, strict=True):
-                values = {f"{c.kind} {c.name}".strip(): c.value for c in scenario.changes}
-                time, share = result.cycle.response_time, utilizations(result)
-                row: list[object] = [values.get(k, "") for k in keys]
-                for figure in (result.cycle.throughput, time, time.p50, time.p90, time.p95, time.p99):
-                    row += [figure.mean, figure.ci95]
-                for name in servers:
-                    row += [share[name].mean, share[name].ci95] if name in share else ["", ""]
-                writer.writerow(row)
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror}") from error
+        print_scenarios(console(), outcomes)

@@ -1,0 +1,70 @@
+"""What do the options of ``mup whatif`` ask for? Lists of values become the axes of a grid."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from mup.errors import UsageError
+
+if TYPE_CHECKING:
+    from simulator.whatif import Axis
+
+__all__ = ["axes"]
+
+EXAMPLES = {
+    "pool": "B=2,4",
+    "replicas": "B=1,2",
+    "cores": "host=2,4",
+    "speed": "host=1.5",
+    "place": "B=host2",
+    "probability": "A/epA/:cached=0.5,0.9",
+    "calls": "A/epA/:ask->B/epB/=1,2",
+}
+"""For the hints of kinds that need a name."""
+LOADS = ("clients", "arrivals")
+"""Kinds that take a name only if there are several sources of load."""
+WHOLE = ("clients", "pool", "replicas", "cores")
+
+
+def axes(options: Mapping[str, Iterable[str]]) -> list[Axis]:
+    """Return one axis per option given, in their order.
+
+    Args:
+        options: The texts of each option, by kind of change: ``1,2,4``, or ``NAME=1,2,4``.
+
+    Raises:
+        UsageError: A text is spelt wrongly; nothing else is checked here.
+    """
+    return [_axis(kind, text) for kind, texts in options.items() for text in texts]
+
+
+def _axis(kind: str, text: str) -> Axis:
+    from simulator.whatif import Change
+
+    # Names may contain "=", values may not.
+    name, equals, values = text.rpartition("=")
+    if kind in EXAMPLES and not (equals and name):
+        what = "PROCESSOR[,PROCESSOR..]" if kind == "place" else "NUMBER[,NUMBER..]"
+        raise UsageError(
+            f"--{kind}: must be NAME={what}, got {text!r}", hint=f"for example --{kind} {EXAMPLES[kind]}"
+        )
+    if equals and kind not in EXAMPLES and not (kind in LOADS and name):
+        raise UsageError(f"--{kind}: must be numbers separated by commas, got {text!r}")
+    return tuple(Change(kind, name, _value(kind, name, part)) for part in values.split(","))
+
+
+def _value(kind: str, name: str, text: str) -> float | str:
+    if kind == "place":
+        if not text.strip():
+            raise UsageError(f"--place: the processor of {name!r} is missing")
+        return text.strip()
+    try:
+        number = float(text)
+    except ValueError:
+        example = EXAMPLES.get(kind, "1,2,4")
+        raise UsageError(
+            f"--{kind}: must be numbers separated by commas, got {text!r}",
+            hint=f"for example --{kind} {example}",
+        ) from None
+    return int(number) if kind in WHOLE and number.is_integer() else number

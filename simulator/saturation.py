@@ -1,0 +1,234 @@
+"""Which task or processor saturates first, and at what load?
+
+The classic asymptotes (Denning and Buzen, "The operational analysis of queueing network models", 1978): a
+source alone with one client shows how long it keeps every resource busy per cycle when nobody waits. What is
+busy for the largest share of its capacity per cycle is full first; the load at which it would be full is
+where the line of unlimited throughput meets the limit. A thread is kept longer when those it waits for are
+busy, so with one source the limit itself comes from a second short simulation, of twice that load, which also
+confirms what is full.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from mup.lqn.distributions import Constant
+from mup.lqn.model import Activity, Call, Entry, Model, Task, entry_label
+from simulator.api import simulate
+from simulator.result import Result
+from simulator.whatif import causes, utilizations
+
+__all__ = ["Saturation", "saturation"]
+
+PRECISION: Final = 0.02
+MAX_EVENTS: Final = 100_000
+"""Timed steps of each short simulation: less than a tenth of a second."""
+FULL: Final = 0.95
+MOST_CLIENTS: Final = 200_000
+"""Beyond this many clients the limit is not confirmed by a simulation: filling it would take too long."""
+TRIES: Final = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Saturation:
+    """What is full first when all load grows by the same factor.
+
+    Attributes:
+        resource: ``task B`` or ``processor host``; None if nothing in the model can be full.
+        throughput: Cycles per second when it is full; of all sources together.
+        load: Per source of load: clients, or arrivals per second, at which it is about full. For clients
+            that is where unlimited throughput would exceed the limit; response times rise before.
+        present: Per source of load: what the model has.
+        is_open: The sources whose load is arrivals per second.
+        bounds: Cycles per second at which each resource would be full if nobody ever waited, lowest first.
+        confirmed: A simulation of about twice that load found the resource full.
+    """
+
+    resource: str | None
+    throughput: float | None
+    load: Mapping[str, float]
+    present: Mapping[str, float]
+    is_open: frozenset[str]
+    bounds: Mapping[str, float]
+    confirmed: bool
+
+    @property
+    def scale(self) -> float | None:
+        """The factor on the present load at which the resource is about full; None if nothing is ever."""
+        source = next(iter(self.load), None)
+        return None if source is None else self.load[source] / self.present[source]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the object under ``saturation``."""
+        return {
+            "resource": self.resource,
+            "throughput": self.throughput,
+            "scale": self.scale,
+            "load": {
+                name: {"arrivals" if name in self.is_open else "clients": value}
+                for name, value in self.load.items()
+            },
+            "bounds": dict(self.bounds),
+            "confirmed": self.confirmed,
+        }
+
+    @property
+    def limit(self) -> str:
+        """One sentence: what saturates first, and when."""
+        if self.resource is None or self.throughput is None or self.scale is None:
+            return "nothing saturates: every task and processor is infinite"
+        if len(self.load) > 1:
+            where = f"{_round(self.scale)} times the present load"
+        else:
+            ((name, value),) = self.load.items()
+            where = f"{_round(value)} {'arrivals/s' if name in self.is_open else 'clients'}"
+        return f"{self.resource} saturates first, at about {_round(self.throughput)} cycles/s = {where}"
+
+    def __str__(self) -> str:
+        if self.resource is None or len(self.load) > 1:
+            return self.limit
+        (value,) = self.present.values()
+        return f"{self.limit} (now {_round(value)})"
+
+
+def _round(value: float) -> str:
+    """Return three significant digits without an exponent."""
+    return f"{float(f'{value:.3g}'):.10g}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """A reference task, or an entry requests come to from outside, as clients that can be counted."""
+
+    name: str
+    clients: Task
+    present: float
+    is_open: bool
+
+
+def saturation(model: Model, *, seed: int = 0) -> Saturation:
+    """Find what limits a model, and from which load on.
+
+    Args:
+        model: Calibrated at least where clients can get to. How much load it has does not matter if there
+            is one source; of several, their ratio does.
+        seed: Of the short simulations.
+
+    Raises:
+        UncalibratedError: The model lacks numbers.
+        SimulationError: It deadlocks, or a cycle takes no time.
+    """
+    sources = _sources(model)
+    # Rate of cycles per second that one client, or one arrival per second, of each source adds ...
+    speeds: list[float] = []
+    # ... and the share of each resource that it uses then.
+    shares: dict[str, float] = {}
+    for source in sources:
+        alone = _short(_with_clients(model, source, 1), seed)
+        rate = alone.cycle.throughput.mean
+        speeds.append(1.0 if source.is_open else rate)
+        for name, figure in utilizations(alone).items():
+            shares[name] = shares.get(name, 0.0) + figure.mean / rate * speeds[-1] * source.present
+    present = {s.name: s.present for s in sources}
+    is_open = frozenset(s.name for s in sources if s.is_open)
+    total = math.fsum(speed * s.present for speed, s in zip(speeds, sources, strict=True))
+    bounds = {name: total / share for name, share in shares.items() if share > 0}
+    bounds = dict(sorted(bounds.items(), key=lambda item: item[1]))
+    if not bounds:
+        return Saturation(
+            resource=None,
+            throughput=None,
+            load={},
+            present=present,
+            is_open=is_open,
+            bounds={},
+            confirmed=False,
+        )
+    resource, throughput, confirmed = next(iter(bounds)), next(iter(bounds.values())), False
+    if len(sources) == 1:
+        found = _overload(model, sources[0], bounds, rate, seed)
+        if found is not None:
+            (resource, throughput), confirmed = found, True
+    load = {name: throughput / total * value for name, value in present.items()}
+    return Saturation(
+        resource=resource,
+        throughput=throughput,
+        load=load,
+        present=present,
+        is_open=is_open,
+        bounds=bounds,
+        confirmed=confirmed,
+    )
+
+
+def _overload(
+    model: Model, source: _Source, bounds: Mapping[str, float], rate: float, seed: int
+) -> tuple[str, float] | None:
+    """Return what is full under about twice the load that fills it, and the throughput then.
+
+    ``rate``: cycles per second of one client alone.
+    """
+    knee = next(iter(bounds.values())) / rate
+    clients = 20 + math.ceil(2 * knee + 10 * math.sqrt(knee))
+    for _ in range(TRIES):
+        if clients > MOST_CLIENTS:
+            break
+        changed = _with_clients(model, source, clients)
+        result = _short(changed, seed)
+        shares = utilizations(result)
+        full = {name for name, figure in shares.items() if figure.mean >= FULL}
+        if full:
+            first = min(causes(changed, full), key=lambda name: bounds.get(name, math.inf))
+            return first, result.cycle.throughput.mean
+        clients *= 4
+    return None
+
+
+def _short(model: Model, seed: int) -> Result:
+    return simulate(model, precision=PRECISION, seed=seed, max_events=MAX_EVENTS)
+
+
+def _sources(model: Model) -> list[_Source]:
+    """Return everything load comes from, each as clients that do not think before a cycle if it is open."""
+    found = []
+    for task in model.tasks:
+        if task.is_reference:
+            rate = task.entries[0].arrivals
+            if rate is None:
+                found.append(_Source(task.name, task, task.threads, is_open=False))
+            else:
+                entry = replace(task.entries[0], arrivals=None)
+                closed = replace(task, threads=1, think=None, entries=(entry,))
+                found.append(_Source(task.name, closed, 1 / rate.mean, is_open=True))
+            continue
+        for entry in task.entries:
+            if entry.arrivals is not None:
+                label = entry_label(task.name, entry.name)
+                clients = _callers(model, task.name, entry.name)
+                found.append(_Source(label, clients, 1 / entry.arrivals.mean, is_open=True))
+    return found
+
+
+def _callers(model: Model, task: str, entry: str) -> Task:
+    """Return clients that do nothing but call an entry."""
+    name = "arrivals"
+    while any(t.name == name for t in model.tasks):
+        name += "'"
+    none = Constant(0.0)
+    ask = Activity(name="ask", demand=none, delay=none, calls=(Call(task=task, entry=entry),))
+    return Task(
+        name=name, role="reference", threads=1, entries=(Entry(name="cycle", start="ask", activities=(ask,)),)
+    )
+
+
+def _with_clients(model: Model, source: _Source, clients: int) -> Model:
+    """Return the model with so many clients of one source and no other load."""
+    tasks = [replace(source.clients, threads=clients)]
+    for task in model.tasks:
+        if not task.is_reference:
+            entries = tuple(replace(e, arrivals=None) for e in task.entries)
+            tasks.append(replace(task, entries=entries))
+    return replace(model, tasks=tuple(tasks))
