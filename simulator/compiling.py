@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
@@ -10,6 +12,17 @@ import numba
 __all__ = ["compiled", "inlined"]
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+_COMPILED = (
+    "compiling",
+    "engine_parts",
+    "engine_servers",
+    "engine_state",
+    "interpreter",
+    "program",
+    "variates",
+)
+"""Modules whose functions or constants are compiled into others."""
 
 _OPTIONS: dict[str, Any] = {"cache": True, "error_model": "numpy", "nogil": True, "_nrt": False}
 
@@ -22,11 +35,26 @@ def compiled(function: F) -> F:
     - ``_nrt=False``: compiled functions own no arrays, so nobody has to count references to them. That
       makes the interpreter faster; in return they cannot create arrays.
     """
-    result: F = numba.njit(**_OPTIONS)(function)
+    result: F = _fresh(numba.njit(**_OPTIONS)(function))
     return result
 
 
 def inlined(function: F) -> F:
     """Compile a function into those that call it: for what is small and called millions of times a second."""
-    result: F = numba.njit(**_OPTIONS, forceinline=True)(function)
+    result: F = _fresh(numba.njit(**_OPTIONS, forceinline=True)(function))
     return result
+
+
+def _fresh(dispatcher: Any) -> Any:
+    """Let what is kept on disk be valid only as long as no source that could be part of it has changed.
+
+    Left to itself numba looks at the file of the function alone, not at what is compiled into it.
+    """
+    dispatcher._cache._cache_file._source_stamp = _stamp()  # noqa: SLF001 - there is no public way
+    return dispatcher
+
+
+@cache
+def _stamp() -> tuple[tuple[int, int], ...]:
+    files = [Path(__file__).with_name(f"{name}.py").stat() for name in _COMPILED]
+    return tuple((file.st_mtime_ns, file.st_size) for file in files)

@@ -1,7 +1,7 @@
 """How does the compiled engine keep its state, and how is it driven?
 
 The interpreter itself is ``simulator.interpreter.advance``: one compiled function that works on arrays.
-This module lays the arrays out, enlarges them when the interpreter asks for more room, and turns sums
+This module creates the arrays, enlarges them when the interpreter asks for more room, and turns sums
 into the snapshots that ``simulator.recording`` describes.
 """
 
@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simulator import interpreter as run
+from simulator import engine_state as run
+from simulator.engine_servers import server_accounts
 from simulator.failures import (
     MAX_INSIDE,
     deadlock,
@@ -23,6 +24,7 @@ from simulator.failures import (
     token_overflow,
     too_many,
 )
+from simulator.interpreter import advance
 from simulator.program import FCFS, PREEMPTIVE, SHARED, STICKY, Program, optimise, server_trees
 from simulator.recording import (
     AREA,
@@ -95,7 +97,7 @@ class CompiledEngine:
             SimulationError: Nothing can happen any more, a join cannot complete, or a client spins.
         """
         while True:
-            status = run.advance(self._state, time)
+            status = advance(self._state, time)
             if status == run.DONE:
                 break
             if status in (run.MORE_FLOWS, run.MORE_FRAMES, run.MORE_JOBS):
@@ -116,7 +118,7 @@ class CompiledEngine:
         rows[:, AREA] = levels[:, run.L_AREA] + content * (now - levels[:, run.L_LAST])
         rows[:, RESIDENCE] = levels[:, run.L_TIME] + (content * now - levels[:, run.L_SINCE])
         rows[:, COMPLETED_TIME] = levels[:, run.L_TIME]
-        accounts = [run.server_accounts(s.servers, s.flows, server, now) for server in range(layout.servers)]
+        accounts = [server_accounts(s.servers, s.flows, server, now) for server in range(layout.servers)]
         return np.concatenate(
             [
                 rows.ravel(),
