@@ -119,6 +119,7 @@ PRIORITY: Final = 2
 PLAIN: Final = 0
 ACQUIRES: Final = 1
 RELEASES: Final = 2
+ENDS: Final = {"": PLAIN, "acquire": ACQUIRES, "release": RELEASES}
 
 Instruction = tuple[int, int, int, int]
 """Operation, a, b, c."""
@@ -338,7 +339,7 @@ def compile_model(model: Model, *, activities: bool = False) -> Program:
         raise SimulationError(
             "the model has no reference task: nothing would ever happen",
             where=model.name,
-            hint="add a task of role 'reference' with the clients that send requests, or arrivals to an entry",
+            hint="add a task of role 'reference' with the clients that send requests, or arrivals",
         )
     return _Compiler(model, activities=activities).program()
 
@@ -461,7 +462,7 @@ class _Compiler:
             if load >= server.cores * server.speed and load > 0:
                 raise SimulationError(
                     f"open arrivals alone demand {load:.6g} core-seconds per second of processor "
-                    f"{server.name!r}, which offers {server.cores * server.speed:g}: queues would grow for ever",
+                    f"{server.name!r}, which offers {server.cores * server.speed:g}: queues would only grow",
                     where=f"processors[{server.name!r}]",
                     hint="lower the arrival rate, or add cores or speed",
                 )
@@ -481,9 +482,9 @@ class _Compiler:
         """Note that an entry is reachable; return its index."""
         index = self.entries[task.name, entry.name]
         if index not in self.compiled:
-            token = {"": PLAIN, "acquire": ACQUIRES, "release": RELEASES}[entry.token]
             label = entry_label(task.name, entry.name)
-            self.compiled[index] = EntryCode(self.tasks[task.name], label, 0, 0, False, entry.waits, token)
+            ends = ENDS[entry.token]
+            self.compiled[index] = EntryCode(self.tasks[task.name], label, 0, 0, False, entry.waits, ends)
             self.wanted.append((task, entry))
         return index
 
@@ -525,7 +526,7 @@ class _Compiler:
         else:
             if self.has_front(task):
                 self.front(task, "request")
-            self.emit(ADMIT, entry.token == "release")
+            self.emit(ADMIT, ENDS[entry.token] == RELEASES)
         body = _Body(self, task, entry, where)
         body.emit()
         epilogue = len(self.code)
@@ -812,10 +813,22 @@ class _Body:
         ends = _Ends()
         for name in names:
             self.chain(name, ends.placeholder)
+        beside: set[int] = set()
         while self.pending:
             name, loop = self.pending.pop()
+            start = len(compiler.code)
             self.chain(name, loop)
+            if loop < 0:
+                beside.update(instruction[0] for instruction in compiler.code[start:])
         self.pending = outer
+        if COUNT in beside and END in beside:
+            # The counter belongs to the request: the branches of two rounds would share it.
+            raise SimulationError(
+                f"the loop body that starts with {names[0]!r} starts a branch that counts something and may "
+                "still be at work when the next round starts it again",
+                where=self.where,
+                hint="join the branch within the body, or use geometric counts in it",
+            )
         head = len(compiler.code)
         for address in range(first, head):
             operation, a, b, c = compiler.code[address]

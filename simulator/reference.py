@@ -3,9 +3,9 @@
 One SimPy process per flow interprets the instructions of ``simulator.program``. Read ``_flow`` first.
 
 At one instant, flows that have just been created start first, in order of creation, then those that
-somebody let go on, in that order; then come the events of processors, then timed steps that end, in the order of
-the flows' keys. A key is the first state of the flow's random stream. A flow runs on without interruption
-until it has to wait for something.
+somebody let go on, in that order; then come the events of processors, then timed steps that end, in the
+order of the flows' keys. A key is the first state of the flow's random stream. A flow runs on without
+interruption until it has to wait for something.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ from simulator.program import (
     JOIN,
     LATE,
     LOOP,
+    REACQUIRE,
     RELEASE,
     RELEASES,
     REPLY,
-    REACQUIRE,
     RETURN,
     SEND,
     SERVED,

@@ -49,7 +49,7 @@ def wake(env: Environment, event: Event, turn: int, delay: float) -> Event:
 class FcfsServer:
     """Every core serves one flow to the end; the others wait, first come first served or by rank."""
 
-    def __init__(self, env: Environment, index: int, spec: ServerSpec, ranks: int) -> None:
+    def __init__(self, env: Environment, spec: ServerSpec, ranks: int) -> None:
         self._env = env
         self._free = int(spec.cores)
         self._speed = spec.speed
@@ -473,7 +473,7 @@ def servers(env: Environment, program: Program, streams: list[Stream]) -> list[S
         elif spec.kind == STICKY:
             result.append(StickyServer(env, index, spec, streams[index]))
         elif spec.kind == FCFS and not spec.nested:
-            result.append(FcfsServer(env, index, spec, program.ranks))
+            result.append(FcfsServer(env, spec, program.ranks))
         else:
             tree, members = next(t for t in trees.values() if index in t[1])
             result.append(_SharedServer(tree, members.index(index)))
