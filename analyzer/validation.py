@@ -14,7 +14,7 @@ from typing import Any
 from mup.errors import UsageError
 from mup.project import Project
 from mup.workload.measure import Measurement, measure_load
-from simulator.api import simulate_many
+from simulator.many import simulate_many
 from simulator.result import Result
 from simulator.whatif import Scenario
 

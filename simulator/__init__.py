@@ -1,6 +1,7 @@
 """Models to predictions: ``simulate`` one scenario, ``simulate_many`` in parallel."""
 
-from simulator.api import Progress, simulate, simulate_many
+from simulator.api import Progress, simulate
+from simulator.many import replicate, simulate_many
 from simulator.result import (
     CycleResult,
     EntryResult,
@@ -22,6 +23,7 @@ __all__ = [
     "ResponseTime",
     "Result",
     "TaskResult",
+    "replicate",
     "simulate",
     "simulate_many",
 ]

@@ -1,17 +1,10 @@
-"""How do I get predictions out of a model? The functions notebooks and commands call."""
+"""How do I get a prediction out of a model? The function everything else is built on."""
 
 from __future__ import annotations
 
 import math
-import multiprocessing
-import os
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -31,7 +24,6 @@ __all__ = [
     "Progress",
     "Result",
     "simulate",
-    "simulate_many",
 ]
 
 DEFAULT_PRECISION: Final = 0.01
@@ -236,135 +228,3 @@ def _warnings(window: Window, precision: float | None, reached: float) -> list[s
     if not window.independent:
         found.append("batches are still correlated, so intervals may be too narrow: simulate longer")
     return found
-
-
-def simulate_many(
-    models: Sequence[Model],
-    *,
-    precision: float | None = None,
-    horizon: float | None = None,
-    seed: int = 0,
-    engine: str = DEFAULT_ENGINE,
-    activities: bool = False,
-    max_events: int | None = None,
-    workers: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
-) -> list[Result]:
-    """Predict several scenarios with the same seed, in parallel processes.
-
-    Results do not depend on the number of processes. Scripts need the usual
-    ``if __name__ == "__main__":`` guard, since processes are started afresh.
-
-    Args:
-        models: The scenarios.
-        precision: As for ``simulate``, like the next five.
-        horizon: Of every scenario.
-        seed: Of every scenario.
-        engine: Of every scenario.
-        activities: Of every scenario.
-        max_events: Of every scenario.
-        workers: Processes; default: as many as cores. 1 = none but this one.
-        progress: Called with (finished, all) after every scenario; equal models are one.
-
-    Returns:
-        One result per model, in the same order.
-
-    Raises:
-        UsageError, UncalibratedError, SimulationError: As ``simulate``; the first scenario that fails
-            ends the others.
-    """
-    _check_arguments(precision, horizon, seed, engine, max_events)
-    for model in models:
-        compile_model(model)  # what cannot run is refused before anything has run
-    # A grid often contains its own baseline: equal models have equal results.
-    distinct: list[Model] = []
-    for model in models:
-        if model not in distinct:
-            distinct.append(model)
-    jobs = [_Job(model, precision, horizon, seed, engine, activities, max_events) for model in distinct]
-    results = _run_all(jobs, min(len(jobs), workers or os.cpu_count() or 1), progress)
-    return [results[distinct.index(model)] for model in models]
-
-
-def _run_all(jobs: Sequence[_Job], workers: int, progress: Callable[[int, int], None] | None) -> list[Result]:
-    """Run jobs here (one worker) or in processes; results in the order of the jobs."""
-    results: dict[int, Result] = {}
-    if workers <= 1:
-        for index, job in enumerate(jobs):
-            results[index] = _run(job)
-            if progress is not None:
-                progress(len(results), len(jobs))
-        return list(results.values())
-    # Fresh processes, not forks: the caller may have threads (a progress display, a notebook).
-    others = set(multiprocessing.active_children())
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, mp_context=context, initializer=_stay_with_parent) as pool:
-        with _interrupts_held_back():
-            futures = {pool.submit(_run, job): index for index, job in enumerate(jobs)}
-        try:
-            for future in as_completed(futures):
-                results[futures[future]] = future.result()
-                if progress is not None:
-                    progress(len(results), len(jobs))
-        except BrokenProcessPool as error:
-            raise SimulationError(
-                "a simulation process died (killed, or out of memory)", hint="try fewer workers"
-            ) from error
-        except BaseException:
-            # Waiting for simulations nobody wants any more could take minutes.
-            for process in set(multiprocessing.active_children()) - others:
-                process.kill()
-            raise
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
-    return [results[index] for index in range(len(jobs))]
-
-
-@contextmanager
-def _interrupts_held_back() -> Iterator[None]:
-    """Start processes that Ctrl-C does not reach: it is for this one, which ends them."""
-    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _stay_with_parent() -> None:
-    """Make a simulation process end with the one that started it, however that one ends."""
-    parent = multiprocessing.parent_process()
-    assert parent is not None  # noqa: S101 - only processes of the pool come here
-
-    def watch() -> None:
-        parent.join()
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
-@dataclass(frozen=True, slots=True)
-class _Job:
-    """The arguments of one ``simulate``, as they travel to another process."""
-
-    model: Model
-    precision: float | None
-    horizon: float | None
-    seed: int
-    engine: str
-    activities: bool
-    max_events: int | None
-
-
-def _run(job: _Job) -> Result:
-    return simulate(
-        job.model,
-        precision=job.precision,
-        horizon=job.horizon,
-        seed=job.seed,
-        engine=job.engine,
-        activities=job.activities,
-        max_events=job.max_events,
-    )

@@ -152,7 +152,7 @@ def test_event_cap_is_reported_as_a_warning() -> None:
     assert any("requested precision" in w for w in result.warnings)
 
 
-def test_error_of_a_scenario_crosses_process_boundaries() -> None:
+def test_error_of_one_scenario_ends_the_others() -> None:
     """A failing scenario ends a parallel grid with its own error."""
     good = model(clients(1, exp(0.1), "A.a"), service("A", entry("a", act("w", exp(0.1)))))
     with pytest.raises(SimulationError, match="deadlock"):

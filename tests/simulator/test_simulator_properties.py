@@ -136,7 +136,7 @@ def _figures(result: Result) -> list[Figure]:
 
 
 def test_parallel_scenarios_equal_single_ones() -> None:
-    """Results do not depend on the number of processes or on what else is simulated."""
+    """Results do not depend on the number of workers or on what else is simulated."""
     tested = [
         model(clients(n, exp(0.1), "A.a"), service("A", entry("a", act("w", exp(0.05))), threads=1))
         for n in (1, 3, 3, 5)
