@@ -229,7 +229,8 @@ def test_variates_have_the_mean_and_variance_the_distribution_claims(distributio
     assert abs(mean - distribution.mean) <= 4 * math.sqrt(distribution.variance / len(values)) + 1e-12
     assert variance == pytest.approx(distribution.variance, rel=0.03, abs=1e-15)
     assert distribution.scaled(2.0).mean == pytest.approx(2 * distribution.mean)
-    assert distribution.scaled(2.0).scv == pytest.approx(distribution.scv)
+    if not isinstance(distribution, Geometric):  # whole numbers cannot keep their shape
+        assert distribution.scaled(2.0).scv == pytest.approx(distribution.scv)
 
 
 def _tree(kind: type[MupError]) -> list[type[MupError]]:
