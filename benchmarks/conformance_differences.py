@@ -34,8 +34,12 @@ RULES: Final = {
         "a thread that was blocked has to wait for the processor even if its next step has no demand; here "
         "only work needs a processor (instance.cc: every ps_receive ends with being dispatched)"
     ),
+    "after a join": (
+        "the wait for the processor with which a thread comes out of a join is counted nowhere; here the "
+        "activity behind the join has it (instance.cc, next_activity: BUG 259)"
+    ),
 }
-"""Names of the rules, for humans."""
+"""What the rules say, by name."""
 
 _STRICT = {("processors", "utilization")}
 
@@ -114,6 +118,8 @@ def _rules(task: Task, entry: Entry) -> set[str]:
     followed = {name for p in entry.precedences for name in p.pre}
     if any(p.fork == "and" for p in entry.precedences):
         found.add("fork order")
+    if any(p.join == "and" for p in entry.precedences):
+        found.add("after a join")
     if not task.is_reference and any(a.replies and a.name in followed for a in entry.activities):
         found.add("second phase")
     for activity in entry.activities:

@@ -4,9 +4,9 @@ Two long runs tell little about a small difference: their intervals add up. Here
 several times for equally long, the k-th time both with the k-th seed. With common random numbers the k-th
 client of either model thinks, branches and asks for work as the k-th client of the other does, so chance
 moves both the same way and their difference varies much less than each of them. The replications are
-independent of each other, so the mean of their differences has a Student-t interval whatever the dependence
-within a pair; see Law, "Simulation modeling and analysis", sections 10.2 (paired-t intervals) and 11.2 (common
-random numbers).
+independent of each other, so the mean of their differences has a Student-t interval whatever the
+dependence within a pair; see Law, "Simulation modeling and analysis", sections 10.2 (paired-t intervals) and
+11.2 (common random numbers).
 
 (Batches of one long run of each model are no pairs: once a request has waited longer in one of them, equal
 batches hold different requests.)
@@ -135,7 +135,7 @@ def _mean(values: Sequence[float]) -> Figure:
 def _values(result: Result) -> dict[tuple[str, ...], float]:
     """Return the means a difference is made of."""
     time = result.cycle.response_time
-    found = {
+    found: dict[tuple[str, ...], float] = {
         ("cycle", "throughput"): result.cycle.throughput.mean,
         ("cycle", "response_time"): time.mean,
         ("cycle", "p50"): time.p50.mean,

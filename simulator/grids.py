@@ -6,13 +6,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
 
 from mup.errors import MupError, SimulationError
 from mup.lqn.model import Model
 from simulator.api import DEFAULT_PRECISION, Progress, simulate
 from simulator.differences import Difference, difference, replication_seconds, replication_seeds
+from simulator.limits import check_size
 from simulator.parallel import Job, run_jobs
 from simulator.program import compile_model
 from simulator.result import Result
@@ -20,6 +22,9 @@ from simulator.saturation import Saturation, saturation
 from simulator.whatif import Scenario
 
 __all__ = ["Outcome", "run_scenarios"]
+
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +80,8 @@ def run_scenarios(
             first one that fails ends the others.
     """
     for scenario in scenarios:
-        _named(scenario, lambda scenario=scenario: compile_model(scenario.model))
+        _named(scenario, partial(check_size, scenario.model))
+        _named(scenario, partial(compile_model, scenario.model))
     # A grid often contains its own baseline: equal models have equal results.
     distinct: list[Scenario] = []
     for scenario in scenarios:
@@ -145,15 +151,15 @@ def _run(
 def _limit(model: Model, seed: int) -> Job[Saturation | None]:
     def job(progress: Callable[[Progress], None]) -> Saturation | None:
         try:
-            return saturation(model, seed=seed)
+            return saturation(model, seed=seed, progress=progress)
         except SimulationError:
-            # It cannot run alone or under more load (a deadlock); whether it runs as it is, is seen elsewhere.
+            # It cannot run alone or under more load (a deadlock). Whether it runs as it is, others see.
             return None
 
     return job
 
 
-def _named(scenario: Scenario, call: Callable[[], Any]) -> Any:
+def _named(scenario: Scenario, call: Callable[[], T]) -> T:
     """Call a function; the message of its error names the scenario."""
     try:
         return call()

@@ -11,13 +11,16 @@ confirms what is full.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 from mup.lqn.distributions import Constant
 from mup.lqn.model import Activity, Call, Entry, Model, Task, entry_label
-from simulator.api import simulate
+from mup.lqn.visits import entry_rates
+from simulator.api import Progress, simulate
+from simulator.program import compile_model
 from simulator.result import Result
 from simulator.whatif import causes, utilizations
 
@@ -30,6 +33,9 @@ FULL: Final = 0.95
 MOST_CLIENTS: Final = 200_000
 """Beyond this many clients the limit is not confirmed by a simulation: filling it would take too long."""
 TRIES: Final = 3
+
+_Short = Callable[[Model], Result]
+"""A short simulation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,14 +69,17 @@ class Saturation:
 
     def to_json(self) -> dict[str, Any]:
         """Return the object under ``saturation``."""
+
+        def loads(values: Mapping[str, float]) -> dict[str, dict[str, float]]:
+            units = {name: "arrivals" if name in self.is_open else "clients" for name in values}
+            return {name: {units[name]: value} for name, value in values.items()}
+
         return {
             "resource": self.resource,
             "throughput": self.throughput,
             "scale": self.scale,
-            "load": {
-                name: {"arrivals" if name in self.is_open else "clients": value}
-                for name, value in self.load.items()
-            },
+            "load": loads(self.load),
+            "present": loads(self.present),
             "bounds": dict(self.bounds),
             "confirmed": self.confirmed,
         }
@@ -109,29 +118,34 @@ class _Source:
     is_open: bool
 
 
-def saturation(model: Model, *, seed: int = 0) -> Saturation:
+def saturation(
+    model: Model, *, seed: int = 0, progress: Callable[[Progress], None] | None = None
+) -> Saturation:
     """Find what limits a model, and from which load on.
 
     Args:
         model: Calibrated at least where clients can get to. How much load it has does not matter if there
             is one source; of several, their ratio does.
         seed: Of the short simulations.
+        progress: Called now and then by each of them.
 
     Raises:
         UncalibratedError: The model lacks numbers.
         SimulationError: It deadlocks, or a cycle takes no time.
     """
+    short = partial(simulate, precision=PRECISION, seed=seed, max_events=MAX_EVENTS, progress=progress)
     sources = _sources(model)
     # Rate of cycles per second that one client, or one arrival per second, of each source adds ...
     speeds: list[float] = []
-    # ... and the share of each resource that it uses then.
+    # ... and the share of each resource that is used at the present load.
     shares: dict[str, float] = {}
     for source in sources:
-        alone = _short(_with_clients(model, source, 1), seed)
+        single = _with_clients(model, source, 1)
+        alone = short(single)
         rate = alone.cycle.throughput.mean
         speeds.append(1.0 if source.is_open else rate)
-        for name, figure in utilizations(alone).items():
-            shares[name] = shares.get(name, 0.0) + figure.mean / rate * speeds[-1] * source.present
+        for name, share in _shares(single, alone).items():
+            shares[name] = shares.get(name, 0.0) + share * speeds[-1] * source.present
     present = {s.name: s.present for s in sources}
     is_open = frozenset(s.name for s in sources if s.is_open)
     total = math.fsum(speed * s.present for speed, s in zip(speeds, sources, strict=True))
@@ -149,7 +163,7 @@ def saturation(model: Model, *, seed: int = 0) -> Saturation:
         )
     resource, throughput, confirmed = next(iter(bounds)), next(iter(bounds.values())), False
     if len(sources) == 1:
-        found = _overload(model, sources[0], bounds, rate, seed)
+        found = _overload(model, sources[0], bounds, rate, short)
         if found is not None:
             (resource, throughput), confirmed = found, True
     load = {name: throughput / total * value for name, value in present.items()}
@@ -164,8 +178,29 @@ def saturation(model: Model, *, seed: int = 0) -> Saturation:
     )
 
 
+def _shares(model: Model, result: Result) -> dict[str, float]:
+    """Return how many seconds one cycle keeps each resource busy, divided by its capacity.
+
+    Of a task: the time per request that was answered, times the requests of a cycle; should clients send
+    messages faster than they are answered, the queue grows, but this stays right.
+    """
+    found = {}
+    program = compile_model(model)
+    (requests,) = entry_rates(model).values()
+    for name, figure in utilizations(result).items():
+        kind, _, element = name.partition(" ")
+        if kind == "processor":
+            index, server = next((i, s) for i, s in enumerate(program.servers) if s.name == element)
+            demand = program.populations[0].nominal.demand[index]
+            found[name] = demand / (server.speed * server.cores)
+        elif result.tasks[element].throughput.mean > 0:
+            often = math.fsum(rate for (task, _), rate in requests.items() if task == element)
+            found[name] = figure.mean / result.tasks[element].throughput.mean * often
+    return found
+
+
 def _overload(
-    model: Model, source: _Source, bounds: Mapping[str, float], rate: float, seed: int
+    model: Model, source: _Source, bounds: Mapping[str, float], rate: float, short: _Short
 ) -> tuple[str, float] | None:
     """Return what is full under about twice the load that fills it, and the throughput then.
 
@@ -177,18 +212,15 @@ def _overload(
         if clients > MOST_CLIENTS:
             break
         changed = _with_clients(model, source, clients)
-        result = _short(changed, seed)
+        result = short(changed)
         shares = utilizations(result)
         full = {name for name, figure in shares.items() if figure.mean >= FULL}
         if full:
             first = min(causes(changed, full), key=lambda name: bounds.get(name, math.inf))
-            return first, result.cycle.throughput.mean
+            # More cycles than that would be cycles that do not wait for what they sent.
+            return first, min(result.cycle.throughput.mean, bounds.get(first, math.inf))
         clients *= 4
     return None
-
-
-def _short(model: Model, seed: int) -> Result:
-    return simulate(model, precision=PRECISION, seed=seed, max_events=MAX_EVENTS)
 
 
 def _sources(model: Model) -> list[_Source]:

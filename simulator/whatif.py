@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
 
@@ -174,7 +175,7 @@ def bottleneck(model: Model, result: Result) -> tuple[str, Figure] | None:
     )
 
 
-def causes(model: Model, full: Set[str]) -> list[str]:
+def causes(model: Model, full: AbstractSet[str]) -> list[str]:
     """Return those of some full tasks and processors that neither call nor run on another of them.
 
     Args:

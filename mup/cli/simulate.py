@@ -120,7 +120,9 @@ def _simulate(
     from mup.cli.display import console
     from mup.cli.first_run import announce_compilation
     from simulator import Progress, simulate
+    from simulator.limits import check_size
 
+    check_size(model)
     if engine == "compiled":
         announce_compilation()
     columns = (TextColumn("simulating {task.fields[state]}"), TimeElapsedColumn())
@@ -173,8 +175,8 @@ def _show(document: dict[str, Any], *, everything: bool) -> None:
     else:
         out.print(
             f"{document['simulated_seconds']:.4g} simulated s ({document['warmup_seconds']:.3g} s warm-up "
-            f"deleted), {document['events']} events in {document['wall_seconds']:.2f} s; +- is the half-width "
-            f"of the 95 % interval from {document['batches']} batches; seed {document['seed']}"
+            f"deleted), {document['events']} events in {document['wall_seconds']:.2f} s; +- is the "
+            f"half-width of the 95 % interval from {document['batches']} batches; seed {document['seed']}"
         )
     for warning in document["warnings"]:
         out.print(f"warning: {warning}", markup=False)

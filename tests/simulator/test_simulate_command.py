@@ -52,9 +52,10 @@ def test_simulate_json_has_the_promised_shape(mup: Run, file: str) -> None:
     assert code == 0
     assert {"engine", "seed", "simulated_seconds", "events", "wall_seconds", "cycle", "tasks", "entries",
             "processors"} <= set(data)  # fmt: skip
-    assert (data["engine"], data["seed"]) == ("reference", 3)
+    assert (data["engine"], data["seed"]) == ("compiled", 3)
     assert set(data["cycle"]["response_time"]) == {"mean", "ci95", "p50", "p90", "p95", "p99"}
     assert set(data["cycle"]["response_time"]["p99"]) == {"mean", "ci95"}
+    assert data["saturation"]["resource"] == "task A"
     assert set(data["tasks"]["A"]) == {"throughput", "utilization", "busy", "queue"}
     assert data["tasks"]["U"]["utilization"] is None
     assert set(data["entries"]) == {"A/a/", "B/b/"}
@@ -102,7 +103,8 @@ def test_whatif_prints_the_bottleneck_and_writes_csv(mup: Run, file: str, tmp_pa
     assert code == 0
     assert "baseline" in out
     assert "8 clients" in out
-    assert "task B" in out
+    assert "task A 9" in out
+    assert "task A saturates first" in out
     with target.open(newline="") as text:
         rows = list(csv.DictReader(text))
     assert [row["clients"] for row in rows] == ["", "8"]

@@ -1,0 +1,47 @@
+"""Is a model too large for this machine's memory? The limits, checked before any of it is used."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mup.errors import ModelError
+from mup.lqn.model import Model
+
+__all__ = ["MAX_CLIENTS", "MAX_CORES", "MAX_REPLICAS", "check_size"]
+
+MAX_CLIENTS: Final = 5_000_000
+"""A client takes about 300 bytes."""
+MAX_REPLICAS: Final = 100_000
+"""Of all tasks together."""
+MAX_CORES: Final = 100_000
+"""Of a processor whose threads stick to cores; others may have any number."""
+
+
+def check_size(model: Model) -> None:
+    """Refuse what would need more memory than machines have.
+
+    Raises:
+        ModelError: Naming the element and the limit.
+    """
+    clients = [t for t in model.reference_tasks if not t.is_open]
+    _check(sum(t.threads for t in clients), MAX_CLIENTS, "clients", [(t.threads, t.name) for t in clients])
+    others = [t for t in model.tasks if not t.is_reference]
+    _check(sum(t.replicas for t in others), MAX_REPLICAS, "replicas", [(t.replicas, t.name) for t in others])
+    for processor in model.processors:
+        if processor.discipline == "cores" and processor.cores > MAX_CORES:
+            raise ModelError(
+                f"{processor.cores:g} cores that threads stick to are too many to simulate; the limit is "
+                f"{MAX_CORES}",
+                where=f"processors[{processor.name!r}].cores",
+                hint="a ps processor may have any number of cores",
+            )
+
+
+def _check(total: float, limit: int, what: str, parts: list[tuple[float, str]]) -> None:
+    if total > limit:
+        most, name = max(parts)
+        raise ModelError(
+            f"{most:.10g} {what} are too many to simulate; the limit is {limit} in all",
+            where=f"tasks[{name!r}]",
+            hint="a smaller model with the same ratios has nearly the same figures",
+        )
