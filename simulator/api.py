@@ -29,7 +29,7 @@ __all__ = [
 DEFAULT_PRECISION: Final = 0.01
 DEFAULT_ENGINE: Final = "compiled"
 ENGINES: Final = ("compiled", "reference")
-MAX_EVENTS: Final = {"compiled": 1_000_000_000, "reference": 20_000_000}
+MAX_EVENTS: Final = {"compiled": 250_000_000, "reference": 20_000_000}
 """Timed steps after which a run ends in any case: a minute or two."""
 
 BINS_PER_CYCLE = 5

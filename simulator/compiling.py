@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numba
 
-__all__ = ["compiled", "inlined"]
+__all__ = ["compiled", "inlined", "internal"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -24,7 +24,9 @@ _COMPILED = (
 )
 """Modules whose functions or constants are compiled into others."""
 
-_OPTIONS: dict[str, Any] = {"cache": True, "error_model": "numpy", "nogil": True, "_nrt": False}
+_COMMON: dict[str, Any] = {"error_model": "numpy", "_nrt": False}
+_OPTIONS: dict[str, Any] = {**_COMMON, "cache": True, "nogil": True}
+_INTERNAL: dict[str, Any] = {**_COMMON, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 def compiled(function: F) -> F:
@@ -39,9 +41,15 @@ def compiled(function: F) -> F:
     return result
 
 
+def internal(function: F) -> F:
+    """Compile a function that only compiled functions call: quicker to compile, unknown to Python."""
+    result: F = numba.njit(**_INTERNAL)(function)
+    return result
+
+
 def inlined(function: F) -> F:
-    """Compile a function into those that call it: for what is small and called millions of times a second."""
-    result: F = _fresh(numba.njit(**_OPTIONS, forceinline=True)(function))
+    """Compile a function into the compiled ones that call it: for what they do millions of times a second."""
+    result: F = numba.njit(**_INTERNAL, forceinline=True)(function)
     return result
 
 

@@ -6,10 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from simulator.compiling import (
-    compiled,
-    inlined,
-)
+from simulator.compiling import inlined, internal
 from simulator.engine_state import (
     ACTIVE,
     ADMITTED,
@@ -209,7 +206,7 @@ def sift_up(times: Floats, flows: Ints, bits: Bits, at: int, time: float, flow: 
     flows[at] = flow
 
 
-@compiled
+@internal
 def sift_down(times: Floats, flows: Ints, bits: Bits, size: int, time: float, flow: int) -> None:
     """Insert an event where the root of a heap of this size (the root included) is vacant."""
     at = 0
@@ -266,7 +263,7 @@ def leave(levels: Floats, level: int, now: float, since: float) -> None:
         levels[level, L_SINCE] -= since
 
 
-@compiled
+@internal
 def sample(values: Any, counts: Longs, which: int, end: float, value: float, scratch: Floats) -> None:
     """Keep a single time, or not (see ``simulator.recording.Samples``)."""
     mask = counts[which, 1]
@@ -282,7 +279,7 @@ def sample(values: Any, counts: Longs, which: int, end: float, value: float, scr
         thin_out(values, counts, which, scratch)
 
 
-@compiled
+@internal
 def thin_out(values: Any, counts: Longs, which: int, scratch: Floats) -> None:
     """Keep half of the single times, or a quarter, ..., so that there is room again."""
     while counts[which, 0] >= values.shape[1]:
@@ -301,7 +298,7 @@ def thin_out(values: Any, counts: Longs, which: int, scratch: Floats) -> None:
 # Stations.
 
 
-@compiled
+@internal
 def give_thread(
     scalars: Longs, f: Flows, m: Frames, q: Stations, r: Records, station: int, seat: int, now: float
 ) -> None:
@@ -344,7 +341,7 @@ def give_thread(
         ints[station, S_SEATED] += 1
 
 
-@compiled
+@internal
 def cycle_done(m: Frames, r: Records, frame: int, now: float) -> float:
     """Record a cycle; return its duration."""
     population = m.ints[frame, POPULATION]

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from simulator.compiling import (
-    compiled,
-    inlined,
-)
+from simulator.compiling import compiled, inlined, internal
 from simulator.engine_parts import push_ready
 from simulator.engine_state import (
     DEMAND,
@@ -109,7 +106,7 @@ def job_push(v: Servers, node: int, size: int, end: float, number: int, flow: in
     v.job_flows[node, at] = flow
 
 
-@compiled
+@internal
 def job_remove(v: Servers, node: int, size: int, at: int) -> None:
     """Remove the job at a position of the heap of a node that holds ``size`` jobs."""
     last = size - 1
@@ -264,7 +261,7 @@ def take_from_server(v: Servers, f: Flows, server: int, rank: int) -> int:
 # Preemptive priorities (see ``simulator.servers.PreemptiveServer``).
 
 
-@compiled
+@internal
 def preemptive_start(v: Servers, server: int, flow: int, left: float, rank: int, now: float) -> None:
     """Give a free core to a flow."""
     v.ints[server, V_ARRIVALS] += 1
@@ -276,7 +273,7 @@ def preemptive_start(v: Servers, server: int, flow: int, left: float, rank: int,
     v.ints[server, V_FREE] -= 1
 
 
-@compiled
+@internal
 def preemptive_remove(v: Servers, server: int, at: int) -> None:
     """Take the core from a running flow."""
     v.ints[server, V_FREE] += 1
@@ -286,7 +283,7 @@ def preemptive_remove(v: Servers, server: int, at: int) -> None:
         v.running_ints[server, at, column] = v.running_ints[server, last, column]
 
 
-@compiled
+@internal
 def preemptive_schedule(v: Servers, server: int) -> None:
     """Find the first flow that will be done."""
     soonest = INFINITE
@@ -303,7 +300,7 @@ def running_account(v: Servers, server: int, now: float) -> None:
     v.floats[server, V_LAST] = now
 
 
-@compiled
+@internal
 def preemptive_use(
     v: Servers, f: Flows, server: int, flow: int, demand: float, rank: int, now: float
 ) -> None:
@@ -338,7 +335,7 @@ def preemptive_use(
     preemptive_schedule(v, server)
 
 
-@compiled
+@internal
 def preemptive_finish(v: Servers, f: Flows, scalars: Longs, server: int, now: float) -> None:
     """A running flow is done; the most urgent waiting one goes on."""
     running_account(v, server, now)
@@ -363,7 +360,7 @@ def preemptive_finish(v: Servers, f: Flows, scalars: Longs, server: int, now: fl
 # Sticky threads (see ``simulator.servers.StickyServer``).
 
 
-@compiled
+@internal
 def sticky_extreme(v: Servers, first: int, cores: int, sign: int) -> int:
     """Return the first of the cores with the most (sign 1) or fewest (sign -1) flows."""
     best = 0
@@ -373,7 +370,7 @@ def sticky_extreme(v: Servers, first: int, cores: int, sign: int) -> int:
     return best
 
 
-@compiled
+@internal
 def sticky_advance(v: Servers, server: int, now: float) -> None:
     """Bring virtual times and the busy account up to now."""
     elapsed = now - v.floats[server, V_LAST]
@@ -387,7 +384,7 @@ def sticky_advance(v: Servers, server: int, now: float) -> None:
     v.floats[server, V_LAST] = now
 
 
-@compiled
+@internal
 def sticky_put(v: Servers, f: Flows, node: int, end: float, number: int, flow: int, core: int) -> None:
     """Put a job on a core, and note that its thread is there now."""
     jobs = v.node_ints[node, N_JOBS]
@@ -400,7 +397,7 @@ def sticky_put(v: Servers, f: Flows, node: int, end: float, number: int, flow: i
         f.ints[flow, OWN_CORE] = core
 
 
-@compiled
+@internal
 def sticky_move(v: Servers, f: Flows, server: int, source: int, target: int) -> None:
     """Move the flow that came last from one core to another."""
     first = v.ints[server, V_NODE]
@@ -419,7 +416,7 @@ def sticky_move(v: Servers, f: Flows, server: int, source: int, target: int) -> 
     sticky_put(v, f, here, v.node_floats[here, N_VIRTUAL] + left, number, flow, target)
 
 
-@compiled
+@internal
 def sticky_settle(v: Servers, server: int, now: float) -> None:
     """After every change: is there something to balance, and what is the next thing to happen?"""
     first, cores = v.ints[server, V_NODE], v.ints[server, V_NODES]
@@ -445,7 +442,7 @@ def sticky_settle(v: Servers, server: int, now: float) -> None:
     floats[server, V_NEXT] = soonest
 
 
-@compiled
+@internal
 def sticky_use(v: Servers, f: Flows, server: int, flow: int, demand: float, seat: int, now: float) -> None:
     """Start a flow on the core it chooses."""
     sticky_advance(v, server, now)
@@ -469,7 +466,7 @@ def sticky_use(v: Servers, f: Flows, server: int, flow: int, demand: float, seat
     sticky_settle(v, server, now)
 
 
-@compiled
+@internal
 def sticky_act(v: Servers, f: Flows, scalars: Longs, server: int, now: float) -> None:
     """A job is done, or it is time to balance."""
     sticky_advance(v, server, now)

@@ -15,9 +15,7 @@ Events are kept in a 4-ary heap ordered by (time, key of the flow).
 
 from __future__ import annotations
 
-from simulator.compiling import (
-    compiled,
-)
+from simulator.compiling import compiled
 from simulator.engine_parts import (
     cycle_done,
     drop_frame,

@@ -36,7 +36,7 @@ from mup.lqn.distributions import (
     Uniform,
     Weibull,
 )
-from simulator.compiling import compiled, inlined
+from simulator.compiling import compiled, inlined, internal
 
 __all__ = [
     "Stream",
@@ -83,7 +83,7 @@ HYPEREXPONENTIAL: Final = 10
 GEOMETRIC: Final = 11
 
 
-@inlined
+@compiled
 def mix(value: Bits) -> Bits:
     """Scramble 64 bits (the finaliser of splitmix64)."""
     value = (value ^ (value >> _S30)) * _MIX_1
@@ -91,14 +91,14 @@ def mix(value: Bits) -> Bits:
     return value ^ (value >> _S31)
 
 
-@inlined
+@compiled
 def uniform(state: Bits) -> tuple[Bits, float]:
     """Return the next state and a number uniform on [0, 1), with 53 random bits."""
     state = state + _GAMMA
     return state, float(mix(state) >> _S11) * _UNIT
 
 
-@inlined
+@compiled
 def split(state: Bits) -> tuple[Bits, Bits]:
     """Return the next state and the state of a new stream; costs this stream one draw."""
     state = state + _GAMMA
@@ -171,7 +171,7 @@ def normal_quantile(p: float) -> float:
     return x - step / (1.0 + x * step / 2.0)
 
 
-@compiled
+@internal
 def normal_quantile_tail(p: float) -> float:
     """Return the quantile for a small probability (the lower tail)."""
     q = math.sqrt(-2.0 * math.log(p))
@@ -186,14 +186,14 @@ def normal_quantile_tail(p: float) -> float:
     return x - step / (1.0 + x * step / 2.0)
 
 
-@compiled
+@internal
 def _open_uniform(state: Bits) -> tuple[Bits, float]:
     """Return a number uniform on (0, 1): half a step off both ends."""
     state, u = uniform(state)
     return state, u + _UNIT / 2.0
 
 
-@compiled
+@internal
 def _gamma(shape: float, state: Bits) -> tuple[Bits, float]:
     """Draw a gamma of scale 1 (Marsaglia, Tsang, "A simple method for generating gamma variables", 2000)."""
     boost = 1.0
@@ -246,7 +246,7 @@ def quick_draw(
     return draw(kinds, parameters, data, which, state)
 
 
-@compiled
+@internal
 def _draw_other(kind: int, a: float, b: float, c: float, data: FloatArray, state: Bits) -> tuple[Bits, float]:
     if kind == EMPIRICAL:
         state, u = uniform(state)
