@@ -63,7 +63,7 @@ def _levels(window: Window) -> Iterator[tuple[str, int]]:
     for index, entry in enumerate(program.entries):
         yield f"{entry.label} inside", layout.inside(index)
     for index, population in enumerate(program.populations):
-        yield f"tasks[{program.tasks[population.task].name!r}] thinking", layout.thinking(index)
+        yield f"{population.name} thinking", layout.thinking(index)
 
 
 MIN_ARRIVALS = 2000

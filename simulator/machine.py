@@ -255,7 +255,7 @@ def _build(program: Program, layout: Layout, seed: int, look_ahead: bool, traced
         populations=_array(
             [(layout.thinking(i) // LEVEL_WIDTH,) for i in range(len(program.populations))], 1, np.int32
         ),
-        servers=_servers(program, bits),
+        servers=_servers(program, layout, bits),
         flows=run.Flows(
             ints=np.zeros((room, run.FLOW_INTS), dtype=np.int32),
             floats=np.zeros((room, run.FLOW_FLOATS)),
@@ -354,11 +354,11 @@ def _stations(program: Program, layout: Layout, bits: np.uint64) -> run.Stations
             row[run.S_FRONT_SEAT] = -1
             states[station] = resource_stream(bits, np.uint64(1), np.uint64(station))
             if task.server >= 0:
-                # One seat for every thread and one more for the front.
+                # One seat for every thread and one more for a front.
                 threads = int(task.threads) if finite else 0
                 stack.extend(range(seats, seats + threads))
-                seats += threads + 1
-                row[run.S_FRONT_SEAT] = seats - 1
+                seats += threads + task.front
+                row[run.S_FRONT_SEAT] = seats - 1 if task.front else -1
                 row[run.S_SEATED] = threads
     return run.Stations(
         ints=ints,
@@ -370,7 +370,7 @@ def _stations(program: Program, layout: Layout, bits: np.uint64) -> run.Stations
     )
 
 
-def _servers(program: Program, bits: np.uint64) -> run.Servers:
+def _servers(program: Program, layout: Layout, bits: np.uint64) -> run.Servers:
     """Processors and their nodes: one per processor that shares, one per core where threads stick."""
     count = max(1, len(program.servers))
     ints = np.zeros((count, run.SERVER_INTS), dtype=np.int64)
@@ -423,19 +423,20 @@ def _servers(program: Program, bits: np.uint64) -> run.Servers:
         job_ends=np.empty((max(1, len(nodes)), 64)),
         job_numbers=np.empty((max(1, len(nodes)), 64), dtype=np.int64),
         job_flows=np.empty((max(1, len(nodes)), 64), dtype=np.int32),
-        seat_cores=np.array(_seats(program) or [0], dtype=np.int32),
+        seat_cores=np.array(_seats(program, layout) or [0], dtype=np.int32),
     )
 
 
-def _seats(program: Program) -> list[int]:
+def _seats(program: Program, layout: Layout) -> list[int]:
     """Return the first core of every thread that sticks to one, in the order in which stations count them."""
     seats = []
     seated = [0] * len(program.servers)
-    for task in program.tasks:
+    for index, task in enumerate(program.tasks):
         if task.server >= 0:
             cores = int(program.servers[task.server].cores)
             threads = int(task.threads) if isfinite(task.threads) else 0
-            for _ in range(task.replicas * (threads + 1)):
+            replicas = layout.first_station[index + 1] - layout.first_station[index]
+            for _ in range(replicas * (threads + task.front)):
                 seats.append(seated[task.server] % cores)
                 seated[task.server] += 1
     return seats

@@ -170,6 +170,7 @@ class TaskSpec:
         admission: FIFO, RANDOM or PRIORITY.
         rank: Of its work on processors with priorities; 0 is the most urgent.
         server: Where it runs if that is a processor whose threads stick to cores, else -1.
+        front: It has a front that does something.
     """
 
     name: str
@@ -178,6 +179,7 @@ class TaskSpec:
     admission: int
     rank: int
     server: int
+    front: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -433,6 +435,7 @@ class _Compiler:
             admission={"fifo": FIFO, "random": RANDOM, "hol": PRIORITY}[task.admission],
             rank=self.ranks.index(task.priority),
             server=server if sticks else -1,
+            front=self.has_front(task),
         )
 
     def source(self, task: Task, entry: Entry, index: int) -> Population:
@@ -1092,13 +1095,17 @@ def _nominal(model: Model, source: Task, first: Entry, servers: dict[str, int]) 
 MAX_ROUNDS = 1000
 
 
+_Node = tuple[str, str, bool]
+"""Task, entry, and whether somebody waits for the reply: only then a request is forwarded."""
+
+
 def _requests(model: Model, source: Task, first: Entry) -> dict[tuple[str, str], float]:
     """Return the mean number of requests to every entry that one cycle of a source causes."""
     tasks = {t.name: t for t in model.tasks}
-    root = (source.name, first.name)
-    order: list[tuple[str, str]] = []
-    targets: dict[tuple[str, str], list[tuple[tuple[str, str], float]]] = {}
-    stack: list[tuple[tuple[str, str], bool]] = [(root, False)]
+    root: _Node = (source.name, first.name, False)
+    order: list[_Node] = []
+    targets: dict[_Node, list[tuple[_Node, float]]] = {}
+    stack: list[tuple[_Node, bool]] = [(root, False)]
     while stack:
         node, leaving = stack.pop()
         if leaving:
@@ -1107,12 +1114,16 @@ def _requests(model: Model, source: Task, first: Entry) -> dict[tuple[str, str],
             entry = tasks[node[0]].entry(node[1])
             visits = activity_visits(entry)
             targets[node] = [
-                ((c.task, c.entry), visits[a.name] * (c.count.mean if c.count is not None else 0.0))
+                (
+                    (c.task, c.entry, c.kind != "send"),
+                    visits[a.name] * (c.count.mean if c.count is not None else 0.0),
+                )
                 for a in entry.activities
                 for c in a.calls
                 if visits[a.name] > 0
             ]
-            targets[node] += [((f.task, f.entry), f.probability) for f in entry.forwards]
+            if node[2]:
+                targets[node] += [((f.task, f.entry, True), f.probability) for f in entry.forwards]
             stack.append((node, True))
             stack.extend((target, False) for target, _ in targets[node])
     # Callers come before what they call; only messages that run in circles need more than a few rounds.
@@ -1127,7 +1138,11 @@ def _requests(model: Model, source: Task, first: Entry) -> dict[tuple[str, str],
         rates = incoming
         if settled:
             break
-    return {node: rate for node, rate in rates.items() if rate > 0}
+    result: dict[tuple[str, str], float] = {}
+    for (task, name, _), rate in rates.items():
+        if rate > 0:
+            result[task, name] = result.get((task, name), 0.0) + rate
+    return result
 
 
 def server_trees(program: Program) -> dict[int, list[int]]:

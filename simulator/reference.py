@@ -186,10 +186,11 @@ class ReferenceEngine:
                 if task.server >= 0:
                     cores = int(program.servers[task.server].cores)
                     count = 0 if task.threads == inf else int(task.threads)
-                    for _seat in range(count + 1):
+                    for _seat in range(count + task.front):
                         seats.append(Seat(seated[task.server] % cores))
                         seated[task.server] += 1
-                    front_seat = seats.pop()
+                    if task.front:
+                        front_seat = seats.pop()
                 stream = _resource(bits, 1, number)
                 self._threads.append(Station(env, task.threads, task.admission, program.ranks, stream, seats))
                 self._fronts.append(Station(env, 1, 0, 1, stream, []))
