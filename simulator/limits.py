@@ -30,7 +30,7 @@ def check_size(model: Model) -> None:
     for processor in model.processors:
         if processor.discipline == "cores" and processor.cores > MAX_CORES:
             raise ModelError(
-                f"{processor.cores:g} cores that threads stick to are too many to simulate; the limit is "
+                f"{processor.cores:.0f} cores that threads stick to are too many to simulate; the limit is "
                 f"{MAX_CORES}",
                 where=f"processors[{processor.name!r}].cores",
                 hint="a ps processor may have any number of cores",
@@ -41,7 +41,7 @@ def _check(total: float, limit: int, what: str, parts: list[tuple[float, str]]) 
     if total > limit:
         most, name = max(parts)
         raise ModelError(
-            f"{most:.10g} {what} are too many to simulate; the limit is {limit} in all",
+            f"{most:.0f} {what} are too many to simulate; the limit is {limit} in all",
             where=f"tasks[{name!r}]",
             hint="a smaller model with the same ratios has nearly the same figures",
         )

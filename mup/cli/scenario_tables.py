@@ -64,11 +64,12 @@ def print_scenarios(out: Console, outcomes: Sequence[Outcome]) -> None:
     ]
     print_table(out, "", headings, rows, texts=2)
     _print_limits(out, outcomes)
-    note = "Response times exclude think time; +- is the half-width of the 95 % interval; % is utilization."
+    out.print(
+        "Response times exclude think time; +- is the half-width of the 95 % interval; % is utilization."
+    )
     if compared:
         pairs = next(o.difference.replications for o in outcomes if o.difference)
-        note += f" A change is the mean of {pairs} paired runs with common random numbers."
-    out.print(note)
+        out.print(f"A change is the mean of {pairs} paired runs with common random numbers.")
     for outcome in outcomes:
         for warning in outcome.result.warnings:
             out.print(f"warning: {outcome.scenario}: {warning}", markup=False)

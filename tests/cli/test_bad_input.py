@@ -7,13 +7,29 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import activity, entry, run, saved, users
+from command_line import model as small
 
 from analyzer.calibration.rundir import RunInfo
-from mup.lqn import Activity, Call, Constant, Entry, Exponential, Model, Task, save_model
+from mup.lqn import (
+    Activity,
+    Call,
+    Constant,
+    Entry,
+    Exponential,
+    Model,
+    Precedence,
+    Processor,
+    Task,
+    save_model,
+)
+from mup.lqn.json_io import model_to_json
 
 SERVICES = """\
 from mup import EP, MS, Client, Communication
@@ -254,14 +270,15 @@ def test_a_mean_that_is_not_the_values_mean(tmp_path: Path, model: str) -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=["ctrl-c", "kill-9"])
 def test_a_stopped_what_if_stops(model: str, family: Any, number: signal.Signals) -> None:
     """Simulations end with the command that asked for them, within seconds and without a traceback."""
-    command = [sys.executable, "-m", "mup", "whatif", model, "--clients", "1,2,3,4", "--precision", "0.0005"]
+    command = [sys.executable, "-m", "mup", "whatif", model, "--clients", "1,2,3,4", "--precision", "0.0001"]
     process = subprocess.Popen(
         command, env=family.environment, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
     deadline = time.monotonic() + 20
-    while len(family.alive()) < 4 and time.monotonic() < deadline:  # two simulations beside the command
+    while not family.alive() and time.monotonic() < deadline:
         time.sleep(0.1)
-    time.sleep(1.0)
+    time.sleep(3.0)  # simulating by now
+    assert process.poll() is None
     os.killpg(process.pid, number) if number == signal.SIGINT else process.kill()
     assert process.wait(timeout=5) == (130 if number == signal.SIGINT else -9)
     deadline = time.monotonic() + 5
@@ -270,3 +287,168 @@ def test_a_stopped_what_if_stops(model: str, family: Any, number: signal.Signals
     assert not family.alive()
     _, errors = process.communicate(timeout=5)
     assert "Traceback" not in errors
+
+
+def edited(change: Callable[[Any], None]) -> dict[str, Any]:
+    """Return the JSON of a good model (users call T.e) after a change that makes it a bad one."""
+    data = model_to_json(good())
+    change(data)
+    return data
+
+
+def good(*branches: Precedence) -> Model:
+    """Return two users of one service."""
+    parts = ("a", "b", "c", "d") if branches else ("a",)
+    work = entry("e", *(activity(name, 0.01) for name in parts), arcs=branches)
+    return small(users(Call(task="T", entry="e")), Task(name="T", entries=(work,)))
+
+
+OR = Precedence(pre=("a",), post=("b", "c"), fork="or", probabilities=(0.5, 0.5))
+
+
+def called(task: str) -> Callable[[Any], None]:
+    """Return a change that makes T.e call an entry."""
+
+    def change(data: Any) -> None:
+        data["tasks"][1]["entries"][0]["activities"][0]["calls"] = [{"task": task, "entry": "e"}]
+
+    return change
+
+
+def probabilities(data: Any) -> None:
+    data["tasks"][1]["entries"][0]["precedences"][0]["probabilities"] = [0.5, 0.3]
+
+
+def choosing() -> dict[str, Any]:
+    merged = Precedence(pre=("b", "c"), post=("d",), join="or")
+    data = model_to_json(good(OR, merged))
+    probabilities(data)
+    return data
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "says"),
+    [
+        ("model.json", '{"schema": "mup-lqn/1", "name', "not JSON"),
+        ("model.json", "", "not JSON"),
+        ("model.json", "[1]", "a model is a JSON object"),
+        ("model.lqnx", "<lqn-model><processor", "not XML"),
+        ("model.lqnx", "", "not XML"),
+        ("model.json", edited(called("T")), "synchronous calls form a cycle: T.e -> T.e"),
+        ("model.json", edited(called("TT")), "calls[0]: no task is named 'TT'; did you mean 'T'?"),
+        (
+            "model.json",
+            choosing(),
+            "tasks['T'].entries['e'].precedences[0].probabilities: must be between 0 and 1 and sum to 1",
+        ),
+        ("model.json", edited(lambda data: data["tasks"].pop(0)), "has no reference task"),
+    ],
+    ids=[
+        "cut json",
+        "empty json",
+        "list",
+        "cut xml",
+        "empty xml",
+        "cycle",
+        "unknown",
+        "probabilities",
+        "no load",
+    ],
+)
+@pytest.mark.parametrize("command", ["simulate", "whatif"])
+def test_models_that_break_rules(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str, name: str, data: Any, says: str
+) -> None:
+    """One message with the path of the element, exit code 2, nothing on stdout."""
+    file = saved(tmp_path, data, name)
+    code, out, err = run(capsys, command, file, *(["--pool", "T=2"] if command == "whatif" else []))
+    assert (code, out) == (2, "")
+    assert says in err
+    assert err.count("mup: error:") == 1
+
+
+def released() -> Model:
+    semaphore = (
+        entry("e", activity("w", 0.01), token="release"),
+        entry("f", activity("w", 0.01), token="acquire"),
+    )
+    return small(users(Call(task="T", entry="e")), Task(name="T", entries=semaphore))
+
+
+def called_back() -> Model:
+    t = (entry("e", activity("w", 0.01, Call(task="V", entry="v"))), entry("f", activity("w", 0.01)))
+    v = entry("v", activity("w", 0.01, Call(task="T", entry="f")))
+    return small(
+        users(Call(task="T", entry="e")), Task(name="T", entries=t), Task(name="V", threads=9, entries=(v,))
+    )
+
+
+def without_time() -> Model:
+    loop = Precedence(pre=("a",), post=("b", "c"), fork="loop", counts=(Constant(10**6),))
+    body = entry("e", activity("a", 0), activity("b", 0), activity("c", 0), arcs=(loop,))
+    return small(users(Call(task="T", entry="e"), think=None), Task(name="T", entries=(body,)))
+
+
+def flooded() -> Model:
+    return small(Task(name="T", entries=(entry("e", activity("w", 0.01), arrivals=Exponential(0.005)),)))
+
+
+def unmeasured() -> Model:
+    return small(users(Call(task="T", entry="e")), Task(name="T", entries=(entry("e", activity("w", None)),)))
+
+
+def sized(**parts: Any) -> Model:
+    return small(
+        users(Call(task="T", entry="e"), clients=parts.pop("clients", 2)),
+        Task(name="T", entries=(entry("e", activity("w", 0.01)),), **parts),
+    )
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (released(), "tasks['T']: a thread was given back at"),
+        (called_back(), "tasks['T']: deadlock at"),
+        (without_time(), "tasks['U']: a cycle takes no time at all"),
+        (flooded(), "T.e: unstable"),
+        (unmeasured(), "tasks['T'].entries['e'].activities['w'].demand"),
+        (
+            good(OR, Precedence(pre=("b", "c"), post=("d",), join="and")),
+            "precedences[1]: this join can never complete",
+        ),
+        (sized(clients=10**12), "tasks['U']: 1000000000000 clients are too many"),
+        (sized(replicas=10**9), "tasks['T']: 1000000000 replicas are too many"),
+    ],
+    ids=["token", "deadlock", "zero time", "unstable", "uncalibrated", "join", "clients", "replicas"],
+)
+def test_models_that_cannot_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], data: Model, says: str
+) -> None:
+    """What goes wrong while simulating is one message, too, and a JSON document under --json."""
+    file = saved(tmp_path, data)
+    code, out, err = run(capsys, "simulate", file)
+    assert (code, out) == (2, "")
+    assert says in err
+    code, out, _ = run(capsys, "simulate", file, "--json")
+    error = json.loads(out)["error"]
+    assert code == 2
+    # A list of what is missing is part of the message, a place of its own stands beside it.
+    assert says in f"{error.get('where', '')}: {error['message']}"
+
+
+def test_cores_that_threads_stick_to_have_a_limit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each such core has a queue of its own; a billion of them do not fit."""
+    huge = Processor(name="P", cores=10**9, discipline="cores")
+    base = sized()
+    placed = replace(base, processors=(huge,), tasks=(base.tasks[0], replace(base.tasks[1], processor="P")))
+    code, _, err = run(capsys, "simulate", saved(tmp_path, placed))
+    assert code == 2
+    assert "processors['P'].cores: 1000000000 cores" in err
+
+
+def test_a_million_clients_work(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Absurd but possible: figures come out, within seconds if little time is simulated."""
+    file = saved(tmp_path, sized(clients=10**6))
+    code, out, err = run(capsys, "simulate", file, "--horizon", "1", "--no-saturation", "--json")
+    assert code == 0, err
+    assert json.loads(out)["cycle"]["throughput"]["mean"] == pytest.approx(100, rel=0.4)

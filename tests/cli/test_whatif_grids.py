@@ -20,7 +20,7 @@ from simulator.grids import run_scenarios
 from simulator.parallel import run_jobs
 from simulator.whatif import Change, Scenario, grid
 
-FAST = ("--precision", "0.05")
+FAST = ("--precision", "0.1")
 
 
 @pytest.fixture
@@ -59,12 +59,22 @@ def test_every_change_is_carried_out(
     capsys: pytest.CaptureFixture[str], file: str, arguments: tuple[str, ...], change: dict[str, Any]
 ) -> None:
     """Each kind of edit is named in the result and changes the figures."""
-    document = scenario(capsys, file, *arguments)
+    document = scenario(capsys, file, *arguments, "--no-difference", "--no-saturation")
     (one,) = document["scenarios"]
     assert one["change"] == change
-    assert one["result"]["cycle"] != document["baseline"]["cycle"]
-    assert math.isfinite(one["difference"]["cycle"]["response_time"]["ci95"])
-    assert one["result"]["saturation"]["resource"]
+    kinds = ("cycle", "processors")
+    assert any(one["result"][kind] != document["baseline"][kind] for kind in kinds)
+
+
+def test_scenarios_have_differences_and_limits(capsys: pytest.CaptureFixture[str], file: str) -> None:
+    """By default every scenario comes with its difference and with what saturates first."""
+    (one,) = scenario(capsys, file, "--speed", "host=2")["scenarios"]
+    change = one["difference"]["cycle"]["response_time"]
+    assert change["mean"] + change["ci95"] < 0
+    assert change["relative"]["mean"] < 0
+    assert one["difference"]["replications"] == 10
+    assert one["difference"]["processors"]["host"]["utilization"]["mean"] < -0.05
+    assert one["result"]["saturation"]["resource"] == "task A"
 
 
 def test_edits_do_what_they_say(capsys: pytest.CaptureFixture[str], file: str) -> None:
@@ -73,12 +83,12 @@ def test_edits_do_what_they_say(capsys: pytest.CaptureFixture[str], file: str) -
         (("--calls", "A/a/:miss->B/b/=3"), 1.5),
         (("--probability", "A/a/:miss=0.9"), 0.9),
     ):
-        result = scenario(capsys, file, *arguments)["scenarios"][0]["result"]
+        result = scenario(capsys, file, *arguments, "--no-difference")["scenarios"][0]["result"]
         ratio = result["entries"]["B/b/"]["throughput"]["mean"] / result["cycle"]["throughput"]["mean"]
         assert ratio == pytest.approx(per_cycle, rel=0.05)
 
 
-def compare(changes: tuple[Change, ...], precision: float = 0.02) -> tuple[Difference, float]:
+def compare(changes: tuple[Change, ...], precision: float = 0.04) -> tuple[Difference, float]:
     """Return the difference a change makes to the shop, and the interval from other seeds for its response."""
     scenarios = [Scenario((), shop()), *grid(shop(), [(c,) for c in changes])]
     outcome = run_scenarios(scenarios, precision=precision, limits=False)[1]
@@ -91,7 +101,7 @@ def compare(changes: tuple[Change, ...], precision: float = 0.02) -> tuple[Diffe
     return outcome.difference, independent.response_time.ci95
 
 
-@pytest.mark.parametrize("change", [Change("speed", "host", 1.1), Change("pool", "B", 2)], ids=str)
+@pytest.mark.parametrize("change", [Change("speed", "host", 1.1), Change("cores", "host", 2)], ids=str)
 def test_common_random_numbers_narrow_the_interval(change: Change) -> None:
     """Replications with equal seeds tell a small difference more precisely than with different ones."""
     found, independent = compare((change,))
@@ -102,7 +112,7 @@ def test_common_random_numbers_narrow_the_interval(change: Change) -> None:
 def test_a_difference_is_right() -> None:
     """The difference of the means of two long runs lies within the joint intervals."""
     scenarios = [Scenario((), shop()), *grid(shop(), [(Change("clients", "", 8),)])]
-    base, more = run_scenarios(scenarios, precision=0.005, limits=False)
+    base, more = run_scenarios(scenarios, precision=0.01, limits=False)
     assert base.difference is None
     assert more.difference is not None
     for name in ("throughput", "response_time"):
@@ -140,8 +150,8 @@ def test_replications_are_long_enough() -> None:
 def test_results_do_not_depend_on_workers() -> None:
     """One worker or four: the same numbers."""
     scenarios = [Scenario((), shop()), *grid(shop(), [(Change("pool", "B", 2), Change("pool", "B", 3))])]
-    one = run_scenarios(scenarios, precision=0.05, workers=1)
-    four = run_scenarios(scenarios, precision=0.05, workers=4)
+    one = run_scenarios(scenarios, precision=0.1, workers=1)
+    four = run_scenarios(scenarios, precision=0.1, workers=4)
     assert [(o.result, o.difference, o.saturation) for o in one] == [
         (o.result, o.difference, o.saturation) for o in four
     ]
@@ -195,7 +205,8 @@ def test_files_are_written(capsys: pytest.CaptureFixture[str], file: str, tmp_pa
     )  # fmt: skip
     assert code == 0
     assert "paired runs with common random numbers" in out
-    rows = list(csv.DictReader(table.open(newline="")))
+    with table.open(newline="") as text:
+        rows = list(csv.DictReader(text))
     assert len(rows) == 7
     assert rows[0]["response_time_change"] == ""
     assert float(rows[6]["throughput_change_ci95"]) > 0
