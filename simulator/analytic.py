@@ -27,7 +27,7 @@ from mup.lqn.model import Model
 from simulator.entry_times import EntryTimes, Moments
 from simulator.layers import Layers, Plan, targets
 from simulator.mva import Chain, Crowd, FloatArray, Queue, SharedView, extended
-from simulator.returns import Returns
+from simulator.returns import Return, Returns
 
 __all__ = ["CycleEstimate", "Estimate", "TaskEstimate", "estimate"]
 
@@ -43,11 +43,14 @@ LARGEST = 2000
 LONGEST = 600
 """Requests at a station beyond which its speed is taken as constant."""
 
-VISITS, WORK, SQUARES, TIME, BESIDE, APART = range(6)
+VISITS, WORK, SQUARES, TIME, BESIDE, APART, MEETING = range(7)
 """Rows of a load, one column per station (the last: delays): visits, seconds of service, sum of squares
-of the service times, seconds of service as far as somebody waits for it (parallel work counts once), and
-work times the work in parallel branches: at the same station, and anywhere."""
-ROWS = 6
+of the service times, seconds of service as far as somebody waits for it (parallel work counts once), work
+times the work in parallel branches, at the same station and anywhere, and seconds that parallel branches of
+a request delay each other there."""
+ROWS = 7
+SIBLINGS = 6
+"""Parallel branches at one station beyond which more of them make no difference."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +197,14 @@ class _Solver:
         self.returning = Returns(layers).visits()
         self.wait = [0.0] * count
         self.stretch = [1.0] * count
+        # The same without what parallel branches of a request do to each other.
+        self.plain_wait = np.zeros(count + 1)
+        self.plain_stretch = np.ones(count + 1)
+        # The part of its time there that a job loses to 0, 1, ... branches of the same request.
+        self.lost = np.zeros((SIBLINGS + 1, count + 1))
+        self.scale = np.ones(count + 1)
+        self.shifts = 0
+        self.extra: list[dict[str, float]] = [{}] * len(self.plans)
         self.jobs = [0.0] * count
         self.second = [0.0] * len(self.plans)
         self.after = [0.0] * count
@@ -209,7 +220,7 @@ class _Solver:
 
     # ------------------------------------------------------------------ from times to loads
 
-    def _step_moments(self, plan: Plan, *, releasing: bool) -> dict[str, Moments]:
+    def _step_moments(self, index: int, plan: Plan, *, releasing: bool) -> dict[str, Moments]:
         found = {}
         for step in plan.steps:
             mean, variance = step.delay
@@ -218,10 +229,10 @@ class _Solver:
                 if plan.processor is None:
                     more, noise = one, spread
                 elif self.stations[plan.processor].shared:
-                    more = one * self.stretch[plan.processor]
-                    noise = spread * self.stretch[plan.processor] ** 2
+                    more = one * float(self.plain_stretch[plan.processor])
+                    noise = spread * float(self.plain_stretch[plan.processor]) ** 2
                 else:
-                    waited = self.wait[plan.processor]
+                    waited = float(self.plain_wait[plan.processor])
                     more, noise = one + waited, spread + waited**2
                 mean += step.slices * more
                 variance += step.slices * noise
@@ -230,18 +241,32 @@ class _Solver:
                     once, noise = self.called[call.target]
                     mean += call.count[0] * once
                     variance += call.count[0] * noise + call.count[1] * once**2
-            found[step.name] = (mean, variance)
+            extra = self.extra[index].get(step.name, 0.0)
+            found[step.name] = (mean + extra, variance)
+        for back in self.returning[index]:
+            mean, variance = found[back.step]
+            found[back.step] = mean + self._behind_oneself(back) / plan.graph.visits[back.step], variance
         return found
+
+    def _behind_oneself(self, back: Return) -> float:
+        """Return how long one waits on coming straight back to a server that is in its second phase."""
+        second = self.second[back.plan] if back.plan >= 0 else 0.0
+        if second <= 0 or self.plans[back.plan].station != back.station:
+            return 0.0
+        station, places = self.stations[back.station], self._places(back.station)
+        if station.servers > 1:
+            return 0.0
+        return back.times * second * max(1 - self.after_work[back.station] / places, 0.0) / station.replicas
 
     def evaluate(self) -> None:
         """Evaluate times and loads of all plans, callees first."""
         for index in reversed(self.layers.order):
             plan = self.plans[index]
-            moments = self._step_moments(plan, releasing=True)
+            moments = self._step_moments(index, plan, releasing=True)
             if not self._unchanged(index, plan, moments):
                 times = own = plan.graph.times(moments)
                 if self.releases[index]:
-                    moments = self._step_moments(plan, releasing=False)
+                    moments = self._step_moments(index, plan, releasing=False)
                     own = plan.graph.times(moments)
                     times = EntryTimes(times.reply, own.hold)
                 self.times[index] = times
@@ -250,7 +275,7 @@ class _Solver:
             times = self.times[index]
             mean, variance = times.reply
             if plan.station is not None:
-                waited = self.wait[plan.station]
+                waited = float(self.plain_wait[plan.station])
                 mean, variance = mean + waited * (1 + self.releases[index]), variance + waited**2
             for front in (plan.before, plan.behind):
                 if front is not None:
@@ -265,6 +290,8 @@ class _Solver:
     def _unchanged(self, index: int, plan: Plan, moments: dict[str, Moments]) -> bool:
         """Tell whether a plan was evaluated with these times before; if not, take note of them."""
         below = sum(self.versions[t] for t in targets(plan))
+        if plan.graph.width > 1:
+            below += self.shifts
         before, version = self.inputs[index]
         if version == below and len(before) == len(moments):
             pairs = zip(before.values(), moments.values(), strict=True)
@@ -296,21 +323,23 @@ class _Solver:
                 elif call.kind == "releasing":
                     released += visits * call.count[0] * self.as_called[call.target]
             load *= visits
+            for back in self.returning[index]:
+                if back.step == step.name:
+                    load[TIME, -1] += self._behind_oneself(back)
             loads[step.name] = load
-            spent = visits * moments[step.name][0]
+        if own.overlaps:
+            self._meet(index, own, loads)
+        for step in plan.steps:
+            load, share = loads[step.name], own.shares.get(step.name, 1.0)
+            local[MEETING] += load[MEETING]
+            spent = share * graph.visits[step.name] * moments[step.name][0]
+            load[TIME] *= share
             if step.name in graph.held:
                 held += load
                 thread_time += spent
             if step.name in graph.awaited:
                 awaited += load
                 caller_time += spent
-        for one, others in graph.beside.items():
-            if one in loads:
-                near = sum((loads[o][TIME] for o in others if o in loads), np.zeros(self.width))
-                for total, names in ((held, graph.held), (awaited, graph.awaited)):
-                    if one in names:
-                        total[BESIDE] += loads[one][WORK] * near
-                        total[APART] += loads[one][WORK] * near.sum()
         if thread_time > 0:
             held[TIME] *= own.hold[0] / thread_time
         if caller_time > 0:
@@ -335,6 +364,45 @@ class _Solver:
             called = called + chance * self.as_called[target]
         self.as_called[index] = called
         self.local[index] = local
+
+    def _meet(self, index: int, own: EntryTimes, loads: dict[str, FloatArray]) -> None:
+        """Find out how long parallel branches delay each other where they meet."""
+        graph = self.plans[index].graph
+        there: dict[str, FloatArray] = {}
+        for name, load in loads.items():
+            plain = load[VISITS] * self.plain_wait + load[WORK] * self.plain_stretch
+            total = float(plain.sum())
+            extra = self.extra[index].get(name, 0.0) * graph.visits[name]
+            there[name] = plain * (1 + extra / total) if total > 0 else plain
+            there[name][-1] = 0.0
+        company: dict[str, FloatArray] = {}
+        for overlap in own.overlaps:
+            scale = overlap.together / (overlap.forks * overlap.times[0] * overlap.times[1])
+            for names, others in ((overlap.one, overlap.other), (overlap.other, overlap.one)):
+                beside = scale * sum((there[o] for o in others if o in there), np.zeros(self.width))
+                near = sum((loads[o][TIME] for o in others if o in loads), np.zeros(self.width))
+                for name in names:
+                    company[name] = company.get(name, 0.0) + beside
+                    if name in loads:
+                        loads[name][BESIDE] += loads[name][WORK] * near
+                        loads[name][APART] += loads[name][WORK] * near.sum()
+        found = {}
+        columns = np.arange(self.width)
+        for name, beside in company.items():
+            if name not in there:
+                continue
+            some = np.minimum(beside, SIBLINGS - 1e-9)
+            low = some.astype(int)
+            part = self.lost[low, columns] * (1 - some + low) + self.lost[low + 1, columns] * (some - low)
+            load = loads[name]
+            plain = load[VISITS] * self.plain_wait + load[WORK] * self.plain_stretch
+            met = self.scale * plain * part / (1 - part)
+            met[-1] = 0.0
+            load[MEETING] += met
+            extra = float(load[MEETING].sum())
+            if extra > 0:
+                found[name] = extra / graph.visits[name]
+        self.extra[index] = found
 
     def flow(self) -> None:
         """Propagate the rates of the roots to everything they call, and add up the loads."""
@@ -548,17 +616,15 @@ class _Solver:
                 order.append(number)
         self.order = order[::-1]
 
-    def _job_rates(self, at: int) -> FloatArray:
+    def _job_rates(self, at: int, pace: FloatArray) -> FloatArray:
         """Return the jobs per second that a station completes with 1, 2, ... jobs there."""
-        queue = self.queues[at]
         mean = self.total[WORK, at] / self.total[VISITS, at]
         member = self.members.get(at)
         if member is None or member.chain is None:
-            return np.asarray(queue.pace / mean)
+            return np.asarray(pace / mean)
         hold = self._hold(at)
         speeds = np.concatenate(((0.0,), member.chain.throughput)) * hold
         top = len(speeds) - 1
-        pace = queue.pace
         found = np.interp(pace, np.arange(top + 1.0), speeds)
         return np.asarray(np.where(pace > top, speeds[-1] * pace / top, found) / mean)
 
@@ -632,9 +698,9 @@ class _Solver:
 
     def _parallel(self, view: SharedView, member: _Member, at: int, theta: float) -> FloatArray:
         """Return the rates of a station whose jobs come from branches that run side by side."""
+        profile = member.profile
         if theta > 0.999:
             return view.rates
-        profile = member.profile
         apart = float(profile[APART, at])
         beside = float(profile[BESIDE, at]) / apart if apart > 0 else 0.0
         customers = np.arange(1.0, min(member.population, LONGEST) + 1)
@@ -670,7 +736,7 @@ class _Solver:
             stretch = self.stretch[at] if station.shared else 1.0
             inside = others * waited + other_work * stretch
             mine = rate * waited + work * stretch
-            usual, sources, limit, closed = self._sources(at, rate, inside, own)
+            usual, sources, limit, closed, callees = self._sources(at, rate, inside, own)
             bound = self._clients() if closed else math.inf
             queued = 0.0 if own is None else max(self.jobs[own] - 1, 0.0)
             most = max(min(usual, bound - queued - mine), 0.0)
@@ -678,10 +744,13 @@ class _Solver:
             bound -= max(self._beneath(own) - 1, 0.0)
             per_job = inside / (others + behind)
             patience = others / inside * (waited + work / rate) if rate > 0 else 1.0
-            crowd = Crowd(sources, limit, pause, per_job / (stretch * (waited + mean)), bound, patience)
+            ease_of_theirs = per_job / (stretch * (waited + mean))
+            callers = population / theta
+            crowd = Crowd(sources, limit, pause, ease_of_theirs, bound, patience, callees, callers)
         customers = population if theta > 0.999 else math.ceil(population / theta)
-        return SharedView(self._job_rates(at), np.arange(1.0, queue.length + 1) - queue.busy, crowd,
-                          min(customers, queue.length)), ease  # fmt: skip
+        waiting = np.arange(1.0, queue.length + 1) - queue.busy
+        rates = self._job_rates(at, queue.pace)
+        return SharedView(rates, waiting, crowd, min(customers, queue.length)), ease
 
     def _clients(self) -> float:
         """Return how many flows all clients have at most, on average over their parallel sections."""
@@ -702,19 +771,20 @@ class _Solver:
 
     def _sources(
         self, at: int, rate: float, inside: float, own: int | None
-    ) -> tuple[float, float, float, bool]:
+    ) -> tuple[float, float, float, bool, float]:
         """Return how many sources the others at a station are like, and how many jobs of theirs it can hold.
 
         While a pool is full its threads are all there is; while it is not, arrivals depend on the clients.
         Whoever has called the pool ``own``, directly or not, waits there with a thread that cannot be at the
         station as well: the first result is on average over all times, the second while the pool is busy.
-        The last result tells whether clients bound their number.
+        The fourth result tells whether clients bound their number, the last how many of the sources work for
+        ``own``: as many of its threads wait for them.
         """
-        usual = sources = limit = 0.0
+        usual = sources = limit = callees = 0.0
         skipped = False
         everyone = self._clients()
         beneath = self._beneath(own)
-        for member in (*self.roots, *self.members.values()):
+        for number, member in (*((None, r) for r in self.roots), *self.members.items()):
             flow = float(member.rate * member.profile[VISITS, at])
             if flow <= 0:
                 continue
@@ -733,13 +803,16 @@ class _Solver:
                     usual += count
                 else:
                     sources += count
+                    if own is not None and number is not None:
+                        awaited = 1 - self.after_work[number] / float(self.total[WORK, number])
+                        callees += count * awaited * self._share(self.members[own], number)
                     limit += max(math.ceil(free), 1)
         more = 0.0
         if self.loose_visits[at] > 0:
             more = 20 + 20 * inside
         elif self.after[at] > 0:
             more = self._places(at)
-        return usual + more, sources + more, limit + more, more == 0
+        return usual + more, sources + more, limit + more, more == 0, min(callees, sources)
 
     def _share(self, member: _Member, at: int) -> float:
         """Return which part of the requests to a pool comes from customers of a network, directly or not."""
@@ -798,6 +871,36 @@ class _Solver:
                 if self.iterations <= ADAPTING:
                     self.queues[at].adapt(self._variability(at, max(scv, 0.0), mean), crowd)
             self.jobs[at] = jobs[at]
+            self._split(at, crowd)
+
+    def _split(self, at: int, crowd: FloatArray) -> None:
+        """Tell what parallel branches of a request do to each other from what all others do."""
+        meeting = float(self.total[MEETING, at])
+        if meeting <= 0 and self.iterations > 1:
+            self.plain_wait[at], self.plain_stretch[at] = self.wait[at], self.stretch[at]
+            return
+        if self.stations[at].shared:
+            most = 0.95 * (self.stretch[at] - 1) * float(self.total[WORK, at])
+        else:
+            most = 0.95 * self.wait[at] * float(self.total[VISITS, at])
+        if meeting > 0:
+            self.scale[at] = min(self.scale[at] * max(most / meeting, 0.2), 1.0)
+        if self.stations[at].shared:
+            self.plain_stretch[at] = max(self.stretch[at] - meeting / float(self.total[WORK, at]), 1.0)
+        else:
+            self.plain_wait[at] = max(self.wait[at] - meeting / float(self.total[VISITS, at]), 0.0)
+        # What one more job takes from another with so many others there, be they waiting or slowed down.
+        pace = self._job_rates(at, self.queues[at].busy)
+        pace = np.concatenate((pace, np.full(SIBLINGS, pace[-1])))
+        each = pace / np.arange(1.0, len(pace) + 1)
+        population = sum(math.inf if m.is_open else m.population for m in self.roots) or math.inf
+        length = len(each) - SIBLINGS
+        before = self.lost[:, at] * self.scale[at]
+        for more in range(1, SIBLINGS + 1):
+            lost = 1 - each[more : more + length] / each[:length]
+            usual = float(crowd[:length] @ lost[: len(crowd)])
+            self.lost[more, at] = lost[0] / population + (1 - 1 / population) * usual
+        self.shifts += int(np.abs(self.lost[:, at] * self.scale[at] - before).max() > TOLERANCE)
 
     def _variability(self, at: int, scv: float, mean: float) -> float:
         """Return the variability of services as the queue feels it.
@@ -813,7 +916,9 @@ class _Solver:
                     returning += rate * back.times
                     before += rate * back.times * last
         share = min(returning / float(self.total[VISITS, at]) / self.stations[at].replicas, 1.0)
-        felt = 1 + (1 - share) * self._strain(at) * (scv - 1)
+        meeting = float(self.total[MEETING, at] / self.total[VISITS, at])
+        alone = max(1 - meeting / self.wait[at], 0.0) if self.wait[at] > 0 else 1.0
+        felt = 1 + (1 - share) * alone * self._strain(at) * (scv - 1)
         if share <= 0:
             return felt
         waited = self.wait[at]

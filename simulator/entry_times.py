@@ -9,21 +9,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import gammainc
 
 from mup.lqn.distributions import Distribution
-from mup.lqn.model import Entry, Precedence
+from mup.lqn.model import Entry
 
 __all__ = ["ActivityGraph", "EntryTimes", "Moments", "latest"]
 
 Moments = tuple[float, float]
 """Mean and variance of a time or of a count."""
+FloatArray = npt.NDArray[np.float64]
 
 GRID = np.linspace(0.0, 1.0, 161) ** 2
 WEIGHTS = np.convolve(np.diff(GRID), (0.5, 0.5))  # trapezoidal rule
+NODES, NODE_WEIGHTS = (
+    (np.polynomial.legendre.leggauss(4)[0] + 1) / 2,
+    np.polynomial.legendre.leggauss(4)[1] / 2,
+)
 CERTAIN = 1e-6
 """Squared coefficient of variation below which a time counts as constant."""
 
@@ -41,10 +47,7 @@ def latest(times: Sequence[Moments], needed: int | None = None) -> Moments:
     # at_most[k] = probability that exactly k branches are over.
     over = [np.ones_like(at)] + [np.zeros_like(at) for _ in times]
     for mean, variance in times:
-        if variance <= CERTAIN * mean * mean:
-            done = (at >= mean).astype(float)
-        else:
-            done = gammainc(mean * mean / variance, at * (mean / variance))
+        done = _over((mean, variance), at)
         for k in range(len(times), 0, -1):
             over[k] = over[k] * (1 - done) + over[k - 1] * done
         over[0] = over[0] * (1 - done)
@@ -54,12 +57,64 @@ def latest(times: Sequence[Moments], needed: int | None = None) -> Moments:
     return first, max(second - first * first, 0.0)
 
 
+def meeting(times: Sequence[Moments]) -> tuple[list[float], list[list[float]]]:
+    """Return how independent times that start together share the time until all are over.
+
+    Returns:
+        The time of each, a moment at which n go on counted as 1 / n for each of them (their sum is the
+        mean of the maximum), and the mean time that each goes on together with each other.
+    """
+    top = max(m + 10 * math.sqrt(max(v, 0.0)) for m, v in times)
+    at = GRID * top
+    left = np.array([1 - _over(t, at) for t in times])
+    shares = np.zeros(len(times))
+    for node, weight in zip(NODES, NODE_WEIGHTS, strict=True):
+        going = 1 - left + left * node
+        shares += weight * ((left * going.prod(axis=0) / going) @ WEIGHTS)
+    together = (left * WEIGHTS) @ left.T
+    return list(top * shares), (top * together).tolist()
+
+
+def _over(time: Moments, at: FloatArray) -> FloatArray:
+    """Return how likely a gamma time of these moments is over at some instants."""
+    mean, variance = time
+    if variance <= CERTAIN * mean * mean:
+        return np.asarray(at >= mean, dtype=float)
+    return np.asarray(gammainc(mean * mean / variance, at * (mean / variance)))
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """Two branches of a fork that are joined later.
+
+    Attributes:
+        one, other: Their activities.
+        forks: Executions of the fork per request.
+        times: Mean time of either, per execution.
+        together: Mean time that both go on, per execution.
+    """
+
+    one: frozenset[str]
+    other: frozenset[str]
+    forks: float
+    times: tuple[float, float]
+    together: float
+
+
 @dataclass(frozen=True, slots=True)
 class EntryTimes:
-    """Moments of the times until the reply is out and until the thread is free."""
+    """Moments of the times until the reply is out and until the thread is free.
+
+    Attributes:
+        reply, hold: The moments.
+        shares: Part of the time of an activity that counts where several run at once; 1 if not listed.
+        overlaps: Pairs of parallel branches.
+    """
 
     reply: Moments
     hold: Moments
+    shares: Mapping[str, float] = field(default_factory=dict)
+    overlaps: tuple[Overlap, ...] = ()
 
 
 @dataclass(slots=True)
@@ -89,7 +144,6 @@ class ActivityGraph:
         visits: Mean executions per request, of every activity that can be reached.
         held: Activities the thread waits for.
         awaited: Activities the caller waits for.
-        beside: For every activity, those that may run at the same time for the same request.
         width: At most how many flows of a request are under way at once.
         missing: Probabilities (index of the precedence) and counts that were never measured.
     """
@@ -110,13 +164,16 @@ class ActivityGraph:
         self.held = set(self.visits) if entry.waits else self._before(self._carried)
         self.awaited = self._before(replying) if replying else set(self.held)
         self._replying = sorted(replying)
-        self.beside = self._side_by_side() if self.width > 1 else {}
+        self._branches: dict[int, list[frozenset[str]]] = {}
+        self._shares: dict[str, float] = {}
+        self._overlaps: list[Overlap] = []
 
     def times(self, moments: Mapping[str, Moments]) -> EntryTimes:
         """Evaluate the graph for activities of these times."""
         if len(self.visits) == 1:
             only = moments[self._entry.start]
             return EntryTimes(only, only)
+        self._shares, self._overlaps = {}, []
         tokens = self._run(self._top, moments)
         end = self._end(self._top, tokens)
         if self._entry.waits:
@@ -129,7 +186,9 @@ class ActivityGraph:
         if known < 1 - 1e-9:
             replies.append(_Token(1 - known, (), end.mean, end.variance))
         reply = _mixed(replies)
-        return EntryTimes((reply.mean, reply.variance), (end.mean, end.variance))
+        return EntryTimes(
+            (reply.mean, reply.variance), (end.mean, end.variance), self._shares, tuple(self._overlaps)
+        )
 
     def links(self) -> Iterator[tuple[str, str, float]]:
         """Yield which activity follows which in the same flow, and how often per request."""
@@ -267,33 +326,6 @@ class ActivityGraph:
                         grows = True
         return found
 
-    def _side_by_side(self) -> dict[str, set[str]]:
-        """Return which activities run in different branches of the same AND fork, before they join."""
-        behind: dict[str, set[str]] = {}
-        for name in self.visits:
-            reached: set[str] = set()
-            stack = [name]
-            while stack:
-                index = self._after.get(stack.pop())
-                for post in self._entry.precedences[index].post if index is not None else ():
-                    if post in self.visits and post not in reached:
-                        reached.add(post)
-                        stack.append(post)
-            behind[name] = reached
-        found: dict[str, set[str]] = {}
-        for precedence in self._entry.precedences:
-            if precedence.fork != "and":
-                continue
-            branches = [{n, *behind[n]} for n in precedence.post if n in self.visits]
-            for i, one in enumerate(branches):
-                for other in branches[i + 1 :]:
-                    for a in one - other:
-                        for b in other - one:
-                            if a not in behind[b] and b not in behind[a]:
-                                found.setdefault(a, set()).add(b)
-                                found.setdefault(b, set()).add(a)
-        return found
-
     def _run(self, block: _Block, moments: Mapping[str, Moments]) -> dict[str, _Token]:
         """Return the tokens at the end of every activity of a block, from time 0 at its start."""
         mean, variance = moments[block.start]
@@ -301,7 +333,7 @@ class ActivityGraph:
         for index in block.order:
             precedence = self._entry.precedences[index]
             arriving = [tokens[n] for n in precedence.pre if n in tokens]
-            token = self._joined(precedence, arriving)
+            token = self._joined(index, arriving)
             if precedence.fork == "loop":
                 token = self._looped(index, block.bodies[index], token, moments)
                 if precedence.continuation is None:
@@ -321,18 +353,41 @@ class ActivityGraph:
                     )
         return tokens
 
-    def _joined(self, precedence: Precedence, arriving: list[_Token]) -> _Token:
+    def _joined(self, index: int, arriving: list[_Token]) -> _Token:
+        precedence = self._entry.precedences[index]
         if len(arriving) == 1:
             return arriving[0]
         if precedence.join == "or":
             return _mixed(arriving)
         common = _common(arriving)
-        _, start, noise = common[-1] if common else (0, 0.0, 0.0)
-        mean, variance = latest(
-            [(t.mean - start, t.variance - noise) for t in arriving],
-            None if precedence.quorum is None else min(precedence.quorum, len(arriving)),
-        )
+        fork, start, noise = common[-1] if common else (-1, 0.0, 0.0)
+        times = [(t.mean - start, t.variance - noise) for t in arriving]
+        needed = None if precedence.quorum is None else min(precedence.quorum, len(arriving))
+        mean, variance = latest(times, needed)
+        if fork >= 0 and min(m for m, _ in times) > 0:
+            self._share(index, fork, times, mean)
         return _Token(min(t.chance for t in arriving), common, start + mean, noise + variance)
+
+    def _share(self, index: int, fork: int, times: list[Moments], mean: float) -> None:
+        """Note how the branches that meet here share the time until then."""
+        if index not in self._branches:
+            before = self._before(set(self._entry.precedences[fork].pre))
+            sets = [
+                self._before({n}) - before for n in self._entry.precedences[index].pre if n in self.visits
+            ]
+            alone = [s - set().union(*(o for o in sets if o is not s)) for s in sets]
+            self._branches[index] = [frozenset(s) for s in alone]
+        branches = self._branches[index]
+        counted, together = meeting(times)
+        scale = mean / sum(counted)
+        for branch, share, (time, _) in zip(branches, counted, times, strict=True):
+            for name in branch:
+                self._shares[name] = self._shares.get(name, 1.0) * min(share * scale / time, 1.0)
+        forks = self.visits[self._entry.precedences[fork].post[0]]
+        for i, one in enumerate(branches):
+            for j in range(i + 1, len(branches)):
+                pair = times[i][0], times[j][0]
+                self._overlaps.append(Overlap(one, branches[j], forks, pair, together[i][j]))
 
     def _looped(
         self, index: int, bodies: list[_Block], token: _Token, moments: Mapping[str, Moments]

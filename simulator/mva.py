@@ -233,6 +233,8 @@ class Crowd:
         ease: Work of one of their jobs relative to the average job of the station.
         population: Sources and own customers together are at most that many.
         patience: How likely one of their jobs there is waiting, relative to an own one.
+        callees: How many of the sources work for own customers, who wait elsewhere meanwhile.
+        callers: Own customers at most.
     """
 
     sources: float
@@ -241,6 +243,8 @@ class Crowd:
     ease: float
     population: float
     patience: float
+    callees: float
+    callers: float
 
 
 class SharedView:
@@ -274,7 +278,9 @@ class SharedView:
         index = np.maximum(np.minimum(at[:, None] + np.arange(most + 1)[None, :], len(rates)) - 1, 0)
         jobs = np.maximum(own + others, 1.0)
         rate = rates[index]
-        sources = np.clip(np.minimum(crowd.sources, crowd.population - own), 0.0, None)
+        callees = np.minimum(crowd.callees, np.maximum(crowd.callers - own, 0.0))
+        sources = np.minimum(crowd.sources - crowd.callees + callees, crowd.population - own)
+        sources = np.clip(sources, 0.0, None)
         left = np.maximum(sources - (others[:, 1:] - 1), 0.0)
         ratio = left / crowd.pause * crowd.ease * jobs[:, 1:] / (rate[:, 1:] * others[:, 1:])
         logs = np.cumsum(np.log(np.maximum(ratio, TINY)), axis=1)

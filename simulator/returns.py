@@ -23,12 +23,14 @@ class Return:
         times: How often per request.
         service: Mean service time of the visit before, in seconds; None: how long ``plan`` holds it.
         plan: The plan that held it.
+        step: The activity that returns.
     """
 
     station: int
     times: float
     service: float | None
     plan: int
+    step: str = ""
 
 
 class Returns:
@@ -57,7 +59,7 @@ class Returns:
             for step in plan.steps:
                 self._inside(plan, step, graph.visits[step.name], returns)
             for before, after, times in graph.links():
-                _add(returns, self._end(plan, steps[before]), self._begin(plan, steps[after]), times)
+                _add(returns, self._end(plan, steps[before]), self._begin(plan, steps[after]), times, after)
         return found
 
     def _begin(self, plan: Plan, step: Step) -> frozenset[int]:
@@ -82,9 +84,9 @@ class Returns:
             if call.kind == "send":
                 continue
             first = self._first.get(call.target, NOWHERE)
-            _add(found, here, first, visits * min(call.count[0], 1.0))
+            _add(found, here, first, visits * min(call.count[0], 1.0), step.name)
             here = self._last.get(call.target, {})
-            _add(found, here, first, visits * max(call.count[0] - 1, 0.0))
+            _add(found, here, first, visits * max(call.count[0] - 1, 0.0), step.name)
 
 
 NOWHERE: frozenset[int] = frozenset()
@@ -96,8 +98,10 @@ def _worked(plan: Plan, step: Step) -> dict[int, Return]:
     return {plan.processor: Return(plan.processor, 1.0, step.demand[0], -1)}
 
 
-def _add(found: list[Return], before: Mapping[int, Return], after: frozenset[int], times: float) -> None:
+def _add(
+    found: list[Return], before: Mapping[int, Return], after: frozenset[int], times: float, step: str
+) -> None:
     if times > 0:
         for station in after & before.keys():
             last = before[station]
-            found.append(Return(station, times, last.service, last.plan))
+            found.append(Return(station, times, last.service, last.plan, step))
