@@ -651,7 +651,7 @@ class _Solver:
             theta = min(float(profile[TIME, at]) / work, 1.0) if work > 0 else 1.0
             theta = max(theta, 0.02)
             view, ease = self._view(
-                at, member.rate * count, member.rate * work, member.population, theta, own
+                at, member.rate * count, member.rate * work, member.population, theta, own, member
             )
             member.views.append(view)
             member.thetas.append(theta)
@@ -712,7 +712,14 @@ class _Solver:
         return np.asarray(real * (1 + (alone / real[0] - 1) / customers))
 
     def _view(
-        self, at: int, rate: float, work: float, population: int, theta: float, own: int | None
+        self,
+        at: int,
+        rate: float,
+        work: float,
+        population: int,
+        theta: float,
+        own: int | None,
+        user: _Member | None,
     ) -> tuple[SharedView, float]:
         """Return a station as one of its users sees it, and the user's work relative to the average.
 
@@ -736,7 +743,7 @@ class _Solver:
             stretch = self.stretch[at] if station.shared else 1.0
             inside = others * waited + other_work * stretch
             mine = rate * waited + work * stretch
-            usual, sources, limit, closed, callees = self._sources(at, rate, inside, own)
+            usual, sources, limit, closed, callees = self._sources(at, rate, inside, own, user)
             bound = self._clients() if closed else math.inf
             queued = 0.0 if own is None else max(self.jobs[own] - 1, 0.0)
             most = max(min(usual, bound - queued - mine), 0.0)
@@ -770,7 +777,7 @@ class _Solver:
         return self.jobs[own] / busy if busy > 1e-9 else 0.0
 
     def _sources(
-        self, at: int, rate: float, inside: float, own: int | None
+        self, at: int, rate: float, inside: float, own: int | None, user: _Member | None
     ) -> tuple[float, float, float, bool, float]:
         """Return how many sources the others at a station are like, and how many jobs of theirs it can hold.
 
@@ -803,9 +810,9 @@ class _Solver:
                     usual += count
                 else:
                     sources += count
-                    if own is not None and number is not None:
+                    if user is not None and number is not None:
                         awaited = 1 - self.after_work[number] / float(self.total[WORK, number])
-                        callees += count * awaited * self._share(self.members[own], number)
+                        callees += count * awaited * self._share(user, number)
                     limit += max(math.ceil(free), 1)
         more = 0.0
         if self.loose_visits[at] > 0:
@@ -883,12 +890,14 @@ class _Solver:
             most = 0.95 * (self.stretch[at] - 1) * float(self.total[WORK, at])
         else:
             most = 0.95 * self.wait[at] * float(self.total[VISITS, at])
-        if meeting > 0:
+        if meeting > 0 and self.iterations <= ADAPTING:
             self.scale[at] = min(self.scale[at] * max(most / meeting, 0.2), 1.0)
         if self.stations[at].shared:
             self.plain_stretch[at] = max(self.stretch[at] - meeting / float(self.total[WORK, at]), 1.0)
         else:
             self.plain_wait[at] = max(self.wait[at] - meeting / float(self.total[VISITS, at]), 0.0)
+        if self.iterations > ADAPTING:
+            return
         # What one more job takes from another with so many others there, be they waiting or slowed down.
         pace = self._job_rates(at, self.queues[at].busy)
         pace = np.concatenate((pace, np.full(SIBLINGS, pace[-1])))
@@ -944,7 +953,7 @@ class _Solver:
         rate, work = self.loose_visits[at], self.loose_work[at]
         if rate <= 0:
             return
-        view, ease = self._view(at, rate, work, self.queues[at].length, 1.0, None)
+        view, ease = self._view(at, rate, work, self.queues[at].length, 1.0, None, None)
         logs = np.cumsum(np.log(rate * ease / view.rates))
         there = np.exp(np.concatenate(((0.0,), logs)) - max(0.0, float(logs.max())))
         there /= there.sum()
