@@ -623,7 +623,8 @@ class _Solver:
         if member is None or member.chain is None:
             return np.asarray(pace / mean)
         hold = self._hold(at)
-        speeds = np.concatenate(((0.0,), member.chain.throughput)) * hold
+        # More threads never do less; a service of little variability may look like it far beyond its load.
+        speeds = np.maximum.accumulate(np.concatenate(((0.0,), member.chain.throughput))) * hold
         top = len(speeds) - 1
         found = np.interp(pace, np.arange(top + 1.0), speeds)
         return np.asarray(np.where(pace > top, speeds[-1] * pace / top, found) / mean)
@@ -730,6 +731,7 @@ class _Solver:
             population: Customers of the user at most.
             theta: Customers per job of the user.
             own: The station whose servers the customers are; None if they are clients.
+            user: The customers, if they are of a network.
         """
         station, queue = self.stations[at], self.queues[at]
         everything, all_work = float(self.total[VISITS, at]), float(self.total[WORK, at])
