@@ -26,7 +26,7 @@ from mup.errors import SimulationError
 from mup.lqn.model import Model
 from simulator.entry_times import EntryTimes, Moments
 from simulator.layers import Layers, Plan, targets
-from simulator.mva import Chain, Crowd, FloatArray, Queue, SharedView, extended
+from simulator.mva import Chain, Crowd, FloatArray, Queue, SharedView, extended, rising
 from simulator.returns import Return, Returns
 
 __all__ = ["CycleEstimate", "Estimate", "TaskEstimate", "estimate"]
@@ -623,8 +623,10 @@ class _Solver:
         if member is None or member.chain is None:
             return np.asarray(pace / mean)
         hold = self._hold(at)
-        # More threads never do less; a service of little variability may look like it far beyond its load.
-        speeds = np.maximum.accumulate(np.concatenate(((0.0,), member.chain.throughput))) * hold
+        # More threads never do less, though it may look like it at numbers that hardly ever occur.
+        weights = member.busy[1:] if len(member.busy) == len(member.chain.throughput) + 1 else None
+        reached = rising(member.chain.throughput, weights)
+        speeds = np.concatenate(((0.0,), reached)) * hold
         top = len(speeds) - 1
         found = np.interp(pace, np.arange(top + 1.0), speeds)
         return np.asarray(np.where(pace > top, speeds[-1] * pace / top, found) / mean)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Chain", "Crowd", "FloatArray", "Queue", "SharedView", "extended"]
+__all__ = ["Chain", "Crowd", "FloatArray", "Queue", "SharedView", "extended", "rising"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -34,6 +34,22 @@ def extended(rates: FloatArray, length: int) -> FloatArray:
     if len(rates) >= length:
         return rates[:length]
     return np.concatenate((rates, np.full(length - len(rates), rates[-1])))
+
+
+def rising(values: FloatArray, weights: FloatArray | None) -> FloatArray:
+    """Return the nearest sequence that never falls (least squares, by the weights; None: all alike)."""
+    if bool(np.all(values[1:] >= values[:-1])):
+        return values
+    given = np.ones(len(values)) if weights is None else weights
+    blocks: list[tuple[float, float, int]] = []
+    for value, weight in zip(values.tolist(), np.maximum(given, TINY).tolist(), strict=True):
+        mean, mass, count = value, weight, 1
+        while blocks and blocks[-1][0] > mean:
+            before, heavy, many = blocks.pop()
+            mean = (mean * mass + before * heavy) / (mass + heavy)
+            mass, count = mass + heavy, count + many
+        blocks.append((mean, mass, count))
+    return np.repeat([m for m, _, _ in blocks], [c for _, _, c in blocks])
 
 
 def _weights(ratios: FloatArray) -> FloatArray:
