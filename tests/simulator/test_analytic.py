@@ -8,6 +8,7 @@ import random
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from sim_models import (
     act,
@@ -29,6 +30,7 @@ from sim_models import (
 from mup.errors import ModelError, SimulationError, UncalibratedError
 from mup.lqn import Call, Constant, Front, Geometric, Model, Precedence, Processor, Task, with_scv
 from simulator.analytic import estimate
+from simulator.mva import rising
 
 
 def two_tiers(count: int, think: float, demands: tuple[float, float], **pools: Any) -> Model:
@@ -188,6 +190,59 @@ def test_second_phase_frees_the_caller_and_holds_the_thread() -> None:
 
     assert estimate(tested(1)).cycle.response_time == pytest.approx(0.02, rel=0.25)
     assert estimate(tested(60)).cycle.throughput == pytest.approx(1 / 0.08, rel=0.01)
+
+
+def test_one_waits_for_the_end_of_ones_own_second_phase() -> None:
+    """Who comes straight back to the only thread finds it in the second phase of his own last request."""
+    body = entry("a", act("x", exp(1.0), replies=True), act("y", exp(2.0)))
+    twice = clients(1, exp(200.0), body=entry("cycle", act("go", calls="A.a A.a")))
+    got = estimate(model(twice, service("A", body, threads=1)))
+    assert got.cycle.response_time == pytest.approx(1 + 2 + 1, rel=0.02)
+
+
+def test_callees_are_not_at_the_processor_while_their_callers_are() -> None:
+    """One thread calls another on the same processor: neither ever waits for it, however many clients."""
+    first = entry("a", act("x", exp(0.02)), act("z", exp(0.01), calls="B.b"), arcs=seq("x", "z"))
+    second = entry("b", act("y", exp(0.01)), act("w", exp(0.01)), arcs=seq("y", "w"))
+    whole = model(
+        clients(30, exp(1.0), "A.a"),
+        service("A", first, threads=1, processor="p"),
+        service("B", second, threads=3, processor="p"),
+        processors=(Processor(name="p", cores=1, discipline="fcfs"),),
+    )
+    got = estimate(whole)
+    assert got.tasks["B"].busy == pytest.approx(0.02 * got.tasks["B"].throughput, rel=0.01)
+    assert got.tasks["A"].busy == pytest.approx(0.05 * got.tasks["A"].throughput, rel=0.01)
+
+
+def test_branches_delay_each_other_and_not_what_runs_alone() -> None:
+    """What parallel branches do to each other at a processor stretches them, not the steps around them."""
+    body = entry(
+        "a",
+        act("s", exp(1.0), calls="B.b"),
+        act("b1", exp(1.0)),
+        act("b2", calls="B.b"),
+        act("z"),
+        arcs=(fork("s", "b1", "b2"), join("z", "b1", "b2")),
+    )
+    got = estimate(
+        model(
+            clients(1, None, body=entry("cycle", act("go", calls="A.a C.c"))),
+            service("A", body, processor="p"),
+            service("B", entry("b", act("y", exp(1.0))), processor="p"),
+            service("C", entry("c", act("v", exp(1.0))), processor="p"),
+            processors=(ps("p"),),
+        )
+    )
+    assert got.cycle.response_time == pytest.approx(1 + 1 + 2 + 1, rel=0.03)
+    assert got.entries["C.c"][1] == pytest.approx(1.0, rel=0.03)
+
+
+def test_rising_is_the_nearest_sequence_that_never_falls() -> None:
+    """What falls is replaced by its weighted mean, what rises is kept."""
+    values = np.array([1.0, 3.0, 2.0, 4.0])
+    assert rising(values, np.array([1.0, 3.0, 1.0, 1.0])) == pytest.approx([1.0, 2.75, 2.75, 4.0])
+    assert list(rising(values[[0, 2, 3]], None)) == [1.0, 2.0, 4.0]
 
 
 def test_forwarding_and_sends() -> None:
