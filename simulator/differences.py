@@ -23,14 +23,42 @@ from scipy.special import stdtrit
 
 from simulator.result import Figure, Result
 
-__all__ = ["REPLICATIONS", "Difference", "difference", "replication_seconds", "replication_seeds"]
+__all__ = [
+    "REPLICATIONS",
+    "Difference",
+    "Lengths",
+    "difference",
+    "replication_seconds",
+    "replication_seeds",
+]
 
 REPLICATIONS: Final = 10
-SHARE: Final = 0.5
-"""Length of all replications together, as a part of the run that gave a scenario its own interval. Common
-random numbers save much more than that."""
-MIN_WARMUPS: Final = 3
+MIN_WARMUPS: Final = 2
 MIN_CYCLES: Final = 100
+FIRST: Final = 0.2
+LAST: Final = 2.0
+"""Length of all replications together, as a part of the run that gave a scenario its own interval: to begin
+with, and at most. Common random numbers usually need much less than that run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lengths:
+    """Simulated seconds of each replication: in the first round, and at most."""
+
+    first: float
+    last: float
+
+    def longer(self, reached: float, wanted: float) -> Lengths | None:
+        """Return the lengths of another round, if a half-width that was reached is not the one wanted.
+
+        Half-widths shrink with the root of the length. None if they are fine, or if it would take too long.
+        """
+        if reached <= wanted:
+            return None
+        factor = 2.0 ** max(1, round(math.log2((reached / wanted) ** 2)))
+        while factor * self.first > self.last:
+            factor /= 2
+        return Lengths(factor * self.first, self.last) if factor > 1 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +77,12 @@ class Difference:
     simulated_seconds: float
     figures: Mapping[tuple[str, ...], Figure]
     baseline: Mapping[tuple[str, ...], float]
+
+    @property
+    def precision(self) -> float:
+        """Half-width as a fraction of the baseline: the larger one of cycle throughput and response time."""
+        found = (self.relative("cycle", name) for name in ("throughput", "response_time"))
+        return max((figure.ci95 for figure in found if figure is not None), default=0.0)
 
     @property
     def throughput(self) -> Figure:
@@ -90,20 +124,21 @@ def replication_seeds(seed: int, count: int = REPLICATIONS) -> list[int]:
     return [1_000_003 * (seed + 1) + number for number in range(1, count + 1)]
 
 
-def replication_seconds(results: Sequence[Result], count: int = REPLICATIONS) -> float:
-    """Return the simulated seconds of each replication, given a longer run of each scenario to compare.
+def replication_seconds(baseline: Result, scenario: Result, count: int = REPLICATIONS) -> Lengths:
+    """Return how long replications of two models should be, given a run of each.
 
-    Enough for warm-up and a number of cycles.
-    A power of two times what the first run alone needs, so
-    that scenarios can often share the replications of their baseline.
+    At least a few times the warm-up and a number of cycles; a power of two times what the baseline alone
+    needs, so that scenarios can share the replications of their baseline.
     """
-    needs = [_seconds(result, count) for result in results]
-    return needs[0] * 2.0 ** max(0, math.ceil(math.log2(max(needs) / needs[0])))
+    unit, need = _seconds(baseline, count), _seconds(scenario, count)
+    first = unit * 2.0 ** max(0, math.ceil(math.log2(need / unit)))
+    longest = max(baseline.simulated_seconds, scenario.simulated_seconds)
+    return Lengths(first, LAST * longest / count)
 
 
 def _seconds(result: Result, count: int) -> float:
     return max(
-        SHARE * result.simulated_seconds / count,
+        FIRST * result.simulated_seconds / count,
         min(MIN_WARMUPS * result.warmup_seconds, result.simulated_seconds),
         MIN_CYCLES / result.cycle.throughput.mean if result.cycle.throughput.mean > 0 else 0.0,
     )

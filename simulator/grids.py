@@ -70,10 +70,11 @@ def run_scenarios(
         precision: Relative half-width of cycle response time and throughput to reach.
         seed: Of every scenario.
         workers: Simulations at once; default: as many as cores.
-        differences: Also estimate every scenario's difference to the baseline, by paired replications; takes
-            two to three times as long.
+        differences: Also estimate every scenario's difference to the baseline, by paired replications, with a
+            half-width of ``precision`` times the baseline's figure if that takes no more than a few times as
+            long as the scenario itself.
         limits: Also find what saturates first in each model.
-        progress: Called with (finished, all) simulations; equal models are one.
+        progress: Called with (finished, all so far) simulations; equal models are one.
 
     Raises:
         UsageError, UncalibratedError, SimulationError: As ``simulate``; the message names the scenario. The
@@ -88,50 +89,67 @@ def run_scenarios(
         if all(scenario.model != other.model for other in distinct):
             distinct.append(scenario)
     place = [next(i for i, d in enumerate(distinct) if d.model == s.model) for s in scenarios]
-    pairs = len(distinct) - 1 if differences else 0
-    total = len(distinct) * (2 if limits else 1)
-
-    def report(finished: int) -> None:
-        if progress is not None:
-            progress(finished, total)
-
     jobs: list[Job[Any]] = [_run(s, precision=precision, seed=seed) for s in distinct]
     if limits:
         jobs += [_limit(s.model, seed) for s in distinct]
-    if pairs:
-        total += 2 * pairs * len(replication_seeds(seed))
-    found = run_jobs(jobs, workers=workers, progress=report)
+    runner = _Runner(workers, progress)
+    found = runner.run(jobs)
     results: list[Result] = found[: len(distinct)]
     saturations: list[Saturation | None] = found[len(distinct) :] if limits else [None] * len(distinct)
     compared: list[Difference | None] = [None] * len(distinct)
-    if pairs:
-        compared[1:] = _differences(distinct, results, seed, workers, lambda n: report(len(jobs) + n))
+    if differences:
+        compared[1:] = _differences(distinct, results, precision, seed, runner)
     return [
         Outcome(s, results[i], compared[i], saturations[i]) for s, i in zip(scenarios, place, strict=True)
     ]
 
 
+class _Runner:
+    """Runs rounds of jobs, and reports progress over all of them."""
+
+    def __init__(self, workers: int | None, progress: Callable[[int, int], None] | None) -> None:
+        self._workers = workers
+        self._progress = progress
+        self._finished = 0
+
+    def run(self, jobs: Sequence[Job[Any]]) -> list[Any]:
+        """Run a round; return its results."""
+        before, total = self._finished, self._finished + len(jobs)
+
+        def report(finished: int) -> None:
+            self._finished = before + finished
+            if self._progress is not None:
+                self._progress(self._finished, total)
+
+        return run_jobs(jobs, workers=self._workers, progress=report)
+
+
 def _differences(
-    distinct: Sequence[Scenario],
-    results: Sequence[Result],
-    seed: int,
-    workers: int | None,
-    report: Callable[[int], None],
+    distinct: Sequence[Scenario], results: Sequence[Result], precision: float, seed: int, runner: _Runner
 ) -> list[Difference]:
-    """Compare every scenario but the first with the first."""
+    """Compare every scenario but the first with the first, with longer and longer replications."""
     seeds = replication_seeds(seed)
-    seconds = [replication_seconds((results[0], result)) for result in results]
-    wanted = [(0, length) for length in sorted(set(seconds[1:]))]
-    wanted += [(index, seconds[index]) for index in range(1, len(distinct))]
-    jobs = [
-        _run(distinct[index], horizon=length, seed=number) for index, length in wanted for number in seeds
-    ]
-    runs = run_jobs(jobs, workers=workers, progress=report)
-    replications = {key: runs[at * len(seeds) : (at + 1) * len(seeds)] for at, key in enumerate(wanted)}
-    return [
-        difference(replications[0, seconds[index]], replications[index, seconds[index]])
-        for index in range(1, len(distinct))
-    ]
+    lengths = [replication_seconds(results[0], result) for result in results]
+    runs: dict[tuple[int, float], list[Result]] = {}
+    found: dict[int, Difference] = {}
+    open_ones = list(range(1, len(distinct)))
+    while open_ones:
+        # Lengths are powers of two times the same one: scenarios share the replications of the baseline.
+        wanted = [key for i in open_ones for key in ((0, lengths[i].first), (i, lengths[i].first))]
+        wanted = [key for key in dict.fromkeys(wanted) if key not in runs]
+        jobs = [_run(distinct[i], horizon=length, seed=number) for i, length in wanted for number in seeds]
+        fresh = runner.run(jobs)
+        for at, key in enumerate(wanted):
+            runs[key] = fresh[at * len(seeds) : (at + 1) * len(seeds)]
+        for i in open_ones:
+            found[i] = difference(runs[0, lengths[i].first], runs[i, lengths[i].first])
+        longer = {i: lengths[i].longer(found[i].precision, precision) for i in open_ones}
+        open_ones = []
+        for i, length in longer.items():
+            if length is not None:
+                lengths[i] = length
+                open_ones.append(i)
+    return [found[i] for i in range(1, len(distinct))]
 
 
 def _run(

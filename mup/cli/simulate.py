@@ -125,8 +125,9 @@ def _simulate(
     check_size(model)
     if engine == "compiled":
         announce_compilation()
+    out = console(stderr=True)
     columns = (TextColumn("simulating {task.fields[state]}"), TimeElapsedColumn())
-    with Bars(*columns, console=console(stderr=True), transient=True) as bars:
+    with Bars(*columns, console=out, disable=not out.is_terminal, transient=True) as bars:
         bar = bars.add_task("simulate", total=None, state="")
 
         def show(progress: Progress) -> None:

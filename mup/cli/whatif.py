@@ -54,8 +54,7 @@ import click
     "--difference/--no-difference",
     default=True,
     show_default=True,
-    help="Also estimate every change against the baseline with an interval of its own, by paired runs; takes "
-    "about three times as long.",
+    help="Also estimate every change against the baseline with an interval of its own, by paired runs.",
 )
 @click.option(
     "--saturation/--no-saturation",
@@ -129,8 +128,9 @@ def command(
             hint="fewer values, or one chart for each of some of them",
         )
     announce_compilation()
+    out = console(stderr=True)
     columns = (TextColumn("simulations"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Bars(*columns, console=console(stderr=True), transient=True) as bars:
+    with Bars(*columns, console=out, disable=not out.is_terminal, transient=True) as bars:
         bar = bars.add_task("whatif", total=None)
         outcomes = run_scenarios(
             scenarios,

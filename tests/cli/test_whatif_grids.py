@@ -141,10 +141,22 @@ def test_replications_are_long_enough() -> None:
     """At least 100 cycles each, and a power of two times what the baseline needs."""
     base = simulate(shop(), horizon=20)
     slow = simulate(with_clients(shop(), 1), horizon=200)
-    alone, both = replication_seconds((base,)), replication_seconds((base, slow))
+    alone, both = replication_seconds(base, base).first, replication_seconds(base, slow).first
     assert alone * base.cycle.throughput.mean >= 99
+    assert both * slow.cycle.throughput.mean >= 99
     assert math.log2(both / alone) == pytest.approx(round(math.log2(both / alone)))
-    assert both >= 0.5 * 200 / 10
+
+
+def test_replications_get_longer_until_they_are_precise() -> None:
+    """Differences reach the precision that was asked for, if that is possible at a reasonable price."""
+    scenarios = [Scenario((), shop()), *grid(shop(), [(Change("speed", "host", 1.2),)])]
+    found = []
+    for precision in (0.05, 0.01):
+        outcome = run_scenarios(scenarios, precision=precision, limits=False)[1]
+        assert outcome.difference is not None
+        assert outcome.difference.precision <= precision
+        found.append(outcome.difference.simulated_seconds)
+    assert found[1] > found[0]
 
 
 def test_results_do_not_depend_on_workers() -> None:
