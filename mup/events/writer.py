@@ -70,7 +70,7 @@ class EventWriter:
         """Whether records still reach the file."""
         return self._fd is not None
 
-    def write(  # noqa: PLR0917 - called ten times per request: keywords would cost as much as the record
+    def write(
         self,
         event: Event | int,
         request: int,

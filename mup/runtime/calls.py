@@ -60,7 +60,7 @@ class Operation:
         return seconds
 
 
-def connect_and_send(  # noqa: PLR0917 - all but the last are bound, once per call
+def connect_and_send(
     operation: Operation,
     service: str,
     request_with: Callable[[float], RawRequest],

@@ -60,7 +60,7 @@ class EventLog:
         """Return the time and the CPU time of now, for a record to be written later."""
         return (time.monotonic_ns(), time.thread_time_ns()) if self.writer else (0, 0)
 
-    def write(  # noqa: PLR0917 - on the path of every event
+    def write(
         self,
         event: Event,
         request: int,

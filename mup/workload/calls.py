@@ -316,7 +316,7 @@ class ClientFuture(MupFuture):
         "_waiters",
     )
 
-    def __init__(  # noqa: PLR0917 - made in one place
+    def __init__(
         self,
         owner: ClientCommunication,
         dest: str,
