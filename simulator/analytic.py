@@ -195,6 +195,8 @@ class _Solver:
         self.held = [empty] * len(self.plans)
         self.local = [empty] * len(self.plans)
         self.returning = Returns(layers).visits()
+        # Those that may meet a second phase of the request before.
+        self.relapses = [[b for b in found if self._has_second_phase(b)] for found in self.returning]
         self.wait = [0.0] * count
         self.stretch = [1.0] * count
         # The same without what parallel branches of a request do to each other.
@@ -243,20 +245,22 @@ class _Solver:
                     variance += call.count[0] * noise + call.count[1] * once**2
             extra = self.extra[index].get(step.name, 0.0)
             found[step.name] = (mean + extra, variance)
-        for back in self.returning[index]:
+        for back in self.relapses[index]:
             mean, variance = found[back.step]
             found[back.step] = mean + self._behind_oneself(back) / plan.graph.visits[back.step], variance
         return found
 
+    def _has_second_phase(self, back: Return) -> bool:
+        if back.plan < 0 or self.plans[back.plan].station != back.station:
+            return False
+        graph = self.plans[back.plan].graph
+        return graph.awaited != graph.held and self.stations[back.station].servers == 1
+
     def _behind_oneself(self, back: Return) -> float:
         """Return how long one waits on coming straight back to a server that is in its second phase."""
-        second = self.second[back.plan] if back.plan >= 0 else 0.0
-        if second <= 0 or self.plans[back.plan].station != back.station:
-            return 0.0
         station, places = self.stations[back.station], self._places(back.station)
-        if station.servers > 1:
-            return 0.0
-        return back.times * second * max(1 - self.after_work[back.station] / places, 0.0) / station.replicas
+        idle = max(1 - self.after_work[back.station] / places, 0.0)
+        return back.times * self.second[back.plan] * idle / station.replicas
 
     def evaluate(self) -> None:
         """Evaluate times and loads of all plans, callees first."""
@@ -323,7 +327,7 @@ class _Solver:
                 elif call.kind == "releasing":
                     released += visits * call.count[0] * self.as_called[call.target]
             load *= visits
-            for back in self.returning[index]:
+            for back in self.relapses[index]:
                 if back.step == step.name:
                     load[TIME, -1] += self._behind_oneself(back)
             loads[step.name] = load
@@ -808,7 +812,7 @@ class _Solver:
             share = 0.0 if own is None else self._share(member, own)
             away = share * self.jobs[own] if own is not None else 0.0
             for left, all_left in ((away, True), (share * beneath, False)):
-                free = max(most - left, 0.3 * min(most, 1))
+                free = max(most - left, 0.05 * min(most, 1))
                 count = 1 / (full / free + (1 - full) / max(everyone - left, free))
                 if all_left:
                     usual += count
@@ -913,7 +917,7 @@ class _Solver:
             lost = 1 - each[more : more + length] / each[:length]
             usual = float(crowd[:length] @ lost[: len(crowd)])
             self.lost[more, at] = lost[0] / population + (1 - 1 / population) * usual
-        self.shifts += int(np.abs(self.lost[:, at] * self.scale[at] - before).max() > TOLERANCE)
+        self.shifts += int(np.abs(self.lost[:, at] * self.scale[at] - before).max() > 10 * TOLERANCE)
 
     def _variability(self, at: int, scv: float, mean: float) -> float:
         """Return the variability of services as the queue feels it.

@@ -30,7 +30,7 @@ from sim_models import (
 from mup.errors import ModelError, SimulationError, UncalibratedError
 from mup.lqn import Call, Constant, Front, Geometric, Model, Precedence, Processor, Task, with_scv
 from simulator.analytic import estimate
-from simulator.mva import rising
+from simulator.mva import Crowd, SharedView, rising
 
 
 def two_tiers(count: int, think: float, demands: tuple[float, float], **pools: Any) -> Model:
@@ -201,18 +201,15 @@ def test_one_waits_for_the_end_of_ones_own_second_phase() -> None:
 
 
 def test_callees_are_not_at_the_processor_while_their_callers_are() -> None:
-    """One thread calls another on the same processor: neither ever waits for it, however many clients."""
-    first = entry("a", act("x", exp(0.02)), act("z", exp(0.01), calls="B.b"), arcs=seq("x", "z"))
-    second = entry("b", act("y", exp(0.01)), act("w", exp(0.01)), arcs=seq("y", "w"))
-    whole = model(
-        clients(30, exp(1.0), "A.a"),
-        service("A", first, threads=1, processor="p"),
-        service("B", second, threads=3, processor="p"),
-        processors=(Processor(name="p", cores=1, discipline="fcfs"),),
-    )
-    got = estimate(whole)
-    assert got.tasks["B"].busy == pytest.approx(0.02 * got.tasks["B"].throughput, rel=0.01)
-    assert got.tasks["A"].busy == pytest.approx(0.05 * got.tasks["A"].throughput, rel=0.01)
+    """Of one server, the only customer gets everything beside his callee, and half beside a stranger."""
+    rates, waiting = np.full(10, 2.0), np.arange(10.0)
+
+    def seen(callees: float) -> SharedView:
+        crowd = Crowd(1.0, 5, 1e-9, 1.0, math.inf, 1.0, callees, callers=1)
+        return SharedView(rates, waiting, crowd, 1)
+
+    assert seen(1.0).rates == pytest.approx([2.0])
+    assert seen(0.0).rates == pytest.approx([1.0])
 
 
 def test_branches_delay_each_other_and_not_what_runs_alone() -> None:
