@@ -183,10 +183,7 @@ def _bin_width(program: Program, horizon: float | None) -> float:
     width = min(cycles) / BINS_PER_CYCLE
     if horizon is None:
         return width
-    bins = max(FIRST_CHECK, math.ceil(horizon / width))
-    # Bins are merged in pairs whenever there are MAX_BINS: their number must stay even that often.
-    unit = 1 << max(0, (bins // (MAX_BINS // 2)).bit_length())
-    return horizon / float(math.ceil(bins / unit) * unit)
+    return horizon / min(max(FIRST_CHECK, math.ceil(horizon / width)), MAX_BINS // 2)
 
 
 def _sufficient(window: Window) -> bool:

@@ -14,7 +14,6 @@ from mup.errors import MupError, SimulationError
 from mup.lqn.model import Model
 from simulator.api import DEFAULT_PRECISION, Progress, simulate
 from simulator.differences import Difference, difference, replication_seconds, replication_seeds
-from simulator.limits import check_size
 from simulator.parallel import Job, run_jobs
 from simulator.program import compile_model
 from simulator.result import Result
@@ -81,7 +80,6 @@ def run_scenarios(
             first one that fails ends the others.
     """
     for scenario in scenarios:
-        _named(scenario, partial(check_size, scenario.model))
         _named(scenario, partial(compile_model, scenario.model))
     # A grid often contains its own baseline: equal models have equal results.
     distinct: list[Scenario] = []

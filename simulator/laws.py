@@ -15,6 +15,7 @@ import numpy as np
 
 from mup.errors import SimulationError
 from simulator.output import Window, half_width
+from simulator.program import SEND
 from simulator.recording import AREA, CONTENT, ENTERED, LEFT, RESIDENCE, FloatArray
 
 __all__ = ["check_identities", "check_stability", "doubts"]
@@ -72,18 +73,21 @@ SERIOUS_GROWTH = 0.02
 
 
 def check_stability(window: Window) -> None:
-    """Refuse open load that piles up: requests inside grow in step with time.
+    """Refuse load that piles up: the requests inside an entry grow in step with time.
+
+    That can only happen to entries that get requests from outside, or messages nobody waits for.
 
     Raises:
         SimulationError: More comes in than can be served.
     """
-    for population in window.program.populations:
-        if not population.is_open:
-            continue
-        inside = window.layout.inside(population.entry)
+    program = window.program
+    clients = sum(p.clients for p in program.populations)
+    unbounded = {program.sites[b].entry for operation, _, b, _ in program.code if operation == SEND}
+    for index in sorted(unbounded):
+        inside = window.layout.inside(index)
         arrivals = float(window.sums[:, inside + ENTERED].sum())
         growth = window.sums[:, inside + CONTENT].cumsum()
-        if arrivals < MIN_ARRIVALS or growth[-1] < SERIOUS_GROWTH * arrivals:
+        if arrivals < MIN_ARRIVALS or growth[-1] < SERIOUS_GROWTH * arrivals + clients:
             continue
         trend = float(np.corrcoef(growth, np.arange(len(growth)))[0, 1])
         if trend > STEADY_GROWTH:
@@ -91,8 +95,8 @@ def check_stability(window: Window) -> None:
             raise SimulationError(
                 f"unstable: of {arrivals / span:.6g} requests per second only "
                 f"{(arrivals - float(growth[-1])) / span:.6g} are answered; the queue grows for ever",
-                where=population.name,
-                hint="lower the arrival rate, or add threads, replicas or cores",
+                where=program.entries[index].label,
+                hint="lower the rate of requests, or add threads, replicas or cores",
             )
 
 

@@ -50,6 +50,7 @@ from mup.errors import SimulationError, UncalibratedError
 from mup.lqn.distributions import Constant, Distribution, Geometric
 from mup.lqn.model import Activity, Call, Entry, Migration, Model, Precedence, Task, entry_label
 from mup.lqn.visits import activity_visits
+from simulator.limits import check_size
 
 __all__ = [
     "ActivitySpec",
@@ -336,6 +337,7 @@ def compile_model(model: Model, *, activities: bool = False) -> Program:
     Raises:
         UncalibratedError: A number a client can reach was never measured; all of them are listed.
         SimulationError: Nothing creates load, or a cycle takes no time.
+        ModelError: It is too large for any machine's memory.
     """
     if not any(e.arrivals is not None for t in model.tasks for e in t.entries) and not model.reference_tasks:
         raise SimulationError(
@@ -343,6 +345,7 @@ def compile_model(model: Model, *, activities: bool = False) -> Program:
             where=model.name,
             hint="add a task of role 'reference' with the clients that send requests, or arrivals",
         )
+    check_size(model)
     return _Compiler(model, activities=activities).program()
 
 
