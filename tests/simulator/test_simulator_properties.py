@@ -158,7 +158,7 @@ def test_common_random_numbers() -> None:
         service("A", work, processor="cpu"),
         processors=(Processor(name="cpu", discipline="infinite", speed=2.0),),
     )
-    slow, fast = simulate(few, horizon=50), simulate(faster, horizon=50)
+    slow, fast = simulate(few, horizon=500), simulate(faster, horizon=500)
     ratio = fast.cycle.response_time.mean / slow.cycle.response_time.mean
     assert ratio == pytest.approx(0.5, abs=0.01)
 
