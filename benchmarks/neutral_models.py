@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from mup.errors import ModelError
-from mup.lqn.distributions import Constant, Distribution, distribution_from_json
+from mup.lqn.distribution_json import distribution_from_json
+from mup.lqn.distributions import Constant, Distribution
 from mup.lqn.model import Activity, Call, Entry, Model, Precedence, Processor, Task
 
 __all__ = ["ReferenceModel", "load_reference_model"]
