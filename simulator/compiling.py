@@ -25,7 +25,7 @@ _COMPILED = (
 """Modules whose functions or constants are compiled into others."""
 
 _COMMON: dict[str, Any] = {"error_model": "numpy", "_nrt": False}
-_OPTIONS: dict[str, Any] = {**_COMMON, "cache": True, "nogil": True}
+_OPTIONS: dict[str, Any] = {**_COMMON, "nogil": True}
 _INTERNAL: dict[str, Any] = {**_COMMON, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
@@ -37,7 +37,13 @@ def compiled(function: F) -> F:
     - ``_nrt=False``: compiled functions own no arrays, so nobody has to count references to them. That
       makes the interpreter faster; in return they cannot create arrays.
     """
-    result: F = _fresh(numba.njit(**_OPTIONS)(function))
+    try:
+        result: F = numba.njit(**_OPTIONS, cache=True)(function)
+    except RuntimeError:
+        # Nowhere to keep it: neither the installation nor the user's cache directory can be written to.
+        result = numba.njit(**_OPTIONS)(function)
+    else:
+        _note_sources(result)
     return result
 
 
@@ -53,13 +59,14 @@ def inlined(function: F) -> F:
     return result
 
 
-def _fresh(dispatcher: Any) -> Any:
+def _note_sources(dispatcher: Any) -> None:
     """Let what is kept on disk be valid only as long as no source that could be part of it has changed.
 
     Left to itself numba looks at the file of the function alone, not at what is compiled into it.
     """
-    dispatcher._cache._cache_file._source_stamp = _stamp()  # noqa: SLF001 - there is no public way
-    return dispatcher
+    file = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
+    if file is not None:  # there is none if compilation is switched off
+        file._source_stamp = _stamp()  # noqa: SLF001 - there is no public way
 
 
 @cache
