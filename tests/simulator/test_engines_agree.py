@@ -612,7 +612,7 @@ def test_same_spinning_client() -> None:
     _fails(tested, "took no time at all", events=100)
 
 
-# Seeds, stops, processes
+# Seeds, stops, workers
 
 
 @pytest.mark.parametrize("seed", [0, 2, -1, 2**63, 2**64 + 5])
@@ -675,8 +675,8 @@ def _numbers(data: Any, path: str = "") -> list[tuple[str, Any]]:
     return [(path, data)]
 
 
-def test_results_do_not_depend_on_the_number_of_processes() -> None:
-    """One process or three: every scenario has the same result, to the last bit."""
+def test_results_do_not_depend_on_the_number_of_workers() -> None:
+    """One worker or three: every scenario has the same result, to the last bit."""
     tested = [random_model(number) for number in (0, 3, 11, 12)]
     here, there = (
         [result.to_json() for result in simulate_many(tested, horizon=100.0, seed=4, workers=workers)]
