@@ -104,6 +104,11 @@ THOUGHT_TIME: Final = 3
 
 NOBODY: Final = -1
 """No flow carries the request (any more)."""
+BY_CARRIER: Final = 1
+BY_INLINE_BRANCH: Final = 2
+"""Values of CARRIED: who made the call, so that whoever brings the reply takes its place. (INLINE holds the
+number of the flow that runs a branch inline, plus 1.)"""
+
 AWAY: Final = -2
 """The flow that carries the request has made a call; whichever flow brings the reply carries on."""
 

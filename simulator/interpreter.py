@@ -51,6 +51,8 @@ from simulator.engine_state import (
     ASKED,
     AT,
     AWAY,
+    BY_CARRIER,
+    BY_INLINE_BRANCH,
     CALLER,
     CARRIED,
     CARRIER,
@@ -364,9 +366,13 @@ def advance(s: State, until: float) -> int:
                 task = entries[a, 0]
                 if operation == CALL:
                     caller, back = frame, at
-                    carried = frame_ints[frame, CARRIER] == flow
-                    if carried:
+                    carried = 0
+                    if frame_ints[frame, CARRIER] == flow:
+                        carried = BY_CARRIER
                         frame_ints[frame, CARRIER] = AWAY
+                    elif frame_ints[frame, INLINE] == flow + 1:
+                        carried = BY_INLINE_BRANCH
+                        frame_ints[frame, INLINE] = 0
                 else:
                     leave(levels, entries[frame_ints[frame, ENTRY], 6], t, frame_floats[frame, ARRIVED])
                     sample(
@@ -378,7 +384,7 @@ def advance(s: State, until: float) -> int:
                         scratch,
                     )
                     caller, back = frame_ints[frame, CALLER], frame_ints[frame, RETURN_TO]
-                    carried = frame_ints[frame, CARRIED] != 0
+                    carried = frame_ints[frame, CARRIED]
                     drop_frame(scalars, m, frame)
                 frame = new_frame(scalars, m, a, caller, back, b, flow, t)
                 frame_ints[frame, CARRIED] = carried
@@ -442,8 +448,10 @@ def advance(s: State, until: float) -> int:
                     scratch,
                 )
                 at = frame_ints[frame, RETURN_TO]
-                if frame_ints[frame, CARRIED] and frame_ints[caller, CARRIER] == AWAY:
+                if frame_ints[frame, CARRIED] == BY_CARRIER and frame_ints[caller, CARRIER] == AWAY:
                     frame_ints[caller, CARRIER] = flow
+                elif frame_ints[frame, CARRIED] == BY_INLINE_BRANCH:
+                    frame_ints[caller, INLINE] = flow + 1
                 drop_frame(scalars, m, frame)
                 frame = caller
 
@@ -540,12 +548,12 @@ def advance(s: State, until: float) -> int:
                 stream = child
                 flow_bits[flow, KEY] = child
                 frame_ints[frame, CARRIER] = NOBODY
-                frame_ints[frame, INLINE] = 1
+                frame_ints[frame, INLINE] = flow + 1
                 frame_ints[frame, SAVED_CORE] = flow_ints[flow, OWN_CORE]
                 flow_ints[flow, OWN_CORE] = -1
                 at = a
 
-            elif operation == BRANCH_END and frame_ints[frame, INLINE]:
+            elif operation == BRANCH_END and frame_ints[frame, INLINE] == flow + 1:
                 frame_ints[frame, INLINE] = 0
                 frame_ints[frame, CARRIER] = flow
                 flow_ints[flow, OWN_CORE] = frame_ints[frame, SAVED_CORE]

@@ -51,7 +51,8 @@ class Exact:
 
     Attributes:
         states: How many there are.
-        throughput: Of every task: cycles of a reference task, threads freed of others.
+        throughput: Of every task: cycles of a reference task, requests served of others; of a
+            semaphore only what acquires counts.
         busy: Held threads of every task (not the tokens of a semaphore between acquire and release); of a
             reference task, clients that do not think.
         queue: Requests of every task that wait for a thread.
@@ -153,6 +154,8 @@ def _figures(
         for entry in task.entries:
             label = entry_label(name, entry.name)
             rate = mean(counted, ("entry", label))
+            if entry.token == "release":
+                found.throughput[name] -= rate
             found.entry_throughput[label] = rate
             if rate > 0:
                 found.entry_response[label] = mean(levels, ("inside", label)) / rate
