@@ -206,7 +206,7 @@ def sift_up(times: Floats, flows: Ints, bits: Bits, at: int, time: float, flow: 
     flows[at] = flow
 
 
-@internal
+@inlined
 def sift_down(times: Floats, flows: Ints, bits: Bits, size: int, time: float, flow: int) -> None:
     """Insert an event where the root of a heap of this size (the root included) is vacant."""
     at = 0

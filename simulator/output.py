@@ -312,7 +312,7 @@ class Window:
 def merged(samples: list[Samples]) -> tuple[FloatArray, FloatArray]:
     """Return the ends and values of several sets of samples, all thinned out to the same share."""
     share = max(s.mask for s in samples)
-    parts = [s.arrays(share) for s in samples]
+    parts = [s.unordered(share) for s in samples]
     return np.concatenate([ends for ends, _ in parts]), np.concatenate([values for _, values in parts])
 
 
