@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
-import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +24,7 @@ from mup.lqn.model import (
     Task,
 )
 from mup.lqn.validation import rule_problems
+from mup.lqn.whole_file import write_whole
 
 __all__ = ["load_model", "model_from_json", "model_to_json", "save_model"]
 
@@ -76,20 +74,7 @@ def save_model(model: Model, path: str | Path) -> None:
     Raises:
         ModelError: The file cannot be written.
     """
-    target = Path(path)
-    text = json.dumps(model_to_json(model), indent=1, allow_nan=False) + "\n"
-    temporary = ""
-    try:
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=target.name, suffix=".tmp")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.chmod(temporary, 0o644)  # noqa: PTH101  (mkstemp makes it private)
-        os.replace(temporary, target)  # noqa: PTH105
-    except OSError as error:
-        if temporary:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)  # noqa: PTH108
-        raise ModelError(f"cannot write the model: {error.strerror}", where=str(path)) from error
+    write_whole(path, json.dumps(model_to_json(model), indent=1, allow_nan=False) + "\n")
 
 
 def model_to_json(model: Model) -> dict[str, Any]:
