@@ -62,6 +62,7 @@ def simulate(
     engine: str = DEFAULT_ENGINE,
     activities: bool = False,
     max_events: int | None = None,
+    may_pile_up: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> Result:
     """Predict one scenario.
@@ -78,6 +79,7 @@ def simulate(
         engine: ``compiled``, or ``reference`` (the same numbers, about a hundred times slower).
         activities: Also measure every activity.
         max_events: Timed steps after which the run ends in any case. Default: see ``MAX_EVENTS``.
+        may_pile_up: Do not refuse load that grows for ever; figures then depend on the length of the run.
         progress: Called now and then.
 
     Returns:
@@ -107,7 +109,8 @@ def simulate(
         next_check = bins.end * CHECK_GROWTH
         window = open_window(program, layout, bins)
         reached = window.precision()
-        check_stability(window)
+        if not may_pile_up:
+            check_stability(window)
         if progress is not None:
             progress(Progress(bins.end, machine.events, reached))
         if over or (precision is not None and reached <= precision and _sufficient(window)):

@@ -133,7 +133,15 @@ def saturation(
         UncalibratedError: The model lacks numbers.
         SimulationError: It deadlocks, or a cycle takes no time.
     """
-    short = partial(simulate, precision=PRECISION, seed=seed, max_events=MAX_EVENTS, progress=progress)
+    # Load beyond the limit is the point here: messages that nobody waits for may pile up.
+    short = partial(
+        simulate,
+        precision=PRECISION,
+        seed=seed,
+        max_events=MAX_EVENTS,
+        may_pile_up=True,
+        progress=progress,
+    )
     sources = _sources(model)
     # Rate of cycles per second that one client, or one arrival per second, of each source adds ...
     speeds: list[float] = []

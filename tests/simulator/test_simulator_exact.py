@@ -235,7 +235,7 @@ def test_detached_branch_outlives_the_request() -> None:
         service("A", body, threads=1),
         service("N", entry("send", act("net", delay=Constant(0.5)))),
     )
-    result = simulate(tested, horizon=200)
+    result = simulate(tested, horizon=2000)
     assert result.cycle.response_time.mean == pytest.approx(0.02)
     assert result.tasks["A"].busy.mean == pytest.approx(0.2, rel=1e-3)
     assert result.tasks["N"].busy.mean == pytest.approx(5.0, rel=1e-3)
