@@ -469,5 +469,3 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "empirical": ("values",),
 }
 """The families a model file may name, each with its required parameters."""
-
-
