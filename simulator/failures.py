@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mup.errors import SimulationError
-from simulator.program import Program
+from simulator.program import MAX_EMPTY_CYCLES, MAX_STANDSTILL, Program
 from simulator.recording import Layout
 
 __all__ = [
-    "MAX_EMPTY_CYCLES",
     "MAX_INSIDE",
-    "MAX_STANDSTILL",
     "deadlock",
     "endless_instant",
     "impossible_join",
@@ -19,12 +17,6 @@ __all__ = [
     "token_overflow",
     "too_many",
 ]
-
-MAX_EMPTY_CYCLES = 10_000
-"""Cycles of no duration in a row before a client is declared to spin."""
-
-MAX_STANDSTILL = 50_000_000
-"""Steps at one instant before it is declared to be endless."""
 
 MAX_INSIDE = 5_000_000
 """Requests at work at once, beyond the clients, before open load is declared to be unstable."""

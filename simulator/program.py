@@ -125,6 +125,12 @@ ENDS: Final = {"": PLAIN, "acquire": ACQUIRES, "release": RELEASES}
 Instruction = tuple[int, int, int, int]
 """Operation, a, b, c."""
 
+MAX_EMPTY_CYCLES: Final = 10_000
+"""Cycles of no duration in a row before a client is declared to spin."""
+
+MAX_STANDSTILL: Final = 50_000_000
+"""Steps at one instant before it is declared to be endless."""
+
 MAX_LISTED = 20
 
 UNTIMED: Final = -1
@@ -319,7 +325,6 @@ class Program:
     sites: tuple[SiteSpec, ...]
     activities: tuple[ActivitySpec, ...]
     servers: tuple[ServerSpec, ...]
-    infinite_servers: tuple[str, ...]
     populations: tuple[Population, ...]
     timers: int
     registers: int
@@ -420,7 +425,6 @@ class _Compiler:
             sites=tuple(self.sites),
             activities=tuple(self.activities),
             servers=tuple(self.servers),
-            infinite_servers=tuple(p.name for p in model.processors if p.name not in self.server_index),
             populations=tuple(finished),
             timers=self.timers,
             registers=self.registers,

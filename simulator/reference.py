@@ -20,8 +20,6 @@ from simpy import Environment, Event, Process
 
 from mup.errors import SimulationError
 from simulator.failures import (
-    MAX_EMPTY_CYCLES,
-    MAX_STANDSTILL,
     deadlock,
     endless_instant,
     impossible_join,
@@ -48,6 +46,8 @@ from simulator.program import (
     JOIN,
     LATE,
     LOOP,
+    MAX_EMPTY_CYCLES,
+    MAX_STANDSTILL,
     REACQUIRE,
     RELEASE,
     RELEASES,
