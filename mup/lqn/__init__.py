@@ -31,12 +31,14 @@ from mup.lqn.model import (
     Task,
     entry_label,
 )
+from mup.lqn.uncertainty import Discrepancy, Replicate, Uncertainty
 
 __all__ = [
     "SCHEMA",
     "Activity",
     "Call",
     "Constant",
+    "Discrepancy",
     "Distribution",
     "Empirical",
     "Entry",
@@ -53,8 +55,10 @@ __all__ = [
     "Pareto",
     "Precedence",
     "Processor",
+    "Replicate",
     "Task",
     "TruncatedNormal",
+    "Uncertainty",
     "Uniform",
     "Weibull",
     "entry_label",

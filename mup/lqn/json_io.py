@@ -23,6 +23,7 @@ from mup.lqn.model import (
     Processor,
     Task,
 )
+from mup.lqn.uncertainty import uncertainty_to_json
 from mup.lqn.validation import rule_problems
 from mup.lqn.whole_file import write_whole
 
@@ -74,18 +75,39 @@ def save_model(model: Model, path: str | Path) -> None:
     Raises:
         ModelError: The file cannot be written.
     """
-    write_whole(path, json.dumps(model_to_json(model), indent=1, allow_nan=False) + "\n")
+    data = model_to_json(model)
+    uncertainty = data.pop("uncertainty", None)
+    text = json.dumps(data, indent=1, allow_nan=False)
+    if uncertainty is not None:
+        text = text.removesuffix("\n}") + f',\n "uncertainty": {_compact(uncertainty)}\n}}'
+    write_whole(path, text + "\n")
+
+
+def _compact(data: dict[str, Any]) -> str:
+    """Write nested objects with indentation, but each list on one line: there are as many as numbers."""
+
+    def lines(value: Any, depth: int) -> str:
+        if not isinstance(value, dict) or not value:
+            return json.dumps(value, allow_nan=False)
+        pad = "\n" + " " * (depth + 1)
+        fields = (f"{pad}{json.dumps(key)}: {lines(item, depth + 1)}" for key, item in value.items())
+        return "{" + ",".join(fields) + "\n" + " " * depth + "}"
+
+    return lines(data, 1)
 
 
 def model_to_json(model: Model) -> dict[str, Any]:
     """Return the JSON object of a model; defaults are left out, so files stay readable."""
-    return {
+    data: dict[str, Any] = {
         "schema": SCHEMA,
         "name": model.name,
         "processors": [_processor_to_json(p) for p in model.processors],
         "tasks": [_task_to_json(t) for t in model.tasks],
         "provenance": dict(model.provenance),
     }
+    if model.uncertainty is not None:
+        data["uncertainty"] = uncertainty_to_json(model.uncertainty)
+    return data
 
 
 def _number(value: float) -> float | str:
@@ -218,7 +240,7 @@ def model_from_json(data: Any) -> Model:
             hint="write the model again with 'mup model'",
         )
     reader = Reader()
-    reader.keys(data, "", "schema name tasks", "processors provenance")
+    reader.keys(data, "", "schema name tasks", "processors provenance uncertainty")
     processors = tuple(reader.processor(p, where) for p, where in reader.objects(data, "processors", ""))
     tasks = tuple(reader.task(t, where) for t, where in reader.objects(data, "tasks", ""))
     name = data.get("name")
@@ -226,8 +248,15 @@ def model_from_json(data: Any) -> Model:
     provenance = data.get("provenance", {})
     if not isinstance(provenance, dict):
         reader.report(f"must be an object, got {type(provenance).__name__}", "provenance")
+    uncertainty = reader.uncertainty(data.get("uncertainty"), "uncertainty")
     if not reader.problems:
-        return Model(name=name, processors=processors, tasks=tasks, provenance=provenance)
+        return Model(
+            name=name,
+            processors=processors,
+            tasks=tasks,
+            provenance=provenance,
+            uncertainty=uncertainty,
+        )
     problems = reader.problems
     if not reader.incomplete:
         problems += rule_problems(processors, tasks)

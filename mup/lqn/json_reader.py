@@ -26,6 +26,7 @@ from mup.lqn.model import (
     Processor,
     Task,
 )
+from mup.lqn.uncertainty import Uncertainty, uncertainty_from_json
 
 __all__ = ["Reader"]
 
@@ -57,7 +58,7 @@ class Reader:
         except ModelError as error:
             # Elements with a name know their own path; distributions only know the field.
             if not error.where.startswith(("tasks[", "processors[")):
-                error.where = f"{where}.{error.where}" if error.where else where
+                error.where = ".".join(filter(None, (where, error.where)))
             self.problems.append(error)
         return None
 
@@ -184,6 +185,12 @@ class Reader:
             return None
         self.keys(raw, spot, "", " ".join(fields))
         return Migration(**{field: self.number(raw, field, spot, 0.0) for field in fields})
+
+    def uncertainty(self, data: Any, where: str) -> Uncertainty | None:
+        """Build what is known about the sureness of a model; None if there is nothing."""
+        if data is None:
+            return None
+        return self.build(lambda: uncertainty_from_json(data), where.rpartition(".")[0])
 
     def task(self, data: dict[str, Any], where: str) -> Task:
         """Build a task."""

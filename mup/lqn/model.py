@@ -26,10 +26,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from mup.errors import ModelError, did_you_mean
 from mup.lqn.distributions import Constant, Distribution
+
+if TYPE_CHECKING:
+    from mup.lqn.uncertainty import Uncertainty  # which needs these classes
 
 __all__ = [
     "SCHEMA",
@@ -369,6 +372,7 @@ class Model:
         processors: Unique names.
         tasks: Unique names; at least one reference task if it is to be simulated.
         provenance: Where the numbers come from (runs, host, versions, coverage); free-form JSON.
+        uncertainty: How sure they are; None if nobody knows (see ``mup.lqn.uncertainty``).
 
     Raises:
         ModelError: Listing every violated rule, one per line, each with the path of the element.
@@ -378,11 +382,16 @@ class Model:
     processors: tuple[Processor, ...] = ()
     tasks: tuple[Task, ...] = ()
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    uncertainty: Uncertainty | None = None
 
     def __post_init__(self) -> None:
         from mup.lqn.validation import problems  # noqa: PLC0415  (validation needs these classes)
 
         found = problems(self)
+        if self.uncertainty is not None:
+            from mup.lqn.uncertainty import uncertainty_problems  # noqa: PLC0415
+
+            found += uncertainty_problems(self.uncertainty, self.tasks)
         if len(found) == 1:
             raise found[0]
         if found:

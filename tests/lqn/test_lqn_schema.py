@@ -344,7 +344,17 @@ def test_examples_of_the_reference_are_elements() -> None:
             assert getattr(reader, kind)(json.loads(block.split("```")[0]), heading)
             assert not reader.problems
             found.add(heading)
-    assert found == {"Processor", "Migration", "Task", "Entry", "Forward", "Activity", "Call", "Precedence"}
+    assert found == {
+        "Uncertainty",
+        "Processor",
+        "Migration",
+        "Task",
+        "Entry",
+        "Forward",
+        "Activity",
+        "Call",
+        "Precedence",
+    }
 
 
 def test_a_plain_number_is_a_constant_count() -> None:
