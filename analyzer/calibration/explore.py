@@ -20,6 +20,7 @@ from analyzer.calibration.executions import Execution, collect
 from analyzer.calibration.intervals import MIN_BATCHES, half_width_of_batches
 from analyzer.calibration.rundir import (
     DatabaseUse,
+    PartInfo,
     ProcessUse,
     RunInfo,
     Width,
@@ -157,7 +158,6 @@ def _explore(
     ):
         processes = deployment.processes()
         meter = _Meter(processes, driver.pid, project)
-        host = HostCpu()
         meter.measure_idle(settings.idle_seconds)
         if settings.warmup_seconds:
             _round(driver, settings.warmup_seconds, settings, seed=settings.seed)
@@ -166,11 +166,11 @@ def _explore(
         try:
             while (left := settings.max_seconds - sum(w.seconds for w in windows)) > 0.1 * length:
                 meter.start()
+                host = HostCpu()
                 host.start()
                 result = _round(driver, min(length, left), settings, seed=settings.seed + len(windows) + 1)
-                meter.stop()
                 host.stop()
-                windows.append(Window(result.start_ns, max(result.end_ns, time.monotonic_ns())))
+                windows.append(meter.window(result, settings, host))
                 results.append(result)
                 meter.look_for_replaced(deployment.processes())
                 widths = _widths(directory, windows)
@@ -196,25 +196,26 @@ def _explore(
         }
     # The last records reach the disk when the processes end, so the logs are complete only now.
     _check_cycles(results, project)
-    own = sum({u.pid: u.cpu for u in uses}.values())
+    described = describe_host()
     return RunInfo(
-        **describe_host(),
+        **described,
         project=project.name,
         mup=_version(),
         client=project.client.rpartition(":")[2],
         seed=settings.seed,
-        think_scale=settings.think_scale,
         stop=stop,
-        foreign_cpu=max(0.0, (host.busy_seconds - own) / host.capacity_seconds),
-        think_lateness=_mean([late for r in results for late in r.think_lateness]),
-        response_time=_mean([c.response for r in results for c in r.cycles]) or None,
-        windows=windows,
         fingerprints=fingerprints(application),
-        deployment=deployed,
-        databases=databases,
-        processes=uses,
+        parts=[
+            PartInfo(
+                created=described["created"],
+                windows=windows,
+                deployment=deployed,
+                databases=databases,
+                processes=uses,
+                replaced=sorted(meter.replaced),
+            )
+        ],
         widths=_widths(directory, windows),
-        replaced=sorted(meter.replaced),
     )
 
 
@@ -256,9 +257,21 @@ class _Meter:
     def start(self) -> None:
         self.mark = self._read()
 
-    def stop(self) -> None:
-        for pid, cpu in self._read().items():
-            self.total[pid] += cpu - self.mark[pid]
+    def window(self, result: LoadResult, settings: ExploreSettings, host: HostCpu) -> Window:
+        cpu = {pid: now - self.mark[pid] for pid, now in self._read().items()}
+        for pid, used in cpu.items():
+            self.total[pid] += used
+        return Window(
+            result.start_ns,
+            max(result.end_ns, time.monotonic_ns()),
+            think_scale=settings.think_scale,
+            cpu={str(pid): used for pid, used in cpu.items()},
+            foreign=max(0.0, (host.busy_seconds - sum(cpu.values())) / host.capacity_seconds),
+            cycles=len(result.cycles),
+            failed=result.errors,
+            response_time=_mean(result.response_times) or None,
+            think_lateness=_mean(result.think_lateness),
+        )
 
     def look_for_replaced(self, now: Sequence[ProcessInfo]) -> None:
         """Note the services in which a process nobody watches has taken over from one that died."""

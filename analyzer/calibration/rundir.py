@@ -1,6 +1,9 @@
-"""Run directories: the logs of one exploratory or load run, and what was running while they were written.
+"""Run directories: the logs of one exploratory run, and what was running while they were written.
 
-A run directory holds ``run.json`` and one ``.mlog`` file per process (docs/reference/event-log.md).
+A run directory holds ``run.json`` and one ``.mlog`` file per process (docs/reference/run-directory.md).
+A run consists of *parts*, one deployment each: a broken run that was resumed has several, and so have
+merged runs. The clocks of two parts cannot be compared, for the machine may have been restarted between
+them: what is joined by time is joined inside one part.
 """
 
 from __future__ import annotations
@@ -9,39 +12,83 @@ import json
 import os
 import platform
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 from analyzer.static.application import Application
-from mup.errors import LogError
+from mup.errors import LogError, StaleLogError
 from mup.events.reader import Log, read_log
 from mup.lqn import Model, entry_label
 
 __all__ = [
     "FORMAT",
     "DatabaseUse",
+    "Part",
+    "PartInfo",
+    "PathUse",
+    "Phase",
     "ProcessUse",
     "Run",
     "RunInfo",
+    "VoidWindow",
     "Width",
     "Window",
+    "describe_host",
+    "fingerprints",
     "latest_run",
+    "load_info",
     "load_run",
+    "merge_runs",
+    "new_run_directory",
+    "stale_endpoints",
+    "stale_in_model",
 ]
 
-FORMAT = "mup-run/1"
+FORMAT = "mup-run/2"
+FORMAT_1 = "mup-run/1"
 INFO_FILE = "run.json"
+
+Phase = Literal["hot", "cold", "burst"]
+"""``hot``: one client, back to back. ``cold``: one client with think times. ``burst``: several clients."""
 
 
 class Window(msgspec.Struct, frozen=True):
-    """A stretch of time in which the run was observed; monotonic nanoseconds."""
+    """One round of load: a stretch of time in which the run was observed.
+
+    Attributes:
+        start, end: Monotonic nanoseconds.
+        phase: How the load was.
+        clients: Concurrent clients.
+        think_scale: Factor on the client's own think times.
+        speed: Of the machine in units of ``mup.workload.speed`` per second and core, mean of the probes
+            before and after; None if unknown.
+        jump: Relative change of the speed across the window, of the core where it is largest.
+        cpu: Processor seconds used inside the window, per process id (as text).
+        foreign: Share of the machine that other programs used; None if unknown.
+        cycles, failed: Client cycles that ended well and badly.
+        response_time: Mean of the good cycles, think time excluded; seconds.
+        think_lateness: Mean time by which think times lasted longer than asked for; seconds.
+        doubt: Why the window would be void, had there been time to repeat it.
+    """
 
     start: int
     end: int
+    phase: Phase = "hot"
+    clients: int = 1
+    think_scale: float = 1.0
+    speed: float | None = None
+    jump: float | None = None
+    cpu: dict[str, float] = {}
+    foreign: float | None = None
+    cycles: int = 0
+    failed: int = 0
+    response_time: float | None = None
+    think_lateness: float = 0.0
+    doubt: str = ""
 
     @property
     def seconds(self) -> float:
@@ -49,11 +96,18 @@ class Window(msgspec.Struct, frozen=True):
         return (self.end - self.start) / 1e9
 
 
+class VoidWindow(msgspec.Struct, frozen=True, kw_only=True):
+    """A round that does not count, and why; what it logged is in no window."""
+
+    window: Window
+    reason: str
+
+
 class ProcessUse(msgspec.Struct, frozen=True, kw_only=True):
     """Processor time one process used.
 
-    ``cpu`` is in seconds, inside the windows; ``idle_rate`` is what it uses per second when nothing is
-    asked of it (heartbeats, housekeeping), measured before the load.
+    ``cpu`` is in seconds, over all windows of its part; ``idle_rate`` is what it uses per second when
+    nothing is asked of it (heartbeats, housekeeping), measured before the load.
     """
 
     role: str
@@ -61,7 +115,7 @@ class ProcessUse(msgspec.Struct, frozen=True, kw_only=True):
     replica: int = 0
     worker: int = 0
     pid: int
-    cpu: float
+    cpu: float = 0.0
     idle_rate: float = 0.0
 
 
@@ -73,7 +127,7 @@ class DatabaseUse(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Width(msgspec.Struct, frozen=True, kw_only=True):
-    """How well the execution time of one endpoint is known; seconds, 95 % half-width."""
+    """How well a mean execution time is known; seconds, 95 % half-width (None with too few batches)."""
 
     mean: float
     half_width: float | None
@@ -81,8 +135,60 @@ class Width(msgspec.Struct, frozen=True, kw_only=True):
     batches: int
 
 
+class PathUse(msgspec.Struct, frozen=True, kw_only=True):
+    """How often one path of an endpoint was taken, and how well its time is known in each phase."""
+
+    path: str
+    executions: int = 0
+    hot: Width | None = None
+    cold: Width | None = None
+
+
+class PartInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """One deployment of a run.
+
+    Attributes:
+        folder: Of its logs, relative to the run directory; "" = the run directory itself.
+        created: When it was started.
+        windows: What was observed, in order of time.
+        void: Rounds that were repeated, and why.
+        processes: Everything that ran for the deployment.
+        databases: Where they were.
+        deployment: Pool size and replicas per service.
+        replaced: Services of which a process died and was replaced by one whose time was not measured.
+    """
+
+    folder: str = ""
+    created: str = ""
+    windows: list[Window] = []
+    void: list[VoidWindow] = []
+    processes: list[ProcessUse] = []
+    databases: dict[str, DatabaseUse] = {}
+    deployment: dict[str, dict[str, int]] = {}
+    replaced: list[str] = []
+
+
 class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of ``run.json``."""
+    """The content of ``run.json``.
+
+    Attributes:
+        kind: ``explore``.
+        project: Name of the project.
+        created: When the run was started.
+        mup, python: Versions.
+        hostname, machine, cpu_model, cores: The machine.
+        client: Name of the client class.
+        seed: Of the client's choices.
+        complete: The stop rule was met, or the time was up.
+        stop: Why the run ended; "" while it is going on or if it was killed.
+        fingerprints: Of every endpoint and scenario, when the run was started.
+        parts: One per deployment.
+        widths: Per endpoint, from the hot rounds (from the cold ones if there were no hot ones).
+        cold_widths: Per endpoint, from the cold rounds.
+        paths: Per endpoint, every path of its source.
+        unmatched: Per endpoint, executions that fit no path.
+        warnings: What made the run worse than it should be.
+    """
 
     format: str = FORMAT
     kind: str = "explore"
@@ -90,42 +196,137 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     created: str = ""
     mup: str = ""
     python: str = ""
+    hostname: str = ""
     machine: str = ""
+    cpu_model: str = ""
     cores: int = 1
     client: str = ""
-    clients: int = 1
     seed: int = 0
-    think_scale: float = 1.0
+    complete: bool = True
     stop: str = ""
-    foreign_cpu: float | None = None
-    think_lateness: float = 0.0
-    response_time: float | None = None
-    windows: list[Window] = []
     fingerprints: dict[str, str] = {}
-    deployment: dict[str, dict[str, int]] = {}
-    databases: dict[str, DatabaseUse] = {}
-    processes: list[ProcessUse] = []
+    parts: list[PartInfo] = []
     widths: dict[str, Width] = {}
-    replaced: list[str] = []
+    cold_widths: dict[str, Width] = {}
+    paths: dict[str, list[PathUse]] = {}
+    unmatched: dict[str, int] = {}
+    warnings: list[str] = []
+
+    @property
+    def windows(self) -> list[Window]:
+        """Windows of all parts."""
+        return [w for part in self.parts for w in part.windows]
+
+    @property
+    def processes(self) -> list[ProcessUse]:
+        """Processes of all parts."""
+        return [p for part in self.parts for p in part.processes]
+
+    @property
+    def databases(self) -> dict[str, DatabaseUse]:
+        """Databases of all parts; a later part wins."""
+        return {name: use for part in self.parts for name, use in part.databases.items()}
+
+    @property
+    def replaced(self) -> list[str]:
+        """Services with an unmeasured process in any part."""
+        return sorted({name for part in self.parts for name in part.replaced})
 
     @property
     def observed_seconds(self) -> float:
         """Total length of the windows."""
         return sum(w.seconds for w in self.windows)
 
+    @property
+    def foreign_cpu(self) -> float | None:
+        """Share of the machine that other programs used during the windows."""
+        known = [(w.foreign, w.seconds) for w in self.windows if w.foreign is not None]
+        total = sum(seconds for _, seconds in known)
+        return sum(share * seconds for share, seconds in known) / total if total else None
+
+    @property
+    def think_lateness(self) -> float:
+        """Mean time by which think times lasted longer than asked for; seconds."""
+        return _per_cycle(self.windows, [w.think_lateness for w in self.windows]) or 0.0
+
+    @property
+    def response_time(self) -> float | None:
+        """Mean response time of the client with think times, or without if there were no such rounds."""
+        single = [w for w in self.windows if w.clients == 1 and w.response_time is not None]
+        chosen = [w for w in single if w.phase == "cold"] or single
+        return _per_cycle(chosen, [w.response_time or 0.0 for w in chosen])
+
     def save(self, directory: Path) -> None:
-        """Write ``run.json`` into a run directory."""
+        """Write ``run.json`` into a run directory, whole or not at all."""
         text = json.dumps(msgspec.to_builtins(self), indent=1)
-        (directory / INFO_FILE).write_text(text + "\n", encoding="utf-8")
+        partial = directory / f"{INFO_FILE}.new"
+        partial.write_text(text + "\n", encoding="utf-8")
+        partial.replace(directory / INFO_FILE)
+
+
+def _per_cycle(windows: Sequence[Window], values: Sequence[float]) -> float | None:
+    """Return the mean of values that belong to windows, each weighed by its cycles."""
+    cycles = sum(w.cycles for w in windows)
+    if not cycles:
+        return None
+    return sum(w.cycles * value for w, value in zip(windows, values, strict=True)) / cycles
+
+
+@dataclass(frozen=True)
+class Part:
+    """One deployment of a run, with its logs.
+
+    Attributes:
+        path: Folder of the logs.
+        info: What ``run.json`` says about it.
+        logs: In order of the file names.
+    """
+
+    path: Path
+    info: PartInfo
+    logs: tuple[Log, ...] = field(repr=False)
+
+    @property
+    def windows(self) -> tuple[Window, ...]:
+        """What was observed, in order of time."""
+        return tuple(self.info.windows)
+
+    @property
+    def processes(self) -> tuple[ProcessUse, ...]:
+        """Everything that ran for the deployment, with its idle rate."""
+        return tuple(self.info.processes)
+
+    @property
+    def databases(self) -> Mapping[str, DatabaseUse]:
+        """Where the databases were."""
+        return self.info.databases
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run directory, read."""
+    """A run directory, read; or several, merged.
+
+    Attributes:
+        path: The directory (of the first one, if merged).
+        info: What ``run.json`` says; of merged runs, with the parts of all.
+        parts: One per deployment.
+        directories: All directories that were merged.
+    """
 
     path: Path
     info: RunInfo
-    logs: tuple[Log, ...] = field(repr=False)
+    parts: tuple[Part, ...]
+    directories: tuple[Path, ...]
+
+    @property
+    def windows(self) -> tuple[Window, ...]:
+        """Windows of all parts. Their times can only be compared inside one part."""
+        return tuple(w for part in self.parts for w in part.windows)
+
+    @property
+    def logs(self) -> tuple[Log, ...]:
+        """Logs of all parts."""
+        return tuple(log for part in self.parts for log in part.logs)
 
     @property
     def truncated(self) -> tuple[Path, ...]:
@@ -138,16 +339,26 @@ def describe_host() -> dict[str, Any]:
     return {
         "created": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
         "python": platform.python_version(),
+        "hostname": platform.node(),
         "machine": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "cpu_model": _cpu_model(),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
     }
 
 
-def load_run(path: str | Path) -> Run:
-    """Read a run directory.
+def _cpu_model() -> str:
+    try:
+        with Path("/proc/cpuinfo").open(encoding="utf-8", errors="replace") as lines:
+            return next((s.partition(":")[2].strip() for s in lines if s.startswith("model name")), "")
+    except OSError:
+        return ""
+
+
+def load_info(path: str | Path) -> RunInfo:
+    """Read ``run.json`` alone.
 
     Raises:
-        LogError: It is none, a file in it is unreadable or of another format, or nothing was logged.
+        LogError: The directory is no run directory, or the file is broken or of an unknown format.
     """
     directory = Path(path)
     file = directory / INFO_FILE
@@ -160,35 +371,153 @@ def load_run(path: str | Path) -> Run:
             hint="name a directory written by 'mup explore', or run 'mup explore' first",
         ) from error
     try:
-        info = msgspec.json.decode(text, type=RunInfo)
-    except msgspec.MsgspecError as error:
+        data = msgspec.json.decode(text)
+        found = data.get("format", FORMAT) if isinstance(data, dict) else FORMAT
+        if found == FORMAT_1:
+            data = _from_format_1(data)
+        elif found != FORMAT:
+            raise LogError(
+                f"format {found!r}, this version reads {FORMAT!r} and {FORMAT_1!r}",
+                where=str(file),
+                hint="run 'mup explore' again",
+            )
+        return msgspec.convert(data, RunInfo)
+    except (msgspec.MsgspecError, KeyError, TypeError) as error:
         raise LogError(f"broken: {error}", where=str(file), hint="run 'mup explore' again") from error
-    if info.format != FORMAT:
-        raise LogError(
-            f"format {info.format!r}, this version reads {FORMAT!r}",
-            where=str(file),
-            hint="run 'mup explore' again",
-        )
-    logs = tuple(read_log(p) for p in sorted(directory.glob("*.mlog")))
-    if not any(len(log.records) for log in logs):
+
+
+def _from_format_1(old: dict[str, Any]) -> dict[str, Any]:
+    """Return the content of an older ``run.json`` as if one long round had been observed.
+
+    It knew processor times as totals only, so nothing can be said about shorter stretches.
+    """
+    windows = old.get("windows") or []
+    processes = old.get("processes") or []
+    part = {
+        "created": old.get("created", ""),
+        "processes": processes,
+        "databases": old.get("databases") or {},
+        "deployment": old.get("deployment") or {},
+        "replaced": old.get("replaced") or [],
+    }
+    if windows:
+        part["windows"] = [
+            {
+                "start": min(w["start"] for w in windows),
+                "end": max(w["end"] for w in windows),
+                "phase": "hot",
+                "clients": old.get("clients", 1),
+                "think_scale": old.get("think_scale", 1.0),
+                "cpu": {str(p["pid"]): p["cpu"] for p in processes},
+                "foreign": old.get("foreign_cpu"),
+                "cycles": 1,
+                "response_time": old.get("response_time"),
+                "think_lateness": old.get("think_lateness", 0.0),
+            }
+        ]
+    changed = {
+        "format",
+        "clients",
+        "think_scale",
+        "foreign_cpu",
+        "think_lateness",
+        "response_time",
+        "windows",
+    }
+    kept = {name: value for name, value in old.items() if name not in changed and name not in part}
+    return {**kept, "created": part["created"], "parts": [part]}
+
+
+def load_run(path: str | Path) -> Run:
+    """Read a run directory.
+
+    Raises:
+        LogError: It is none, a file in it is unreadable or of another format, or nothing was logged.
+    """
+    directory = Path(path)
+    info = load_info(directory)
+    parts = tuple(
+        _load_part(directory / part.folder, part, complete=info.complete)
+        for part in info.parts or [PartInfo()]
+    )
+    if not any(len(log.records) for part in parts for log in part.logs):
         raise LogError(
             "no events in this run", where=str(directory), hint="run 'mup explore' again and let it finish"
         )
-    return Run(directory, info, logs)
+    return Run(directory, info, parts, (directory,))
+
+
+def _load_part(folder: Path, info: PartInfo, *, complete: bool) -> Part:
+    # A process that was killed before it wrote anything leaves an empty file.
+    files = [p for p in sorted(folder.glob("*.mlog")) if complete or p.stat().st_size]
+    return Part(folder, info, tuple(read_log(p) for p in files))
+
+
+def merge_runs(paths: Sequence[str | Path]) -> Run:
+    """Read several run directories of one project as one run.
+
+    Raises:
+        LogError: There is none, one cannot be read, or they are of different projects or machines.
+        StaleLogError: They were written by different versions of the code.
+    """
+    runs = [load_run(path) for path in dict.fromkeys(Path(p) for p in paths)]
+    if not runs:
+        raise LogError("no run directory was named", hint="name one with --log")
+    first = runs[0]
+    for other in runs[1:]:
+        _check_mergeable(first, other)
+    parts = tuple(part for run in runs for part in run.parts)
+    info = msgspec.structs.replace(
+        first.info,
+        parts=[part.info for part in parts],
+        complete=all(run.info.complete for run in runs),
+    )
+    return Run(first.path, info, parts, tuple(run.path for run in runs))
+
+
+def _check_mergeable(first: Run, other: Run) -> None:
+    for what, text in (
+        ("project", "projects"),
+        ("client", "client classes"),
+        ("hostname", "machines"),
+        ("machine", "machines"),
+        ("cpu_model", "machines"),
+        ("cores", "numbers of cores"),
+    ):
+        mine, theirs = getattr(first.info, what), getattr(other.info, what)
+        # Older runs do not know everything.
+        if mine and theirs and mine != theirs:
+            raise LogError(
+                f"cannot be merged with {first.path}: of different {text} ({theirs!r}, {mine!r})",
+                where=str(other.path),
+                hint="calibrate from one of them",
+            )
+    changed = stale_endpoints(other.info.fingerprints, first.info.fingerprints)
+    changed.update(stale_endpoints(first.info.fingerprints, other.info.fingerprints))
+    if changed:
+        raise StaleLogError(
+            f"cannot be merged with {first.path}: other source of {', '.join(sorted(changed))}",
+            where=str(other.path),
+            hint="calibrate from one of them",
+        )
 
 
 def latest_run(runs: Path, *, kind: str = "explore") -> Path:
-    """Return the newest complete run of a kind below a project's ``.mup/runs``.
+    """Return the newest run of a kind below a project's ``.mup/runs`` that observed anything.
 
     Raises:
         LogError: There is none.
     """
-    candidates = sorted(p.parent for p in runs.glob(f"*-{kind}/{INFO_FILE}"))
-    if not candidates:
-        raise LogError(
-            f"no {kind} run found", where=str(runs), hint="run 'mup explore' first, or name one with --log"
-        )
-    return candidates[-1]
+    for file in sorted(runs.glob(f"*-{kind}/{INFO_FILE}"), reverse=True):
+        try:
+            info = load_info(file.parent)
+        except LogError:
+            continue
+        if info.complete or info.windows:
+            return file.parent
+    raise LogError(
+        f"no {kind} run found", where=str(runs), hint="run 'mup explore' first, or name one with --log"
+    )
 
 
 def new_run_directory(runs: Path, *, kind: str = "explore") -> Path:

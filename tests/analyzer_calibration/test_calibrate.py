@@ -1,13 +1,13 @@
 """Calibration charges every microsecond once, to what spent it, and says what it does not know."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 from calibration_logs import LogFile
 
 from analyzer.calibration.calibrate import Calibration, calibrate
-from analyzer.calibration.rundir import ProcessUse, Run, RunInfo, Window, fingerprints, load_run
+from analyzer.calibration.rundir import PartInfo, ProcessUse, Run, RunInfo, Window, fingerprints, load_run
 from analyzer.static import Application, analyse
 from mup.errors import LogError, StaleLogError
 from mup.events.ids import child_id
@@ -66,7 +66,13 @@ def site(application: Application, label: str, path: int, operation: int) -> Sit
 def write(application: Application, tmp_path: Path) -> Callable[..., Run]:
     """Write a run: SLOW pages that call Back (20 ms each), QUICK pages, one client; times are known exactly."""
 
-    def make(*, queued_callee: bool = False, censored: bool = False, **info: object) -> Run:
+    def make(
+        *,
+        queued_callee: bool = False,
+        censored: bool = False,
+        processes: Sequence[ProcessUse] = (),
+        **info: object,
+    ) -> Run:
         run = tmp_path / "run"
         run.mkdir(exist_ok=True)
         web, back = (
@@ -101,7 +107,7 @@ def write(application: Application, tmp_path: Path) -> Callable[..., Run]:
             "project": "shop",
             "client": "User",
             "cores": 2,
-            "windows": [Window(-1, 10**9)],
+            "parts": [PartInfo(windows=[Window(-1, 10**9)], processes=list(processes))],
             "fingerprints": fingerprints(application),
             **info,
         }

@@ -8,7 +8,7 @@ from calibration_logs import LogFile
 from analyzer.calibration.calibrate import Calibration, calibrate
 from analyzer.calibration.executions import Execution, Moment, Operation
 from analyzer.calibration.framework import framework_work
-from analyzer.calibration.rundir import ProcessUse, RunInfo, Window, fingerprints, load_run
+from analyzer.calibration.rundir import PartInfo, ProcessUse, RunInfo, Window, fingerprints, load_run
 from analyzer.static import Application, analyse
 from mup.events.ids import child_id
 from mup.events.record import Event
@@ -73,7 +73,7 @@ def calibrated(tmp_path: Path) -> Calibration:
         a.add(Event.COMM_FINISH, two, t + 26.5, cpu=0.25, name=AUDIT, seq=1)
     a.close()
     b.close()
-    info = RunInfo(project="x", fingerprints=fingerprints(app), windows=[Window(-1, 10**9)])
+    info = RunInfo(project="x", fingerprints=fingerprints(app), parts=[PartInfo(windows=[Window(-1, 10**9)])])
     info.save(run)
     return calibrate(load_run(run), app, name="x")
 
@@ -115,8 +115,14 @@ def test_databases_in_one_server_share_its_time() -> None:
     """One process behind two names is counted once."""
     info = RunInfo(
         project="x",
-        windows=[Window(0, 10**9)],
-        processes=[ProcessUse(role="database", service=name, pid=7, cpu=0.03) for name in ("one", "two")],
+        parts=[
+            PartInfo(
+                windows=[Window(0, 10**9)],
+                processes=[
+                    ProcessUse(role="database", service=name, pid=7, cpu=0.03) for name in ("one", "two")
+                ],
+            )
+        ],
     )
     queries = {
         seq: Operation(seq, dest, Moment(0, 0), Moment(0, 0), Moment(1, 0))
