@@ -1,0 +1,47 @@
+"""Does the monitor see how fast the machine is while something else runs?"""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from mup.workload.speed_monitor import MonitoredSpeed, Sample, SpeedMonitor
+
+
+def samples(*times: float, core: int = 0) -> list[Sample]:
+    return [Sample(i, core, t) for i, t in enumerate(times)]
+
+
+def test_slow_moments_weigh_by_their_time() -> None:
+    """The speed is the reciprocal of the mean time of a unit, not the mean of speeds."""
+    found = MonitoredSpeed.of(samples(1e6, 1e6, 1e6, 3e6))
+    assert found is not None
+    assert found.mean == pytest.approx(1000 / 1.5)
+    assert found.slow_share == 0.25
+
+
+def test_cores_count_alike_however_many_samples_they_have() -> None:
+    """A core that was sampled less often is half of a two-core machine all the same."""
+    found = MonitoredSpeed.of(samples(1e6, 1e6, 1e6) + samples(2e6, core=1))
+    assert found is not None
+    assert found.mean == pytest.approx(1000 / 1.5)
+
+
+def test_too_few_samples_tell_nothing() -> None:
+    """Three timings are no speed."""
+    assert MonitoredSpeed.of(samples(1e6, 1e6, 1e6)) is None
+
+
+@pytest.mark.services
+def test_a_monitor_samples_every_core_and_ends() -> None:
+    """A real monitor delivers samples while it runs and leaves no process behind."""
+    with SpeedMonitor(period=0.02) as monitor:
+        start = time.monotonic_ns()
+        deadline = time.monotonic() + 20
+        while (found := monitor.speed(start, time.monotonic_ns())) is None and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert found is not None
+        assert found.mean > 0
+        assert monitor._process.poll() is None
+    assert monitor._process.returncode is not None
