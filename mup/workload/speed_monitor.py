@@ -83,7 +83,7 @@ class SpeedMonitor:
 
     def __init__(self, period: float = PERIOD) -> None:
         self._samples: list[Sample] = []
-        self._process = subprocess.Popen(
+        self._process = subprocess.Popen(  # noqa: S603 - our own module
             [sys.executable, "-m", "mup.workload.speed_monitor", str(period)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -97,7 +97,8 @@ class SpeedMonitor:
         """Return the speed between two moments.
 
         Args:
-            start, end: Monotonic ns.
+            start: Monotonic ns.
+            end: Monotonic ns.
 
         Returns:
             None if there are too few samples to tell.
