@@ -28,6 +28,7 @@ from simulator.entry_times import EntryTimes, Moments
 from simulator.layers import Layers, Plan, targets
 from simulator.mva import Chain, Crowd, FloatArray, Queue, SharedView, extended, rising
 from simulator.returns import Return, Returns
+from simulator.warmth import settled
 
 __all__ = ["CycleEstimate", "Estimate", "TaskEstimate", "estimate"]
 
@@ -140,7 +141,7 @@ def estimate(model: Model) -> Estimate:
         SimulationError: Nothing would happen, a cycle takes no time, or open arrivals exceed the capacity.
     """
     started = time.perf_counter()
-    layers = Layers.of(model)
+    layers = Layers.of(settled(model))
     solver = _Solver(layers)
     converged = solver.solve()
     return _Report(solver).estimate(converged, started)

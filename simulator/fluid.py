@@ -33,6 +33,7 @@ from simulator.fluid_states import (
     build_states,
     engaged,
 )
+from simulator.warmth import settled
 
 __all__ = ["DEFAULT_STAGES", "FluidResult", "Trajectory", "fluid"]
 
@@ -160,6 +161,7 @@ def fluid(
         SimulationError: There are too many states, or the fluid does not come to rest.
     """
     began = time.perf_counter()
+    model = settled(model)
     moments = _moments(until, times)
     if stages < 1:
         raise UsageError(f"stages must be a whole number >= 1, got {stages!r}")

@@ -51,6 +51,7 @@ from mup.lqn.distributions import Constant, Distribution, Geometric
 from mup.lqn.model import Activity, Call, Entry, Migration, Model, Precedence, Task, entry_label
 from mup.lqn.visits import activity_visits
 from simulator.limits import check_size
+from simulator.warmth import settled
 
 __all__ = [
     "ActivitySpec",
@@ -336,7 +337,7 @@ def compile_model(model: Model, *, activities: bool = False) -> Program:
     """Compile a model.
 
     Args:
-        model: What to compile.
+        model: What to compile. Where processor times depend on the load, those of its own load are compiled.
         activities: Time every execution of every activity.
 
     Raises:
@@ -350,6 +351,7 @@ def compile_model(model: Model, *, activities: bool = False) -> Program:
             where=model.name,
             hint="add a task of role 'reference' with the clients that send requests, or arrivals",
         )
+    model = settled(model)
     check_size(model)
     return _Compiler(model, activities=activities).program()
 

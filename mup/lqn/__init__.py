@@ -29,6 +29,7 @@ from mup.lqn.model import (
     Precedence,
     Processor,
     Task,
+    Warmth,
     entry_label,
 )
 from mup.lqn.uncertainty import Discrepancy, Replicate, Uncertainty
@@ -60,6 +61,7 @@ __all__ = [
     "TruncatedNormal",
     "Uncertainty",
     "Uniform",
+    "Warmth",
     "Weibull",
     "entry_label",
     "load_model",

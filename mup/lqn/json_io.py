@@ -22,6 +22,7 @@ from mup.lqn.model import (
     Precedence,
     Processor,
     Task,
+    Warmth,
 )
 from mup.lqn.uncertainty import uncertainty_to_json
 from mup.lqn.validation import rule_problems
@@ -154,7 +155,17 @@ def _task_to_json(task: Task) -> dict[str, Any]:
         data["think"] = _time(task.think)
     if task.front is not None:
         data["front"] = {"request": _time(task.front.request), "reply": _time(task.front.reply)}
+    if task.warmth is not None:
+        data["warmth"] = _warmth_to_json(task.warmth)
     data["entries"] = [_entry_to_json(e) for e in task.entries]
+    return data
+
+
+def _warmth_to_json(warmth: Warmth) -> dict[str, Any]:
+    data: dict[str, Any] = {"rates": list(warmth.rates)}
+    for field in ("demands", "delays"):
+        if getattr(warmth, field):
+            data[field] = {key: list(values) for key, values in getattr(warmth, field).items()}
     return data
 
 

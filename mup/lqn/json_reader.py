@@ -25,6 +25,7 @@ from mup.lqn.model import (
     Precedence,
     Processor,
     Task,
+    Warmth,
 )
 from mup.lqn.uncertainty import Uncertainty, uncertainty_from_json
 
@@ -194,7 +195,7 @@ class Reader:
 
     def task(self, data: dict[str, Any], where: str) -> Task:
         """Build a task."""
-        optional = "role threads replicas processor admission priority think front"
+        optional = "role threads replicas processor admission priority think front warmth"
         self.keys(data, where, "name entries", optional)
         name = self.text(data, "name", where)
         role = self.word(data, "role", where, "service", "reference", "network", "database", "other")
@@ -209,6 +210,7 @@ class Reader:
             admission=self.word(data, "admission", where, "fifo", "random", "hol"),
             priority=self.whole(data, "priority", where),
             front=self.front(data, where),
+            warmth=self.warmth(data, where),
             think=self.time(data, "think", where),
         )
         if plain.is_open:
@@ -233,6 +235,32 @@ class Reader:
             return None
         self.keys(raw, spot, "request reply")
         return Front(request=self.time(raw, "request", spot), reply=self.time(raw, "reply", spot))
+
+    def warmth(self, data: dict[str, Any], where: str) -> Warmth | None:
+        """Build how the times of a task depend on the rate of requests."""
+        raw, spot = data.get("warmth"), f"{where}.warmth"
+        if raw is None:
+            return None
+        if not isinstance(raw, dict):
+            self.report("must be an object with 'rates', 'demands' and 'delays'", spot)
+            return None
+        self.keys(raw, spot, "rates", "demands delays")
+        lists = {name: raw.get(name, {}) for name in ("demands", "delays")}
+        for name, found in lists.items():
+            if not isinstance(found, dict) or not all(isinstance(v, list) for v in found.values()):
+                self.report("must be an object of lists of seconds", f"{spot}.{name}")
+                return None
+        if not isinstance(raw.get("rates"), list):
+            self.report("must be a list of requests per second", f"{spot}.rates")
+            return None
+        return self.build(
+            lambda: Warmth(
+                rates=tuple(raw["rates"]),
+                demands={key: tuple(values) for key, values in lists["demands"].items()},
+                delays={key: tuple(values) for key, values in lists["delays"].items()},
+            ),
+            where,
+        )
 
     def entry(self, data: dict[str, Any], where: str) -> Entry:
         """Build an entry."""

@@ -26,6 +26,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 from mup.errors import ModelError, did_you_mean
@@ -51,6 +52,7 @@ __all__ = [
     "Processor",
     "Role",
     "Task",
+    "Warmth",
     "entry_label",
 ]
 
@@ -295,6 +297,61 @@ class Front:
     reply: Distribution | None
 
 
+WARMTH_EXPONENT = 0.35
+"""Of the rate, in how the processor time of requests depends on it; read off a web server process whose time
+per request was followed over two decades of rates."""
+WARMTH_REACH = 4.0
+"""So many times beyond the measured rates processor time goes on changing; further out nothing is known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Warmth:
+    """How processor time per request depends on how often requests come.
+
+    A process that is asked rarely finds its caches cold and is woken up for every single message; one that
+    is asked often finds several messages at once. Both are known at a few rates; in between, times are
+    linear in ``rate ** -0.35``, and up to four times beyond the last rates they go on like that.
+
+    Attributes:
+        rates: Requests per second and replica (of a reference task: cycles per second of all its clients), at
+            least two, ascending.
+        demands: Per ``entry:activity`` or ``front`` (both halves together) the seconds of processor time on
+            top of what the task says, at each of the rates; 0 at the rate the task's own numbers are from.
+        delays: The same for delays.
+    """
+
+    rates: tuple[float, ...]
+    demands: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    delays: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        rates = self.rates
+        good = all(isinstance(r, int | float) and 0 < r < math.inf for r in rates)
+        ascending = good and all(a < b for a, b in pairwise(rates))
+        _check(
+            good and ascending and len(rates) >= 2,
+            f"must be at least two rates > 0, ascending, got {rates!r}",
+            "warmth.rates",
+        )
+        for name in ("demands", "delays"):
+            for key, values in getattr(self, name).items():
+                finite = all(isinstance(v, int | float) and math.isfinite(v) for v in values)
+                _check(
+                    finite and len(values) == len(rates),
+                    f"must be {len(rates)} numbers of seconds, one per rate, got {values!r}",
+                    f"warmth.{name}[{key!r}]",
+                )
+
+    def at(self, values: tuple[float, ...], rate: float) -> float:
+        """Return what one of the lists says at a rate; seconds."""
+        lowest, highest = self.rates[0] / WARMTH_REACH, self.rates[-1] * WARMTH_REACH
+        x: float = min(max(rate, lowest), highest) ** -WARMTH_EXPONENT
+        known: list[float] = [r**-WARMTH_EXPONENT for r in self.rates]
+        right = next((i for i in range(1, len(known)) if x >= known[i]), len(known) - 1)
+        share = (known[right - 1] - x) / (known[right - 1] - known[right])
+        return values[right - 1] + share * (values[right] - values[right - 1])
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
     """A pool of threads, per replica, on a processor.
@@ -311,6 +368,7 @@ class Task:
             (the highest priority first, among equals first come first served).
         priority: Of its requests and of its threads, where something queues by priority; higher is first.
         front: Per-replica framework work, if it was measured.
+        warmth: How its processor times change with the rate of requests, if that was measured.
         think: Think time before each cycle of a reference task (think steps inside the scenario are
             activities of kind ``think``).
     """
@@ -324,6 +382,7 @@ class Task:
     admission: Admission = "fifo"
     priority: int = 0
     front: Front | None = None
+    warmth: Warmth | None = None
     think: Distribution | None = None
 
     def __post_init__(self) -> None:

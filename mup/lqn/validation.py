@@ -151,10 +151,26 @@ def _task_problems(names: _Names, task: Task) -> Iterator[ModelError]:
     if task.front is not None:
         yield from _time_problems(task.front.request, f"{where}.front.request")
         yield from _time_problems(task.front.reply, f"{where}.front.reply")
+    yield from _warmth_problems(task, where)
     yield from _token_problems(task, where)
     yield from _name_problems((e.name for e in task.entries), f"{where}.entries")
     for entry in task.entries:
         yield from _entry_problems(names, task, entry, f"{where}.entries[{entry.name!r}]")
+
+
+def _warmth_problems(task: Task, where: str) -> Iterator[ModelError]:
+    """Yield what the warmth of a task names that the task does not have."""
+    if task.warmth is None:
+        return
+    known = {f"{entry.name}:{activity.name}" for entry in task.entries for activity in entry.activities}
+    for field in ("demands", "delays"):
+        for key in getattr(task.warmth, field):
+            front = field == "demands" and key == "front" and task.front is not None
+            if key not in known and not front:
+                yield ModelError(
+                    "the task has no such activity (ENTRY:ACTIVITY) or front",
+                    where=f"{where}.warmth.{field}[{key!r}]",
+                )
 
 
 def _priority_problems(value: object, where: str) -> Iterator[ModelError]:

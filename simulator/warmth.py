@@ -1,0 +1,157 @@
+"""How much processor time does a request take at the load of this very scenario?
+
+A request costs more processor time in a system that is mostly idle than in a busy one; models say so by
+the ``warmth`` of their tasks, as a function of the rate of requests. The rate depends on the load, so it
+is found by iteration: estimate the rates, set the times, estimate again. Times change the rates little
+(think times and other work stand between), so a few rounds are enough.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import replace
+from threading import Lock
+
+from mup.errors import ModelError, SimulationError, UncalibratedError
+from mup.lqn.distributions import Constant, Distribution
+from mup.lqn.model import Activity, Entry, Front, Model, Task, Warmth
+from mup.lqn.visits import entry_rates
+
+__all__ = ["at_rates", "settled"]
+
+ROUNDS = 4
+CLOSE = 0.01
+"""Rates that change by less than this no longer change the times by anything one could see."""
+LEAST = 0.3
+"""Extrapolation does not take more than 70 % off a processor time."""
+ROUGH_PRECISION = 0.05
+ROUGH_EVENTS = 300_000
+REMEMBERED = 64
+
+_cache: OrderedDict[int, tuple[Model, Model]] = OrderedDict()
+_lock = Lock()
+
+
+def settled(model: Model) -> Model:
+    """Return the model with the processor times its own load brings about, and without any warmth.
+
+    A model without warmth is returned as it is. Replicas share the requests of their task evenly.
+
+    Args:
+        model: Calibrated at least where load can get to.
+
+    Raises:
+        SimulationError: It cannot run at all.
+    """
+    if all(task.warmth is None for task in model.tasks):
+        return model
+    # Replications and intervals ask for the same model many times; the entry keeps it alive, so that
+    # its identity is not given to another one.
+    with _lock:
+        known = _cache.get(id(model))
+    if known is not None:
+        return known[1]
+    result = _settle(model)
+    with _lock:
+        _cache[id(model)] = (model, result)
+        while len(_cache) > REMEMBERED:
+            _cache.popitem(last=False)
+    return result
+
+
+def _settle(model: Model) -> Model:
+    rates: dict[str, float] = {}
+    current = at_rates(model, rates)
+    for _ in range(ROUNDS):
+        try:
+            before, rates = rates, _rates(current)
+        except UncalibratedError:
+            # Whoever asked finds the same numbers missing, and names all of them.
+            return current
+        current = at_rates(model, rates)
+        if before and all(abs(rates[name] - before[name]) <= CLOSE * before[name] for name in rates):
+            break
+    return current
+
+
+def _rates(model: Model) -> dict[str, float]:
+    """Return requests per second and replica of every task (of reference tasks: cycles of all clients)."""
+    cycles = _cycle_rates(model)
+    total = dict.fromkeys((task.name for task in model.tasks), 0.0)
+    for source, often in entry_rates(model).items():
+        for (task, _), requests in often.items():
+            total[task] += cycles.get(source[0], 0.0) * requests
+    return {task.name: total[task.name] / task.replicas for task in model.tasks}
+
+
+def _cycle_rates(model: Model) -> dict[str, float]:
+    """Return cycles (or requests from outside) per second of everything that brings load."""
+    # Imported here: they settle models themselves.
+    from simulator.analytic import estimate  # noqa: PLC0415
+    from simulator.api import simulate  # noqa: PLC0415
+
+    known: dict[str, float] = {}
+    for task in model.tasks:
+        for entry in task.entries:
+            if entry.arrivals is not None:
+                known[task.name] = known.get(task.name, 0.0) + 1 / entry.arrivals.mean
+    closed = [task.name for task in model.reference_tasks if not task.is_open]
+    if not closed:
+        return known
+    try:
+        tasks = estimate(model).tasks
+        return known | {name: tasks[name].throughput for name in closed}
+    except (ModelError, SimulationError):
+        # What has no estimate, or breaks down under open load, can be run for a moment.
+        rough = simulate(model, precision=ROUGH_PRECISION, max_events=ROUGH_EVENTS, may_pile_up=True).tasks
+        return known | {name: rough[name].throughput.mean for name in closed}
+
+
+def at_rates(model: Model, rates: Mapping[str, float]) -> Model:
+    """Return the model with the times of the given rates, and without warmth.
+
+    Args:
+        model: Any model.
+        rates: Requests per second and replica, by task; a task that is missing, or asked for nothing,
+            keeps its numbers.
+    """
+    tasks = tuple(
+        task if task.warmth is None else _at_rate(task, task.warmth, rates.get(task.name, 0.0))
+        for task in model.tasks
+    )
+    return replace(model, tasks=tasks)
+
+
+def _at_rate(task: Task, warmth: Warmth, rate: float) -> Task:
+    plain = replace(task, warmth=None)
+    if rate <= 0:
+        return plain
+
+    def extra(values: Mapping[str, tuple[float, ...]], key: str) -> float:
+        return warmth.at(values[key], rate) if key in values else 0.0
+
+    def activity(entry: Entry, old: Activity) -> Activity:
+        key = f"{entry.name}:{old.name}"
+        demand, delay = extra(warmth.demands, key), extra(warmth.delays, key)
+        if demand == delay == 0:
+            return old
+        return replace(old, demand=_longer(old.demand, demand), delay=_longer(old.delay, delay))
+
+    entries = tuple(
+        replace(entry, activities=tuple(activity(entry, a) for a in entry.activities))
+        for entry in task.entries
+    )
+    front, more = task.front, extra(warmth.demands, "front")
+    if front is not None and more != 0:
+        front = Front(request=_longer(front.request, more / 2), reply=_longer(front.reply, more / 2))
+    return replace(plain, entries=entries, front=front)
+
+
+def _longer(time: Distribution | None, seconds: float) -> Distribution | None:
+    """Return a time with another mean; its shape stays."""
+    if time is None or seconds == 0:
+        return time
+    if time.mean <= 0:
+        return Constant(max(0.0, seconds))
+    return time.scaled(max(LEAST, 1 + seconds / time.mean))

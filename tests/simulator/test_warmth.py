@@ -1,0 +1,142 @@
+"""Do processor times follow the rate of requests?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from mup.errors import ModelError
+from mup.lqn import (
+    Activity,
+    Call,
+    Constant,
+    Entry,
+    Exponential,
+    Front,
+    Model,
+    Processor,
+    Task,
+    Warmth,
+    model_from_json,
+    model_to_json,
+)
+from simulator.analytic import estimate
+from simulator.api import simulate
+from simulator.warmth import at_rates, settled
+
+WARMTH = Warmth(rates=(10.0, 200.0), demands={"/e/:work": (0.001, 0.0), "front": (0.0004, 0.0)})
+
+
+def model(clients: int = 1, think: float = 0.1, warmth: Warmth | None = WARMTH) -> Model:
+    service = Task(
+        name="S",
+        threads=4,
+        processor="host",
+        front=Front(request=Constant(0.0001), reply=Constant(0.0001)),
+        warmth=warmth,
+        entries=(
+            Entry(
+                name="/e/",
+                start="work",
+                activities=(Activity(name="work", demand=Exponential(0.002), delay=Constant(0.0)),),
+            ),
+        ),
+    )
+    users = Task(
+        name="U",
+        role="reference",
+        threads=clients,
+        think=Exponential(think),
+        entries=(
+            Entry(
+                name="cycle",
+                start="ask",
+                activities=(
+                    Activity(
+                        name="ask",
+                        demand=Constant(0.0),
+                        delay=Constant(0.0),
+                        calls=(Call(task="S", entry="/e/"),),
+                    ),
+                ),
+            ),
+        ),
+    )
+    return Model(name="m", processors=(Processor(name="host", cores=2),), tasks=(users, service))
+
+
+def demand(found: Model) -> float:
+    work = found.task("S").entry("/e/").activity("work").demand
+    assert work is not None
+    return work.mean
+
+
+def test_times_are_those_at_the_known_rates() -> None:
+    """At a measured rate the measured time comes out."""
+    assert demand(at_rates(model(), {"S": 10.0})) == pytest.approx(0.003)
+    assert demand(at_rates(model(), {"S": 200.0})) == pytest.approx(0.002)
+
+
+def test_times_fall_with_the_rate_and_stop_falling() -> None:
+    """In between times are in between, beyond they go on for a while, and no further."""
+    at = {rate: demand(at_rates(model(), {"S": rate})) for rate in (1, 2, 10, 50, 200, 400, 800, 1600, 9000)}
+    assert 0.003 > at[50] > 0.002 > at[400] > at[800] == at[1600] == at[9000]
+    assert at[2] > at[10]
+    assert at[1] < at[2] * 1.2
+
+
+def test_a_front_shares_what_it_takes_longer() -> None:
+    """Both halves of the front get half of the extra time."""
+    front = at_rates(model(), {"S": 10.0}).task("S").front
+    assert front is not None
+    assert front.request is not None
+    assert front.request.mean == pytest.approx(0.0003)
+
+
+@pytest.mark.parametrize(("clients", "think"), [(1, 0.1), (8, 0.01), (1, 2.0)])
+def test_the_rate_is_that_of_the_load(clients: int, think: float) -> None:
+    """The settled times are those of the throughput that simulation then finds."""
+    asked = model(clients, think)
+    throughput = simulate(asked, precision=0.02).cycle.throughput.mean
+    assert demand(settled(asked)) == pytest.approx(demand(at_rates(asked, {"S": throughput})), rel=0.01)
+    assert estimate(asked).tasks["S"].throughput == pytest.approx(throughput, rel=0.05)
+
+
+def test_replicas_share_the_requests() -> None:
+    """Two replicas are asked half as often each, so each is colder."""
+    one = settled(model(4, 0.05))
+    two = settled(
+        replace(
+            model(4, 0.05),
+            tasks=tuple(replace(t, replicas=2) if t.name == "S" else t for t in model(4, 0.05).tasks),
+        )
+    )
+    assert demand(two) > demand(one)
+
+
+def test_a_model_without_warmth_stays_itself() -> None:
+    """Nothing is copied that does not change."""
+    plain = model(warmth=None)
+    assert settled(plain) is plain
+
+
+def test_warmth_survives_a_file() -> None:
+    """JSON and back gives the same model."""
+    assert model_from_json(model_to_json(model())) == model()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"rates": (10.0,)}, "at least two rates"),
+        ({"rates": (20.0, 10.0)}, "ascending"),
+        ({"demands": {"/e/:work": (0.1,)}}, "one per rate"),
+        ({"demands": {"/e/:nothing": (0.1, 0.0)}}, "no such activity"),
+        ({"delays": {"front": (0.1, 0.0)}}, "no such activity"),
+    ],
+)
+def test_nonsense_is_refused(change: dict[str, object], message: str) -> None:
+    """Every rule has a message of its own."""
+    with pytest.raises(ModelError, match=message):
+        model(warmth=replace(WARMTH, **change))
