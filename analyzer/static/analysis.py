@@ -180,6 +180,17 @@ class _Analysis:
     def _check_responses(self, function: FunctionInfo, paths: Iterable[Path]) -> None:
         for path in paths:
             responses = [o for o in path.operations if o.op == "respond"]
+            inside = (o for loop in path.operations for body in loop.bodies for o in body.walk())
+            for repeated in inside:
+                if repeated.op == "respond":
+                    self._diagnostics.add(
+                        "MUP021",
+                        f"{function.qualname!r} can respond here in every iteration of a loop",
+                        file=repeated.site.file,
+                        line=repeated.site.line,
+                        column=repeated.site.column,
+                        hint="leave the loop after comm.respond(...)",
+                    )
             if not responses and path.ends == "return":
                 last = path.operations[-1] if path.operations else None
                 after = f" after {_described(last)}" if last else ""
@@ -239,7 +250,7 @@ def _report_circles(services: Iterable[Service], diagnostics: Diagnostics) -> No
     calls = {
         label: list(
             dict.fromkeys(
-                o.target for p in e.paths for o in p.operations if o.op == "call" and o.target in endpoints
+                o.target for p in e.paths for o in p.walk() if o.op == "call" and o.target in endpoints
             )
         )
         for label, e in endpoints.items()

@@ -4,6 +4,7 @@ Pure data: services with their endpoints, clients with their scenarios, the exec
 everything that could not be analysed.
 
 A *path* is a sequence of remote operations. Two executions that differ in local work only are the same path.
+A loop that communicates an unknown number of times is one element of it, with the paths of one iteration.
 """
 
 from __future__ import annotations
@@ -20,20 +21,21 @@ from mup.lqn.distributions import Distribution
 
 __all__ = ["Application", "ClientClass", "Endpoint", "Operation", "OperationKind", "Path", "Service"]
 
-OperationKind = Literal["call", "query", "get", "respond", "think"]
+OperationKind = Literal["call", "query", "get", "respond", "think", "loop"]
 End = Literal["return", "raise"]
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One remote operation (or think step) of a path.
+    """One element of a path: a remote operation, a think step, or a loop of them.
 
     Attributes:
         op: What it does.
-        site: The expression in the source that does it.
+        site: The expression in the source that does it; of a loop the place of the loop, with ordinal 0.
         target: ``B/epB/`` for a call (``B`` and the endpoint's path), ``db.qry`` for a query, else "".
         of: For ``get``: index in the path's operations of the call or query it waits for.
         think: For ``think``: the time in seconds, None if the source does not tell.
+        bodies: For ``loop``: the paths of one iteration that communicates and may be followed by another.
     """
 
     op: OperationKind
@@ -41,14 +43,15 @@ class Operation:
     target: str = ""
     of: int | None = None
     think: Distribution | None = None
+    bodies: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """One way through an endpoint or scenario.
+    """One way through an endpoint or scenario, or through one iteration of a loop.
 
     Attributes:
-        operations: In execution order, helpers inlined and loops unrolled.
+        operations: In execution order, helpers inlined and loops over known items unrolled.
         ends: ``return``, or ``raise`` if an exception leaves the method.
         end_line: Line of the ``raise``; 0 for ``return``.
         local_lines: For each segment between operations (one more than operations) the line of its first
@@ -59,6 +62,13 @@ class Path:
     ends: End
     end_line: int
     local_lines: tuple[int, ...]
+
+    def walk(self) -> Iterator[Operation]:
+        """Yield all operations in order; each loop is followed by what its iterations may do."""
+        for operation in self.operations:
+            yield operation
+            for body in operation.bodies:
+                yield from body.walk()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

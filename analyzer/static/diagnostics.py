@@ -30,7 +30,7 @@ CODES: dict[str, tuple[Severity, str]] = {
     "MUP020": ("error", "an endpoint can end without a response"),
     "MUP021": ("error", "an endpoint can respond twice"),
     "MUP030": ("error", "a construct that communicates and is not analysed yet"),
-    "MUP031": ("error", "a loop without a visible bound communicates"),
+    "MUP031": ("error", "a loop without a visible bound waits for an operation made before it"),
     "MUP032": ("error", "a helper that communicates calls itself"),
     "MUP033": ("error", "endpoints call each other in a circle"),
     "MUP034": ("error", "too many paths"),

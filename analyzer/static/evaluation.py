@@ -9,8 +9,9 @@ helpers that are handed one of them are inlined; whatever would let them out of 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import libcst as cst
@@ -20,6 +21,7 @@ from analyzer.static.catalogue import Catalogue
 from analyzer.static.diagnostics import Diagnostics
 from analyzer.static.expressions import combine, literal, operands, unless_tracked
 from analyzer.static.names import Assigned, ClassInfo, FunctionInfo, Names
+from analyzer.static.repetition import Repetition, carried, repetition
 from analyzer.static.source import Module
 from analyzer.static.state import Flow, State, forget, merge
 from analyzer.static.values import (
@@ -55,9 +57,10 @@ from analyzer.static.values import (
     truth,
 )
 from mup.errors import ModelError
+from mup.events.sites import Site
 from mup.lqn.distributions import Constant, Distribution, Exponential
 
-__all__ = ["Context", "Evaluation", "Failure", "Role", "TooManyPathsError"]
+__all__ = ["Context", "Evaluation", "Failure", "Points", "Role", "TooManyPathsError"]
 
 Role = Literal["endpoint", "client"]
 Failure = Literal["call", "query", "get of call", "get of query", "local"]
@@ -88,6 +91,23 @@ TRANSPARENT = {
 CALL_PARAMETERS = (("dest_ms",), ("path", "path_or_name", "endpoint"))
 QUERY_PARAMETERS = (("db_name",), ("qry_name",))
 THINK_PARAMETERS = (("seconds", "mean", "time"), ("distribution", "family", "kind"))
+
+
+@dataclass
+class Points:
+    """Where exceptions can occur inside one ``try``: a state per kind and sequence of operations."""
+
+    states: dict[Failure, list[State]] = field(default_factory=dict)
+
+    def add(self, kind: Failure, state: State) -> None:
+        """Note a state in which an operation of this kind can fail."""
+        self.states.setdefault(kind, []).append(state)
+
+    def merged(self, depth: int) -> Iterator[tuple[Failure, State]]:
+        """Yield the states as seen by the function whose frame is the ``depth``-th."""
+        for kind, states in self.states.items():
+            for state in merge(s.leave(depth) for s in states):
+                yield kind, state
 
 
 class TooManyPathsError(Exception):
@@ -156,6 +176,7 @@ class Evaluation(ABC):
         self.role: Role = "endpoint"
         self.contexts: list[Context] = []
         self.raised: list[Flow] = []
+        self.loops = 0
         self._numbers = 0
         self._constants: dict[Assigned, Value] = {}
         self._busy: set[Assigned] = set()
@@ -169,6 +190,10 @@ class Evaluation(ABC):
     @abstractmethod
     def may_fail(self, state: State, kind: Failure) -> None:
         """Note that an exception can occur here."""
+
+    @abstractmethod
+    def watched(self) -> AbstractContextManager[Points]:
+        """Collect where exceptions can occur in a piece of code instead of noting them."""
 
     # Small services.
 
@@ -542,7 +567,7 @@ class Evaluation(ABC):
             number = self._allocate()
             ref = DictRef(number) if isinstance(node, cst.DictComp) else ListRef(number)
             if isinstance(node, cst.SetComp) and not isinstance(content, Value) and len(content) > 1:
-                content = forget([content])  # noqa: PLW2901  (a set has no order)
+                content = forget([content], after.heap)  # noqa: PLW2901  (a set has no order)
             results.append((after.leave(depth).store(number, content), ref))
         return results
 
@@ -587,17 +612,20 @@ class Evaluation(ABC):
                     continue
                 for after, values in self.evaluate_all(element, state):
                     if isinstance(content, Value):
-                        results.append((after, forget([content, ((UNKNOWN, values[-1]),)])))
+                        results.append((after, forget([content, ((UNKNOWN, values[-1]),)], after.heap)))
                     else:
                         key = values[0] if len(values) > 1 else UNKNOWN
                         results.append((after, (*content, (key, values[-1]))))
         groups: dict[tuple[Operation, ...], list[tuple[State, tuple[tuple[Value, Value], ...] | Value]]] = {}
         for pair in results:
             groups.setdefault(pair[0].operations, []).append(pair)
-        return [
-            (merge([s for s, _ in g])[0], g[0][1] if len({c for _, c in g}) == 1 else forget(c for _, c in g))
-            for g in groups.values()
-        ]
+        merged: list[tuple[State, tuple[tuple[Value, Value], ...] | Value]] = []
+        for group in groups.values():
+            state = merge([s for s, _ in group])[0]
+            contents = [c for _, c in group]
+            same = len(set(contents)) == 1
+            merged.append((state, contents[0] if same else forget(contents, state.heap)))
+        return merged
 
     def _unknown_clause(
         self,
@@ -608,20 +636,61 @@ class Evaluation(ABC):
         node: cst.BaseComp,
     ) -> tuple[State, Value]:
         item = self._content_of([iterable], state)
-        after = self._iteration(clause, element, item, [(state, UNKNOWN)], node)
-        if any(s.operations != state.operations for s, _ in after):
-            self.report_loop(node)
-        contents = [c for _, c in after]
-        return state, forget(contents)
 
-    def report_loop(self, node: cst.CSTNode) -> None:
-        """Report a loop that communicates an unknown number of times."""
-        self.report(
-            "MUP031",
-            "a loop without a visible bound communicates",
-            node,
-            "loop over range(constant) or a literal sequence, or move the communication out of the loop",
+        def iteration(start: State) -> list[Flow]:
+            ends = self._iteration(clause, element, item, [(start, UNKNOWN)], node)
+            # The contents travel as the value of the flow.
+            return [Flow(s, value=c if isinstance(c, Value) else forget([c], s.heap)) for s, c in ends]
+
+        loop, _, flows = self.repeated(node, state, iteration)
+        ends = [loop.end(flow) for flow in flows]
+        after = merge([loop.end(Flow(state)).state, *(end.state for end in ends)])[0]
+        return after, forget([end.value for end in ends], after.heap)
+
+    def repeated(
+        self, node: cst.CSTNode, before: State, iteration: Callable[[State], list[Flow]]
+    ) -> tuple[Repetition, State, list[Flow]]:
+        """Walk a loop that may have any number of iterations.
+
+        Args:
+            node: The loop.
+            before: The state in which an iteration may begin.
+            iteration: Walks one from a state; tells how it ends.
+
+        Returns:
+            The loop, the state that any iteration may begin in, and how an iteration ends from there.
+            Failures and exceptions inside have been noted as ways out of the loop.
+        """
+        start = replace(before, local_lines=(*before.local_lines[:-1], 0))
+        outer, self.raised = self.raised, []
+        while True:
+            with self.watched() as points:
+                flows = iteration(start)
+            again = [f.state.leave(len(before.frames)) for f in flows if f.kind in ("next", "continue")]
+            following = carried(start, again)
+            if following == start:
+                break
+            # What an iteration leaves behind, the next one finds.
+            start, self.raised = following, []
+        module = self.module
+        function = self.contexts[-1].function
+        site = Site(
+            module.file, function.qualname if function else "", 0, module.line(node), module.column(node)
         )
+        loop = repetition(before, again, site)
+        self.raised = [*outer, *(loop.leave(flow) for flow in self.raised)]
+        for kind, state in points.merged(len(before.frames)):
+            self.may_fail(loop.leave(Flow(state)).state, kind)
+        if loop.loop is not None:
+            self.loops += 1
+        if loop.waits_for_earlier:
+            self.report(
+                "MUP031",
+                "a loop without a visible bound waits for an operation made before it",
+                node,
+                "wait for it before the loop",
+            )
+        return loop, start, flows
 
     # Assignment.
 
@@ -657,9 +726,8 @@ class Evaluation(ABC):
                 if isinstance(owner, DictRef) and pairs is not None and isinstance(key, Const):
                     kept = tuple(pair for pair in pairs if pair[0] != key)
                     return state.store(owner.number, (*kept, (key, value)))
-                rest: tuple[tuple[Value, Value], ...] = ((UNKNOWN, value),)
                 lost = state.holds_tracked(owner) or state.holds_tracked(value)
-                return state.store(owner.number, LOST if lost else forget([rest]))
+                return state.store(owner.number, LOST if lost else UNKNOWN)
             self.release([value], state, node, f"'{self.code(target.value)}'")
         return state
 
@@ -750,7 +818,8 @@ class Evaluation(ABC):
             "MUP040",
             f"it is not known which future '{self.code(node)}' waits for",
             node,
-            "keep each future in a variable of its own",
+            "keep each future in a variable of its own; wait for a call of a loop without a visible bound in"
+            " the same iteration, or loop over range(constant) or a literal sequence",
         )
 
     def _method(self, method: Method, arguments: Arguments, node: cst.Call, state: State) -> Results:

@@ -13,8 +13,9 @@ own.
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 
 import libcst as cst
 
@@ -42,6 +43,7 @@ from analyzer.static.evaluation import (
     Context,
     Evaluation,
     Failure,
+    Points,
     Role,
     TooManyPathsError,
 )
@@ -56,7 +58,7 @@ from analyzer.static.names import (
     target_names,
 )
 from analyzer.static.source import Module
-from analyzer.static.state import Content, Flow, State, forget, merge, merge_flows
+from analyzer.static.state import Flow, State, merge, merge_flows
 from analyzer.static.values import (
     LOST,
     NONE,
@@ -69,6 +71,7 @@ from analyzer.static.values import (
     Value,
     alternatives,
     binary,
+    mapped,
     truth,
 )
 
@@ -100,35 +103,12 @@ RAISES: dict[Failure, tuple[str, ...]] = {
 """What a failing operation may raise."""
 
 
-@dataclass
-class _Points:
-    """Where exceptions can occur inside one ``try``: a state per kind and sequence of operations."""
-
-    states: dict[Failure, list[State]] = field(default_factory=dict)
-
-    def add(self, kind: Failure, state: State) -> None:
-        self.states.setdefault(kind, []).append(state)
-
-    def merged(self, depth: int) -> Iterator[tuple[Failure, State]]:
-        for kind, states in self.states.items():
-            for state in merge(s.leave(depth) for s in states):
-                yield kind, state
-
-
-@dataclass(frozen=True)
-class _Iteration:
-    """One iteration of a loop: how its body ends, and the states that leave before it."""
-
-    body: tuple[Flow, ...]
-    finished: tuple[State, ...]
-
-
 class Execution(Evaluation):
     """Symbolic execution of one endpoint or scenario at a time."""
 
     def __init__(self, names: Names, catalogue: Catalogue, diagnostics: Diagnostics) -> None:
         super().__init__(names, catalogue, diagnostics)
-        self._tries: list[_Points] = []
+        self._tries: list[Points] = []
 
     def constant(self, module: Module, binding: Assigned, owner: ClassInfo | None = None) -> Value:
         """Return what a module or class constant is worth; unknown if it is not one."""
@@ -212,6 +192,20 @@ class Execution(Evaluation):
         """Note that an exception can occur here."""
         if self._tries:
             self._tries[-1].add(kind, state)
+
+    @contextmanager
+    def watched(self) -> Iterator[Points]:
+        """Collect where exceptions can occur in a piece of code instead of noting them."""
+        points = Points()
+        if not self._tries:
+            # Outside of every `try` a failure ends the request: nobody wants to know.
+            yield points
+            return
+        self._tries.append(points)
+        try:
+            yield points
+        finally:
+            self._tries.pop()
 
     # Statements.
 
@@ -388,26 +382,19 @@ class Execution(Evaluation):
 
     def _long(self, node: Loop, state: State, iterable: Value, items: tuple[Value, ...]) -> list[Flow]:
         """Unroll a long loop only if it has to be: if iterations that others follow communicate."""
-        saved = self.diagnostics, self._tries
+        if len(items) > MAX_UNROLLED:
+            return self._unbounded(node, state, iterable)
+        loops, saved = self.loops, (self.diagnostics, self._tries)
         self.diagnostics = Diagnostics()
-        self._tries = [_Points({k: list(v) for k, v in p.states.items()}) for p in self._tries]
+        self._tries = [Points({k: list(v) for k, v in p.states.items()}) for p in self._tries]
         try:
             flows = self._unbounded(node, state, iterable)
         finally:
             trial = self.diagnostics, self._tries
             self.diagnostics, self._tries = saved
-        communicates = any(d.code in ("MUP031", "MUP040") for d in trial[0].all())
-        if not communicates:
+        if self.loops == loops and not any(d.code in ("MUP031", "MUP040") for d in trial[0].all()):
             self._tries = trial[1]
             self.diagnostics.extend(trial[0])
-            return flows
-        if len(items) > MAX_UNROLLED:
-            self.report(
-                "MUP034",
-                f"a loop that communicates has {len(items)} iterations; at most {MAX_UNROLLED} are unrolled",
-                node.node,
-                "communicate outside of the loop",
-            )
             return flows
         return self._unrolled(node, state, items)
 
@@ -431,59 +418,52 @@ class Execution(Evaluation):
         return [_marked(f, state, line) for f in flows]
 
     def _unbounded(self, node: Loop, state: State, iterable: Value) -> list[Flow]:
-        """Walk the body once, knowing nothing that an earlier iteration may have changed."""
+        """Walk one iteration, knowing nothing that an earlier one may have changed."""
         line = self.module.line(node.node)
-        start = state
+        before = state
         names = assigned_names(node.node.body)
         if node.target is not None:
             names |= target_names(node.target)
-        for name in sorted(names & set(start.frames[-1])):
-            held = start.holds_tracked(start.frames[-1][name])
-            start = start.bind(name, LOST if held else UNKNOWN)
-        flows = self._iteration_of(node, start, iterable)
-        changed = _changed(flows, start)
-        if changed:
-            # What an iteration does to lists and dicts, the next one finds.
-            for number in changed:
-                start = start.store(number, forget([start.heap[number], *_contents(flows, number)]))
-            flows = self._iteration_of(node, start, iterable)
-        repeats = any(
-            f.kind in ("next", "continue") and f.state.operations != state.operations for f in flows.body
-        )
-        if repeats:
-            self.report_loop(node.node)
+        for name in sorted(names & set(before.frames[-1])):
+            # An answer that is already there is nothing special.
+            value = mapped(before.frames[-1][name], lambda f: UNKNOWN if f.index in state.joined else LOST)
+            before = before.bind(name, LOST if before.holds_tracked(value) else UNKNOWN)
+        last: list[State] = []
+
+        def iteration(start: State) -> list[Flow]:
+            inside, last[:] = self._next(node, start, iterable)
+            return self._block(node.body, merge(inside)) if inside else []
+
+        loop, _, flows = self.repeated(node.node, before, iteration)
         endless = node.test is not None and truth(_constant(node.test)) is True
-        finished = list(flows.finished)
+        asks = any(s.operations != before.operations for s in last)
+        around = [f for f in flows if f.kind in ("next", "continue")]
+        finished = [loop.leave(Flow(_adopted(s, around) if asks else s)).state for s in last]
         done: list[Flow] = []
-        for flow in flows.body:
+        for flow in flows:
             if flow.kind == "break":
-                done.append(Flow(flow.state))
-            elif flow.kind not in ("next", "continue"):
-                done.append(flow)
-            elif not endless:
-                finished.append(flow.state)
+                done.append(replace(loop.leave(flow), kind="next"))
+            elif flow not in around:
+                done.append(loop.leave(flow))
+            elif not endless and not asks:
+                finished.append(loop.end(flow).state)
         rest = self._block(node.orelse, merge(finished)) if finished else []
         return [_marked(f, state, line) for f in merge_flows([*done, *rest])]
 
-    def _iteration_of(self, node: Loop, start: State, iterable: Value) -> _Iteration:
-        """Walk one iteration of a loop that may have any number of them."""
-        inside = [start]
-        finished = [start]
+    def _next(self, node: Loop, start: State, iterable: Value) -> tuple[list[State], list[State]]:
+        """Return the states in which another iteration begins, and those in which none does."""
         if node.target is not None:
             item = LOST if start.holds_tracked(iterable) else UNKNOWN
-            inside = [self.assign(node.target, item, start, node.node)]
-        elif node.test is not None:
-            answers = self.test(node.test, start)
-            inside = [s for s, holds in answers if holds]
-            finished = [s for s, holds in answers if not holds]
-        body = self._block(node.body, merge(inside)) if inside else []
-        return _Iteration(tuple(body), tuple(finished))
+            return [self.assign(node.target, item, start, node.node)], [start]
+        assert node.test is not None  # noqa: S101  (a loop has a target or a test)
+        answers = self.test(node.test, start)
+        return [s for s, holds in answers if holds], [s for s, holds in answers if not holds]
 
     # Exceptions.
 
     def _protected(self, node: Protected, state: State) -> list[Flow]:
         depth = len(state.frames)
-        points = _Points()
+        points = Points()
         self._tries.append(points)
         flows = self._block(node.body, [state])
         self._tries.pop()
@@ -624,15 +604,13 @@ def _marked(flow: Flow, before: State, line: int) -> Flow:
     return Flow(flow.state.at_local_work(line))
 
 
-def _changed(iteration: _Iteration, before: State) -> list[int]:
-    """Return the lists and dicts whose contents an iteration may have changed."""
-    heaps = [flow.state.heap for flow in iteration.body]
-    return [n for n, content in before.heap.items() if any(heap[n] != content for heap in heaps)]
-
-
-def _contents(iteration: _Iteration, number: int) -> Iterator[Content | Value]:
-    for flow in iteration.body:
-        yield flow.state.heap[number]
+def _adopted(state: State, around: Sequence[Flow]) -> State:
+    """Return the state behind the last test of a loop with the names that only its iterations bind."""
+    for flow in around:
+        for name, value in flow.state.frames[-1].items():
+            if name not in state.frames[-1]:
+                state = state.bind(name, LOST if flow.state.holds_tracked(value) else UNKNOWN)
+    return state
 
 
 class _UsedNames(cst.CSTVisitor):

@@ -14,7 +14,7 @@ from typing import Literal
 from analyzer.static.application import Operation
 from analyzer.static.values import LOST, UNKNOWN, DictRef, ListRef, OneOf, TupleValue, Value, join, tracked
 
-__all__ = ["Content", "Flow", "FlowKind", "Frame", "State", "merge", "merge_flows"]
+__all__ = ["Content", "Flow", "FlowKind", "Frame", "State", "forget", "holds_tracked", "merge", "merge_flows"]
 
 Frame = Mapping[str, Value]
 FlowKind = Literal["next", "return", "raise", "break", "continue"]
@@ -75,16 +75,7 @@ class State:
 
     def holds_tracked(self, value: Value) -> bool:
         """Return whether losing sight of a value could lose a remote operation."""
-        if isinstance(value, ListRef | DictRef):
-            content = self.heap[value.number]
-            if isinstance(content, Value):
-                return tracked(content)
-            return any(self.holds_tracked(item) for _, item in content)
-        if isinstance(value, TupleValue):
-            return any(self.holds_tracked(item) for item in value.items)
-        if isinstance(value, OneOf):
-            return any(self.holds_tracked(item) for item in value.values)
-        return tracked(value)
+        return holds_tracked(value, self.heap)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,16 +150,31 @@ def _join_heaps(heaps: list[Mapping[int, Content | Value]]) -> Mapping[int, Cont
             if number not in joined or joined[number] == content:
                 joined[number] = content
             else:
-                joined[number] = forget([joined[number], content])
+                joined[number] = forget([joined[number], content], {**joined, **heap})
     return joined
 
 
-def forget(contents: Iterable[Content | Value]) -> Value:
+def holds_tracked(value: Value, heap: Mapping[int, Content | Value]) -> bool:
+    """Return whether losing sight of a value could lose a remote operation."""
+    if isinstance(value, ListRef | DictRef):
+        content = heap.get(value.number, UNKNOWN)
+        if isinstance(content, Value):
+            return tracked(content)
+        rest = {n: c for n, c in heap.items() if n != value.number}  # a list may contain itself
+        return any(holds_tracked(item, rest) for _, item in content)
+    if isinstance(value, TupleValue):
+        return any(holds_tracked(item, heap) for item in value.items)
+    if isinstance(value, OneOf):
+        return any(holds_tracked(item, heap) for item in value.values)
+    return tracked(value)
+
+
+def forget(contents: Iterable[Content | Value], heap: Mapping[int, Content | Value]) -> Value:
     """Return what is left of contents that are not known exactly any more."""
     for content in contents:
         if isinstance(content, Value):
             if tracked(content):
                 return LOST
-        elif any(tracked(item) for _, item in content):
+        elif any(holds_tracked(item, heap) for _, item in content):
             return LOST
     return UNKNOWN

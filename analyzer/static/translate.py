@@ -2,17 +2,18 @@
 
 Follows Garbi's thesis, section 5.2.1: a task per service, an entry per endpoint, ``Net`` with an exchange
 per call, a task per database with an entry per query, AND fork and join around every remote operation, an
-OR choice between the paths of an entry. Two differences: the respond operation is not an activity of its
-own (the reply belongs to the last activity before it), and the work between it and the return of the
-method is an activity ``after_LINE``, because the worker is held until then.
+OR choice between the paths of an entry. Differences: the respond operation is not an activity of its
+own (the reply belongs to the last activity before it); the work between it and the return of the
+method is an activity ``after_LINE``, because the worker is held until then; and a loop without a visible
+bound is a loop of the model, whose body is the choice between the paths of one iteration.
 
-All times and probabilities are None, except think times, which the source states.
+All times, counts and probabilities are None, except think times, which the source states.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -22,17 +23,36 @@ from mup.errors import AnalysisError
 from mup.lqn.distributions import Constant
 from mup.lqn.model import Activity, ActivityKind, Call, Entry, Model, Precedence, Role, Task
 
-__all__ = ["NETWORK", "PathPlan", "translate", "translate_with_plan"]
+__all__ = ["NETWORK", "LoopPlan", "PathPlan", "Place", "translate", "translate_with_plan"]
 
 NETWORK = "Net"
 INFINITE = float("inf")
 CLIENT_ENTRY = "scenario"
 ZERO = Constant(0.0)
 
+Place = tuple[int, ...]
+"""Where in a path: ``()`` is the path itself, ``(i, b)`` body ``b`` of the loop that is operation ``i``,
+``(i, b, j, c)`` body ``c`` of the loop that is operation ``j`` of that body, and so on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoopPlan:
+    """How a loop became part of the model.
+
+    Attributes:
+        pre: The activity before the loop; the precedence with ``fork="loop"`` starts there.
+        choice: The activity that chooses between the bodies, "" if there is only one.
+        bodies: The plan of each path of one iteration; their operations refer to each other only.
+    """
+
+    pre: str
+    choice: str
+    bodies: tuple[PathPlan, ...]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PathPlan:
-    """How one path became activities: what calibration needs to fill them.
+    """How one path, or one iteration of a loop, became activities: what calibration needs to fill them.
 
     Attributes:
         task: Name of the task.
@@ -43,6 +63,7 @@ class PathPlan:
         communication: Per index of a call or query, the activity that waits for the other side.
         exchange: Per index of a call, the entry of ``Net``.
         think: Per index of a think step, its activity.
+        loops: Per index of a loop, what became of it.
     """
 
     task: str
@@ -53,6 +74,15 @@ class PathPlan:
     communication: Mapping[int, str]
     exchange: Mapping[int, str]
     think: Mapping[int, str]
+    loops: Mapping[int, LoopPlan] = field(default_factory=dict)
+
+    def parts(self) -> Iterator[tuple[Place, PathPlan]]:
+        """Yield this plan and those of all bodies of its loops, outer ones first, each with its place."""
+        yield (), self
+        for index, loop in self.loops.items():
+            for number, body in enumerate(loop.bodies):
+                for place, part in body.parts():
+                    yield (index, number, *place), part
 
     @property
     def operations(self) -> tuple[Operation, ...]:
@@ -61,34 +91,66 @@ class PathPlan:
 
     def describe(self) -> str:
         """Return the path as one line: its operations and where they are."""
-        parts = [f"{o.op} {o.target or ''}".strip() + f" ({o.site.line})" for o in self.operations]
+        parts = [self._described(index) for index in range(len(self.operations))]
         if self.path.ends == "raise":
             parts.append(f"raise ({self.path.end_line})")
         return ", ".join(parts) or "no operation"
 
+    def _described(self, index: int) -> str:
+        operation = self.operations[index]
+        place = f"({operation.site.line})"
+        if index not in self.loops:
+            return f"{operation.op} {operation.target}".strip() + f" {place}"
+        return f"loop {place} [{' | '.join(body.describe() for body in self.loops[index].bodies)}]"
+
     def to_json(self) -> dict[str, Any]:
-        """Return the record kept in ``Entry.paths``."""
-        return {
-            "operations": [
-                {
-                    "op": o.op,
-                    "target": o.target,
-                    "file": o.site.file,
-                    "function": o.site.function,
-                    "ordinal": o.site.ordinal,
-                    "line": o.site.line,
-                    "of": o.of,
-                }
-                for o in self.operations
-            ],
+        """Return the record kept in ``Entry.paths``.
+
+        The operations of a loop's bodies follow the loop in the same list, so that every operation has one
+        index; ``inside`` is the index of the loop and the number of the body.
+        """
+        record: dict[str, Any] = {
+            "operations": [],
             "ends": self.path.ends,
             "first": self.segments[0],
             "segments": list(self.segments),
-            "registry": {str(i): name for i, name in self.registry.items()},
-            "communication": {str(i): name for i, name in self.communication.items()},
-            "exchange": {str(i): name for i, name in self.exchange.items()},
-            "think": {str(i): name for i, name in self.think.items()},
+            "registry": {},
+            "communication": {},
+            "exchange": {},
+            "think": {},
         }
+        _record(self, record, [])
+        return record
+
+
+def _record(plan: PathPlan, record: dict[str, Any], inside: list[int]) -> None:
+    """Append a plan's operations, and what they became, to the record of its path."""
+    listing = record["operations"]
+    places: list[int] = []
+    for index, o in enumerate(plan.operations):
+        place = len(listing)
+        places.append(place)
+        operation = {
+            "op": o.op,
+            "target": o.target,
+            "file": o.site.file,
+            "function": o.site.function,
+            "ordinal": o.site.ordinal,
+            "line": o.site.line,
+            "of": None if o.of is None else places[o.of],
+        }
+        if inside:
+            operation["inside"] = inside
+        listing.append(operation)
+        for kind in ("registry", "communication", "exchange", "think"):
+            names: Mapping[int, str] = getattr(plan, kind)
+            if index in names:
+                record[kind][str(place)] = names[index]
+        if index in plan.loops:
+            bodies = plan.loops[index].bodies
+            record.setdefault("loops", {})[str(place)] = [list(b.segments) for b in bodies]
+            for number, body in enumerate(bodies):
+                _record(body, record, [place, number])
 
 
 def translate(application: Application, *, name: str, client: str | None = None) -> Model:
@@ -244,6 +306,7 @@ class _PathBuilder:
     _communication: dict[int, str] = field(default_factory=dict)
     _exchange: dict[int, str] = field(default_factory=dict)
     _think: dict[int, str] = field(default_factory=dict)
+    _loops: dict[int, LoopPlan] = field(default_factory=dict)
 
     def build(self) -> PathPlan:
         waited = {o.of for o in self.path.operations if o.op == "get"}
@@ -260,6 +323,8 @@ class _PathBuilder:
             elif operation.op == "respond":
                 self._replies(current)
                 self.precedences.append(Precedence(pre=(current,), post=(following,)))
+            elif operation.op == "loop":
+                self._loop(index, operation, current, following)
             else:
                 think = self._add("think", operation.site.line, kind="think")
                 self._change(think, demand=ZERO, delay=operation.think)
@@ -276,6 +341,36 @@ class _PathBuilder:
             communication=self._communication,
             exchange=self._exchange,
             think=self._think,
+            loops=self._loops,
+        )
+
+    def _loop(self, index: int, operation: Operation, current: str, following: str) -> None:
+        """Add a loop: its body is the choice between the paths of one iteration."""
+        line = operation.site.line
+        several = len(operation.bodies) > 1
+        choice = self.names.take(f"loop_{line}", self.suffix) if several else ""
+        if several:
+            self.activities.append(Activity(name=choice, kind="choice", demand=ZERO, delay=ZERO, line=line))
+        plans = []
+        for number, path in enumerate(operation.bodies, 1):
+            builder = _PathBuilder(
+                shared=self.shared,
+                names=self.names,
+                task=self.task,
+                entry=self.entry,
+                line=line,
+                path=path,
+                suffix=f"{self.suffix}~{number}" if several else self.suffix,
+            )
+            plans.append(builder.build())
+            self.activities += builder.activities
+            self.precedences += builder.precedences
+        firsts = tuple(plan.segments[0] for plan in plans)
+        if several:
+            self.precedences.append(Precedence(pre=(choice,), post=firsts, fork="or"))
+        self._loops[index] = LoopPlan(pre=current, choice=choice, bodies=tuple(plans))
+        self.precedences.append(
+            Precedence(pre=(current,), post=(choice or firsts[0], following), fork="loop", counts=(None,))
         )
 
     def _segment(self, index: int, previous: Operation | None) -> str:

@@ -9,8 +9,8 @@ in the heap of a state and are referred to by number.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -46,7 +46,9 @@ __all__ = [
     "binary",
     "compare",
     "from_python",
+    "futures",
     "join",
+    "mapped",
     "text_method",
     "tracked",
     "truth",
@@ -241,6 +243,55 @@ def tracked(value: Value) -> bool:
     if isinstance(value, Method):
         return tracked(value.owner)
     return isinstance(value, Comm | Future | Lost | Coroutine)
+
+
+def futures(value: Value) -> Iterator[int]:
+    """Yield the index of every future in a value (heap contents aside)."""
+    if isinstance(value, Future):
+        yield value.index
+    for part in _parts(value):
+        yield from futures(part)
+
+
+def _parts(value: Value) -> tuple[Value, ...]:
+    if isinstance(value, TupleValue):
+        return value.items
+    if isinstance(value, MapValue):
+        return tuple(one for pair in value.items for one in pair)
+    if isinstance(value, OneOf):
+        return tuple(value.values)
+    if isinstance(value, Method):
+        return (value.owner,)
+    if isinstance(value, FunctionValue):
+        return () if value.bound is None else (value.bound,)
+    if isinstance(value, Coroutine):
+        return (value.function, *(one for _, one in value.arguments))
+    return ()
+
+
+def mapped(value: Value, change: Callable[[Future], Value]) -> Value:
+    """Return the value with every future in it (heap contents aside) replaced."""
+    if isinstance(value, Future):
+        return change(value)
+    if not any(True for _ in futures(value)):
+        return value
+    if isinstance(value, TupleValue):
+        return TupleValue(tuple(mapped(item, change) for item in value.items))
+    if isinstance(value, MapValue):
+        return MapValue(tuple((mapped(k, change), mapped(v, change)) for k, v in value.items))
+    if isinstance(value, OneOf):
+        return join(mapped(one, change) for one in value.values)
+    if isinstance(value, Method):
+        owner = mapped(value.owner, change)
+        return replace(value, owner=owner) if tracked(owner) else UNKNOWN
+    if isinstance(value, FunctionValue) and value.bound is not None:
+        return replace(value, bound=mapped(value.bound, change))
+    if isinstance(value, Coroutine):
+        function = mapped(value.function, change)
+        arguments = tuple((name, mapped(one, change)) for name, one in value.arguments)
+        if isinstance(function, FunctionValue | Closure):
+            return replace(value, function=function, arguments=arguments)
+    return LOST
 
 
 def join(values: Iterable[Value]) -> Value:

@@ -83,6 +83,11 @@ def _elements(path: Path) -> list[dict[str, Any]]:
     """Return a path as the list of its operations; ``of`` is the line of what a ``get`` waits for."""
     elements: list[dict[str, Any]] = []
     for operation in path.operations:
+        if operation.op == "loop":
+            bodies = [_elements(body) for body in operation.bodies]
+            site = operation.site
+            elements.append({"op": "loop", "file": site.file, "line": site.line, "body": bodies})
+            continue
         element: dict[str, Any] = {
             "op": operation.op,
             "target": operation.target,
@@ -136,14 +141,24 @@ def _add_paths(tree: Tree, name: str, place: str, paths: Iterable[Path], file: s
     paths = tuple(paths)
     for number, path in enumerate(paths, 1):
         node = branch.add(f"path {number} of {len(paths)}") if len(paths) > 1 else branch
-        for element in _elements(path):
-            what = element["op"]
-            if element["op"] == "get":
-                what += f" [dim]{escape(element['target'])} of line {element['of']}[/]"
-            elif element.get("target"):
-                what += f" {escape(element['target'])}"
-            elif element["op"] == "think":
-                time = element["think"]
-                what += " ?" if time is None else f" {time['mean'] * 1e3:g} ms {time['family']}"
-            where = "" if element.get("file", file) == file else f"{element['file']}:"
-            node.add(f"{what}  [dim]{escape(where)}{'' if where else 'line '}{element['line']}[/]")
+        _add_elements(node, _elements(path), file)
+
+
+def _add_elements(node: Tree, elements: Iterable[dict[str, Any]], file: str) -> None:
+    from rich.markup import escape
+
+    for element in elements:
+        what = element["op"]
+        if element["op"] == "get":
+            what += f" [dim]{escape(element['target'])} of line {element['of']}[/]"
+        elif element.get("target"):
+            what += f" {escape(element['target'])}"
+        elif element["op"] == "think":
+            time = element["think"]
+            what += " ?" if time is None else f" {time['mean'] * 1e3:g} ms {time['family']}"
+        where = "" if element.get("file", file) == file else f"{element['file']}:"
+        below = node.add(f"{what}  [dim]{escape(where)}{'' if where else 'line '}{element['line']}[/]")
+        bodies = element.get("body", ())
+        for number, body in enumerate(bodies, 1):
+            several = len(bodies) > 1
+            _add_elements(below.add(f"iteration {number} of {len(bodies)}") if several else below, body, file)

@@ -39,10 +39,12 @@ def endpoint_source(body: str, *, members: str = "", module: str = "") -> str:
 
 
 def outline_path(path: ExecutionPath) -> str:
-    """Return a path as one line; a get shows the index of what it waits for."""
+    """Return a path as one line; a get shows the index of what it waits for, a loop its iterations."""
     words = []
     for operation in path.operations:
-        if operation.op == "get":
+        if operation.op == "loop":
+            words.append(f"loop[{' | '.join(outline_path(body) for body in operation.bodies)}]")
+        elif operation.op == "get":
             words.append(f"get:{operation.of}")
         elif operation.target:
             words.append(f"{operation.op}:{operation.target}")

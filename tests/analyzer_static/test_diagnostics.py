@@ -33,16 +33,43 @@ BODIES = [
     pytest.param("comm.call('Bb', '/b/')\ncomm.respond(1)", "MUP011", "'Bb'", id="no-such-service"),
     pytest.param("comm.call('B', '/bb/')\ncomm.respond(1)", "MUP012", "'/bb/'", id="no-such-endpoint"),
     pytest.param(
-        "for w in comm.params:\n    comm.call('B', '/b/')\ncomm.respond(1)", "MUP031", "loop", id="for-loop"
-    ),
-    pytest.param(
-        "while comm.call('B', '/b/').get():\n    pass\ncomm.respond(1)", "MUP031", "loop", id="while-loop"
-    ),
-    pytest.param(
-        "x = [comm.call('B', '/b/') for w in comm.params]\ncomm.respond(1)",
+        "f = comm.call('B', '/b/')\nfor w in comm.params:\n    f.get()\ncomm.respond(1)",
         "MUP031",
-        "loop",
-        id="comprehension",
+        "made before it",
+        id="loop-waits-for-an-earlier-call",
+    ),
+    pytest.param(
+        "fs = [comm.call('B', '/b/') for w in comm.params]\nfor f in fs:\n    f.get()\ncomm.respond(1)",
+        "MUP040",
+        "f.get()",
+        id="fan-out-of-unknown-width",
+    ),
+    pytest.param(
+        "fs = []\nfor w in comm.params:\n    fs.append([comm.call('B', '/b/')])\nfs[0][0].get()\ncomm.respond(1)",
+        "MUP040",
+        "fs[0][0].get()",
+        id="futures-of-a-loop-in-a-nested-list",
+    ),
+    pytest.param(
+        "f = comm.call('B', '/b/')\nf.get()\nfor w in comm.params:\n    if w:\n        f.get()\n"
+        "    f = comm.call('B', '/c/')\ncomm.respond(1)",
+        "MUP040",
+        "f.get()",
+        id="future-of-the-iteration-before",
+    ),
+    pytest.param(
+        "f = None\nwhile comm.params:\n    if f is not None:\n        f.get()\n    f = comm.call('B', '/b/')\n"
+        "comm.respond(1)",
+        "MUP040",
+        "f.get()",
+        id="pipelined-calls",
+    ),
+    pytest.param(
+        "for w in comm.params:\n    comm.call('B', '/b/').get()\n    if w:\n        comm.respond(1)\n"
+        "comm.respond(2)",
+        "MUP021",
+        "every iteration",
+        id="respond-in-a-loop",
     ),
     pytest.param("print.real(comm)\ncomm.respond(1)", "MUP041", "Communication", id="comm-escapes"),
     pytest.param("self.comm = comm\ncomm.respond(1)", "MUP041", "self.comm", id="comm-is-stored"),
@@ -86,12 +113,6 @@ BODIES = [
         "MUP034",
         "1000 paths",
         id="too-many-paths",
-    ),
-    pytest.param(
-        "for i in range(5000):\n    comm.call('B', '/b/')\ncomm.respond(1)",
-        "MUP034",
-        "5000",
-        id="too-long-loop",
     ),
     pytest.param(
         "f = None\ndef start():\n    nonlocal f\n    f = comm.call('B', '/b/')\nstart()\ncomm.respond(1)",

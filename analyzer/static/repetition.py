@@ -1,0 +1,188 @@
+"""What is left of a loop whose number of iterations nobody knows, once one iteration has been walked?
+
+An iteration is walked in a state that may be any iteration's first. Its operations then follow those done
+before the loop, from index ``base`` on. Ways through the body that communicate and may be followed by
+another iteration become the *bodies* of one loop operation. Ways that leave (``break``, ``return``, an
+exception, the last test of a ``while``) are the path before the loop, the loop, and what the leaving
+iteration did - unless that is what an ordinary iteration does, which then counts as one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from analyzer.static.application import Operation, Path
+from analyzer.static.state import Content, Flow, Frame, State, holds_tracked
+from analyzer.static.values import LOST, UNKNOWN, DictRef, Future, ListRef, Value, futures, join, mapped
+from mup.events.sites import Site
+
+__all__ = ["Repetition", "carried", "repetition"]
+
+
+@dataclass(frozen=True, slots=True)
+class Repetition:
+    """A loop seen from the state it was entered in.
+
+    Attributes:
+        before: That state.
+        loop: The loop as an operation; None if no iteration that another may follow communicates.
+    """
+
+    before: State
+    loop: Operation | None
+
+    @property
+    def base(self) -> int:
+        """Return the index of the first operation of an iteration."""
+        return len(self.before.operations)
+
+    def leave(self, flow: Flow) -> Flow:
+        """Return a way out of the loop from inside an iteration (or instead of one)."""
+        state = flow.state
+        if self.loop is None:
+            return replace(flow, state=self._with_line(state))
+        tail = _suffix(state, self.base)
+        if not tail or (tail in {b.operations for b in self.loop.bodies} and not self._waits(flow)):
+            return self.end(flow)
+        shifted = tuple(
+            o if o.of is None or o.of < self.base else replace(o, of=o.of + 1)
+            for o in state.operations[self.base :]
+        )
+        moved = self._mapped(flow, lambda index: Future(index + 1))
+        return replace(
+            moved,
+            state=replace(
+                moved.state,
+                operations=(*self.before.operations, self.loop, *shifted),
+                local_lines=(*self.before.local_lines, *state.local_lines[self.base :]),
+                joined=frozenset(i if i < self.base else i + 1 for i in state.joined),
+            ),
+        )
+
+    def end(self, flow: Flow) -> Flow:
+        """Return the way on after complete iterations."""
+        state = flow.state
+        if self.loop is None:
+            return replace(flow, state=self._with_line(state))
+        moved = self._mapped(flow, lambda index: UNKNOWN if index in state.joined else LOST)
+        return replace(
+            moved,
+            state=replace(
+                moved.state,
+                operations=(*self.before.operations, self.loop),
+                local_lines=(*self.before.local_lines, 0),
+                joined=frozenset(i for i in state.joined if i < self.base),
+            ),
+        )
+
+    @property
+    def waits_for_earlier(self) -> bool:
+        """Whether an iteration that may be repeated waits for what was called before the loop."""
+        bodies = () if self.loop is None else self.loop.bodies
+        return any(o.op == "get" and o.of is None for body in bodies for o in body.operations)
+
+    def _with_line(self, state: State) -> State:
+        line = self.before.local_lines[-1] or state.local_lines[self.base]
+        lines = (*state.local_lines[: self.base], line, *state.local_lines[self.base + 1 :])
+        return replace(state, local_lines=lines)
+
+    def _waits(self, flow: Flow) -> bool:
+        """Return whether a reply of this iteration may still be waited for later."""
+        state = flow.state
+        values = [flow.value, *(v for frame in state.frames for v in frame.values())]
+        for content in state.heap.values():
+            values += [content] if isinstance(content, Value) else [v for _, v in content]
+        return any(i >= self.base and i not in state.joined for v in values for i in futures(v))
+
+    def _mapped(self, flow: Flow, change: Callable[[int], Value]) -> Flow:
+        """Return the flow with every future of the iteration replaced, wherever a variable holds it."""
+
+        def one(value: Value) -> Value:
+            return mapped(value, lambda f: f if f.index < self.base else change(f.index))
+
+        def content(items: Content | Value) -> Content | Value:
+            return one(items) if isinstance(items, Value) else tuple((one(k), one(v)) for k, v in items)
+
+        state = flow.state
+        frames: tuple[Frame, ...] = tuple({n: one(v) for n, v in frame.items()} for frame in state.frames)
+        heap: Mapping[int, Content | Value] = {n: content(c) for n, c in state.heap.items()}
+        return replace(flow, state=replace(state, frames=frames, heap=heap), value=one(flow.value))
+
+
+def repetition(before: State, repeating: Iterable[State], site: Site) -> Repetition:
+    """Return the loop that was entered in ``before`` and whose iterations may end in these states."""
+    base = len(before.operations)
+    bodies: dict[tuple[Operation, ...], tuple[int, ...]] = {}
+    for state in repeating:
+        operations, lines = _suffix(state, base), state.local_lines[base:]
+        if operations:
+            known = bodies.get(operations, lines)
+            bodies[operations] = tuple(
+                min(filter(None, pair), default=0) for pair in zip(known, lines, strict=True)
+            )
+    if not bodies:
+        return Repetition(before, None)
+    paths = tuple(Path(operations, "return", 0, lines) for operations, lines in bodies.items())
+    return Repetition(before, Operation("loop", site, bodies=paths))
+
+
+def carried(start: State, ends: Iterable[State]) -> State:
+    """Return a state every iteration can start in, given one the first can start in.
+
+    A variable that an iteration may leave with a future, or with something that communicates, is lost to
+    the next one unless it always holds the same; contents of lists and dicts that change are forgotten.
+    """
+    ends = tuple(ends)
+    base = len(start.operations)
+    found = start
+    for name in sorted({n for end in ends for n in end.frames[-1]}):
+        known = start.frames[-1].get(name)
+        left = [_left_behind(end.frames[-1][name], end, base) for end in ends if name in end.frames[-1]]
+        held = any(holds_tracked(v, e.heap) for v, e in zip(left, _having(ends, name), strict=True))
+        if not held or all(v == known for v in left):
+            continue
+        plain = not any(isinstance(v, ListRef | DictRef) for v in left)
+        same = plain and known is None and len(set(left)) == 1
+        found = found.bind(name, left[0] if same else LOST)
+    for number in _changed(start, ends):
+        lost = any(holds_tracked(_content(end, number, base), end.heap) for end in ends)
+        lost = lost or holds_tracked(_content(start, number, base), start.heap)
+        found = found.store(number, LOST if lost else UNKNOWN)
+    return found
+
+
+def _changed(before: State, ends: Iterable[State]) -> list[int]:
+    """Return the lists and dicts whose contents an iteration may have changed."""
+    heaps = [end.heap for end in ends]
+    return [n for n, content in before.heap.items() if any(heap[n] != content for heap in heaps)]
+
+
+def _having(ends: Iterable[State], name: str) -> Iterator[State]:
+    return (end for end in ends if name in end.frames[-1])
+
+
+def _left_behind(value: Value, end: State, base: int) -> Value:
+    """Return what a value of one iteration is to the next: an answer that is there is nothing special."""
+
+    def one(future: Future) -> Value:
+        if future.index < base:
+            return future
+        return UNKNOWN if future.index in end.joined else LOST
+
+    return mapped(value, one)
+
+
+def _content(state: State, number: int, base: int) -> Value:
+    content = state.heap[number]
+    if isinstance(content, Value):
+        return _left_behind(content, state, base)
+    return join(_left_behind(item, state, base) for _, item in content) if content else UNKNOWN
+
+
+def _suffix(state: State, base: int) -> tuple[Operation, ...]:
+    """Return the operations of an iteration, counted from its first; those before it have no index."""
+    return tuple(
+        o if o.of is None else replace(o, of=o.of - base if o.of >= base else None)
+        for o in state.operations[base:]
+    )
