@@ -11,10 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from mup.errors import ProjectError, did_you_mean
 
-__all__ = ["DatabaseConfig", "Project", "ServiceConfig", "load_project"]
+__all__ = ["DatabaseConfig", "Project", "ServiceConfig", "is_http_url", "load_project"]
 
 EMBEDDED = "embedded"
 DEFAULT_REGISTRY_PORT = 9099
@@ -64,10 +65,11 @@ class Project:
         name: For display.
         root: Folder of the file.
         source: Folder that is analysed and importable; below ``root``.
-        services: In file order; at least one.
+        services: In file order; at least one, unless there are externals.
         databases: In file order.
         registry_port: 0 = any free port.
         client: ``module:Class`` of the ``Client`` that drives the project, or "".
+        externals: Base URLs of services outside of mup that the client calls, by the name it calls them by.
     """
 
     name: str
@@ -77,6 +79,7 @@ class Project:
     databases: tuple[DatabaseConfig, ...] = ()
     registry_port: int = DEFAULT_REGISTRY_PORT
     client: str = ""
+    externals: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def state(self) -> Path:
@@ -100,6 +103,18 @@ class Project:
     def with_any_ports(self) -> Project:
         """Return the project with every port chosen by the system, so that it never meets another."""
         return replace(self, registry_port=0, services=tuple(replace(s, port=0) for s in self.services))
+
+    def with_externals(self, externals: Mapping[str, str]) -> Project:
+        """Return the project with more, or other, services outside of mup.
+
+        Raises:
+            ProjectError: One has the name of a service of the project, or a URL that is none.
+        """
+        for name, url in externals.items():
+            problem = _external_problem(name, url, [service.name for service in self.services])
+            if problem:
+                raise ProjectError(problem, where=f"external.{name}")
+        return replace(self, externals={**self.externals, **externals})
 
     def with_database_uri(self, name: str, uri: str) -> Project:
         """Return the project with another server behind one of its databases.
@@ -239,11 +254,19 @@ def _project(data: dict[str, Any], file: Path) -> Project:
             )
         )
         fields.done()
+    externals = {}
+    for key, table in _tables(data, "external", problems).items():
+        fields = _Fields(table, f"external.{key}", problems)
+        externals[key] = fields.text("url")
+        problem = externals[key] and _external_problem(key, externals[key], [s.name for s in services])
+        if problem:
+            problems.append(f"[external.{key}] {problem}")
+        fields.done()
     for key in data:
-        if key not in ("project", "registry", "services", "databases"):
-            known = ["project", "registry", "services", "databases"]
+        known = ["project", "registry", "services", "databases", "external"]
+        if key not in known:
             problems.append(f"[{key}]: unknown table; {did_you_mean(key, known)}")
-    if not services:
+    if not services and not externals:
         problems.append("[services]: needs at least one service, e.g. [services.A] with class = 'services:A'")
     if not source.is_dir():
         problems.append(f"[project] source: no such folder: {source}")
@@ -260,7 +283,26 @@ def _project(data: dict[str, Any], file: Path) -> Project:
         databases=tuple(databases),
         registry_port=DEFAULT_REGISTRY_PORT if port is None else port,
         client=client,
+        externals=externals,
     )
+
+
+def is_http_url(text: str) -> bool:
+    """Return whether a text is an absolute URL that can be called."""
+    try:
+        parts = urlsplit(text)
+        # Reading a port that is no number between 0 and 65535 raises, too.
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+
+
+def _external_problem(name: str, url: str, services: list[str]) -> str:
+    if name in services:
+        return f"{name!r} is a service of the project already"
+    if not is_http_url(url):
+        return f"url: must be a URL such as http://127.0.0.1:8080, got {url!r}"
+    return ""
 
 
 def _tables(data: dict[str, Any], name: str, problems: list[str]) -> dict[str, Any]:

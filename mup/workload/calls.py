@@ -20,15 +20,18 @@ import errno
 import random
 import sys
 import time
+from array import array
 from collections.abc import Coroutine, Generator, Mapping
+from contextvars import ContextVar
 from functools import lru_cache
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 from urllib.parse import quote
+from weakref import WeakSet
 
 import aiohttp
 import msgspec
+from aiohttp.connector import Connection
 from yarl import URL
 
 from mup.communication import DEFAULT_TIMEOUT, Communication, Headers
@@ -40,6 +43,7 @@ from mup.errors import (
     NoReplicaError,
     UnknownServiceError,
     UsageError,
+    did_you_mean,
 )
 from mup.events.ids import child_id
 from mup.events.record import FAILED, Event
@@ -52,6 +56,7 @@ __all__ = ["CallStats", "ClientCommunication", "ClientFuture", "EventLog", "Netw
 CACHE_SECONDS = 1.0
 """How long a list of replicas is used before it is asked for again."""
 REGISTRY_SECONDS = 5.0
+REASON_LENGTH = 120
 KEEPALIVE_SECONDS = 60.0
 """How long an idle connection is kept: longer than users usually think, shorter than servers usually wait."""
 
@@ -75,24 +80,25 @@ class EventLog:
 
 
 class CallStats:
-    """Calls of one endpoint in the window: how many, how long (seconds, summed), how many failed."""
+    """Calls of one endpoint in the window: when the answered ones began (ns), their seconds; failures."""
 
-    __slots__ = ("count", "errors", "seconds")
+    __slots__ = ("errors", "seconds", "starts")
 
     def __init__(self) -> None:
-        self.count = 0
+        self.starts = array("q")
+        self.seconds = array("d")
         self.errors = 0
-        self.seconds = 0.0
 
 
 class _Service:
-    """What the registry last said about one service."""
+    """Where one service is: what the registry last said, or a base URL outside of mup."""
 
-    __slots__ = ("addresses", "asked", "endpoints")
+    __slots__ = ("addresses", "asked", "endpoints", "external")
 
-    def __init__(self, addresses: list[str], endpoints: dict[str, str]) -> None:
+    def __init__(self, addresses: list[str], endpoints: dict[str, str], *, external: bool = False) -> None:
         self.addresses = addresses
         self.endpoints = endpoints
+        self.external = external
         self.asked = time.monotonic()
 
 
@@ -102,9 +108,10 @@ class Network:
     To be created on the event loop it is used on, and closed.
 
     Args:
-        registry_url: Where the registry listens.
+        registry_url: Where the registry listens; "" = there is none.
         log: Where events go.
         seed: Of the choice of replicas.
+        externals: Base URLs of services outside of mup, by name; they are not asked for.
 
     Attributes:
         session: Keeps connections.
@@ -112,7 +119,7 @@ class Network:
         stats: Per endpoint (``A/epA/``), the calls begun between ``window_start`` and ``window_end``.
     """
 
-    def __init__(self, registry_url: str, log: EventLog, seed: int) -> None:
+    def __init__(self, registry_url: str, log: EventLog, seed: int, externals: Mapping[str, str]) -> None:
         self.log = log
         self.session = _session()
         self.fresh_session = _session(force_close=True)
@@ -120,6 +127,9 @@ class Network:
         self.window_start = self.window_end = 0
         self._registry_url = registry_url.rstrip("/")
         self._services: dict[str, _Service] = {}
+        self._externals = {
+            name: _Service([url.rstrip("/")], {}, external=True) for name, url in externals.items()
+        }
         self._asking: dict[str, asyncio.Task[_Service]] = {}
         self._random = random.Random(f"replicas {seed}")
         self._calls: set[asyncio.Task[None]] = set()
@@ -130,6 +140,8 @@ class Network:
         Raises:
             NoReplicaError: The registry does not answer.
         """
+        if not self._registry_url:
+            return
         answer = await self._get("/services", "the registry")
         await asyncio.gather(*(self.ask(name) for name, live in answer["services"].items() if live))
 
@@ -137,7 +149,7 @@ class Network:
         """Return the cached replicas, refreshing them in the background when they are old."""
         known = self._services.get(service)
         if known is None or not known.addresses:
-            return None
+            return self._externals.get(service)
         if time.monotonic() - known.asked > CACHE_SECONDS:
             self._ask(service)
         return known
@@ -196,6 +208,10 @@ class Network:
             known.asked = time.monotonic()
 
     async def _fetch(self, service: str) -> _Service:
+        if not self._registry_url:
+            raise UnknownServiceError(
+                f"unknown service {service!r}", hint=did_you_mean(service, sorted(self._externals))
+            )
         answer = await self._get(f"/replicas?service={quote(service, safe='')}", service)
         addresses = [replica["url"].rstrip("/") for replica in answer["replicas"]]
         if not addresses:
@@ -276,6 +292,19 @@ class ClientCommunication(Communication):
         self.calls += 1
         return ClientFuture(self, dest_ms, path, _body(params), _headers(headers), timeout)
 
+    def send(
+        self,
+        dest: str,
+        method: str,
+        path: str,
+        body: bytes,
+        headers: Mapping[str, str],
+        timeout: float | None = None,
+    ) -> ClientFuture:
+        """Send any HTTP request to a service outside of mup; ``await`` gives the body undecoded."""
+        self.calls += 1
+        return ClientFuture(self, dest, f"{method} {path}", body, headers, timeout, decoded=False)
+
     def query(
         self,
         db_name: str,
@@ -301,10 +330,13 @@ class ClientFuture(MupFuture):
         "_body",
         "_contacted",
         "_deadline",
+        "_decoded",
         "_dest",
         "_done",
         "_error",
+        "_external",
         "_headers",
+        "_method",
         "_name",
         "_network",
         "_path",
@@ -324,6 +356,8 @@ class ClientFuture(MupFuture):
         body: bytes,
         headers: Mapping[str, str],
         timeout: float | None,
+        *,
+        decoded: bool = True,
     ) -> None:
         self._network = owner.network
         self._request = owner.request
@@ -333,6 +367,9 @@ class ClientFuture(MupFuture):
         self._path = path
         self._body = body
         self._headers = headers
+        self._method = "POST"
+        self._external = False
+        self._decoded = decoded
         self._answer: Any = None
         self._error: CommunicationError | None = None
         self._contacted = False
@@ -362,8 +399,9 @@ class ClientFuture(MupFuture):
 
     @property
     def _label(self) -> str:
-        """``B/epB/``: what the log and the model call the endpoint."""
-        return f"{self._dest}{self._path.partition('?')[0]}"
+        """``B/epB/``: what the log and the model call the endpoint; ``GET shop/items`` outside of mup."""
+        name = f"{self._dest}{self._path.partition('?')[0]}"
+        return f"{self._method} {name}" if self._external else name
 
     def get(self, timeout: float | None = None, *, check: bool = True) -> Any:  # noqa: ARG002
         """Refuse: blocking would stop every client of this process."""
@@ -395,7 +433,14 @@ class ClientFuture(MupFuture):
 
     def _resolve(self, service: _Service) -> None:
         """Turn the name of an endpoint into its path."""
-        if not self._path.startswith("/"):
+        if service.external:
+            self._external = True
+            method, space, path = self._path.partition(" ")
+            if space and method.isalpha() and method.isupper():
+                self._method, self._path = method, path
+            if not self._path.startswith("/"):
+                self._path = f"/{self._path}"
+        elif not self._path.startswith("/"):
             # A name nobody has is sent as a path: the service answers 404 with what it has.
             self._path = service.endpoints.get(self._path, f"/{self._path}")
 
@@ -438,9 +483,9 @@ class ClientFuture(MupFuture):
                     raise
                 network.drop(self._dest, address)
                 if refused:
-                    raise NoReplicaError(
-                        f"no replica of {self._dest!r} accepts connections: {_reason(error)}"
-                    ) from error
+                    who = address if self._external else f"no replica of {self._dest!r}"
+                    verb = "refuses" if self._external else "accepts"
+                    raise NoReplicaError(f"{who} {verb} connections: {_reason(error)}") from error
                 refused = True
             except aiohttp.ClientConnectionError as error:
                 # The replica closed a kept connection just as it was about to be used. aiohttp itself
@@ -464,29 +509,35 @@ class ClientFuture(MupFuture):
         self, session: aiohttp.ClientSession, address: str, connection: _ConnectionState
     ) -> Any:
         remaining = max(self._deadline - asyncio.get_running_loop().time(), 0.001)
-        headers = {
-            "Content-Type": "application/json",
-            **self._headers,
-            "X-Mup-Request": f"{child_id(self._request, self._seq):016x}",
-            "X-Mup-Trace": f"{self._trace:016x}",
-            "X-Mup-Deadline": str(int(remaining * 1000)),
-        }
-        async with session.post(
+        if self._external:
+            headers = {"Accept": "*/*", "User-Agent": "mup", **_content_type(self._body), **self._headers}
+        else:
+            headers = {
+                "Content-Type": "application/json",
+                **self._headers,
+                "X-Mup-Request": f"{child_id(self._request, self._seq):016x}",
+                "X-Mup-Trace": f"{self._trace:016x}",
+                "X-Mup-Deadline": str(int(remaining * 1000)),
+            }
+        _CONNECTION.set(connection)
+        async with session.request(
+            self._method,
             _url(address, self._path),
             data=self._body or None,
             headers=headers,
             allow_redirects=False,
-            trace_request_ctx=connection,
         ) as reply:
             connection.replied = True
             raw = await reply.read()
         try:
-            body = _decode(reply, raw)
+            body: Any = _decode(reply, raw) if self._decoded else raw
         except ValueError as error:
             raise CommunicationError(f"the reply of {self._label} cannot be decoded: {error}") from error
         if 200 <= reply.status < 300:
             return body
         reason = body.get("error", body) if isinstance(body, dict) else body
+        if self._external:
+            reason = _shortened(reason)
         raise CallError(f"{self._label} answered {reply.status}: {reason}", status=reply.status, body=body)
 
     def _failure(self, error: Exception, *, expired: bool) -> CommunicationError:
@@ -514,8 +565,8 @@ class ClientFuture(MupFuture):
         if network.window_start <= self._start < network.window_end:
             stats = network.stats.setdefault(self._label, CallStats())
             if error is None:
-                stats.count += 1
-                stats.seconds += (now - self._start) * 1e-9
+                stats.starts.append(self._start)
+                stats.seconds.append((now - self._start) * 1e-9)
             else:
                 stats.errors += 1
         for waiter in self._waiters:
@@ -550,26 +601,44 @@ class _ConnectionState:
         return self.reused and not self.replied and not begun
 
 
+# Calls are tasks of their own: each sees its own value.
+_CONNECTION: ContextVar[_ConnectionState | None] = ContextVar("_CONNECTION", default=None)
+
+
+class _Connector(aiohttp.TCPConnector):
+    """Tells a call whether its connection is a kept one; aiohttp's tracing would cost time."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._seen: WeakSet[asyncio.BaseProtocol] = WeakSet()
+
+    async def connect(
+        self,
+        req: aiohttp.ClientRequest,
+        traces: list[Any],
+        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 - aiohttp's
+    ) -> Connection:
+        connection = await super().connect(req, traces, timeout)
+        protocol = connection.protocol
+        state = _CONNECTION.get()
+        if protocol is not None and state is not None:
+            state.reused = protocol in self._seen
+            if not state.reused:
+                self._seen.add(protocol)
+        return connection
+
+
 def _session(*, force_close: bool = False) -> aiohttp.ClientSession:
     """Return a session without limits and memory: a limit would be a queue no model knows of."""
-    trace = aiohttp.TraceConfig()
-    trace.on_connection_reuseconn.append(_reused)
     return aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(
+        connector=_Connector(
             limit=0, force_close=force_close, keepalive_timeout=None if force_close else KEEPALIVE_SECONDS
         ),
         cookie_jar=aiohttp.DummyCookieJar(),
         skip_auto_headers=("Accept", "Accept-Encoding", "User-Agent"),
         # Every call has its own timeout, which also bounds asking the registry.
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=None),
-        trace_configs=[trace],
     )
-
-
-async def _reused(_session: aiohttp.ClientSession, context: SimpleNamespace, _params: object) -> None:
-    # Questions to the registry have no state: they are idempotent.
-    if isinstance(context.trace_request_ctx, _ConnectionState):
-        context.trace_request_ctx.reused = True
 
 
 @lru_cache(maxsize=4096)
@@ -608,6 +677,17 @@ def _headers(headers: Mapping[str, str] | None) -> dict[str, str]:
         if not name or ":" in name or any(c in name + value for c in "\r\n\0"):
             raise UsageError(f"a header cannot be {name!r}: {value!r}")
     return texts
+
+
+def _content_type(body: bytes) -> dict[str, str]:
+    return {"Content-Type": "application/json"} if body else {}
+
+
+def _shortened(reason: Any) -> str:
+    """Return the first line of an answer that may be a whole page."""
+    text = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason or "")
+    line = " ".join(text.split())
+    return line if len(line) <= REASON_LENGTH else f"{line[:REASON_LENGTH]}..."
 
 
 def _reason(error: BaseException) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Awaitable
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, get_args
 
 from mup.errors import UsageError
 
@@ -13,24 +13,26 @@ if TYPE_CHECKING:
 
 __all__ = ["Client", "ThinkTime"]
 
-ThinkTime = Literal["constant", "exponential"]
+ThinkTime = Literal["constant", "exponential", "recorded"]
+_DISTRIBUTIONS = get_args(ThinkTime)
 
 
 class Thinker(Protocol):
     """What the load driver gives a client to think with."""
 
-    def think(self, seconds: float, distribution: ThinkTime) -> Awaitable[None]: ...
+    def think(self, seconds: float | str, distribution: ThinkTime) -> Awaitable[None]: ...
 
 
 class Client:
     """A user: runs `scenario` again and again until the load driver stops it.
 
-    The load driver creates one object per concurrent user. All of them share one process and one event loop,
-    so a scenario must not block: no ``time.sleep``, no computing.
+    Under a closed load there is one object per concurrent user; under an open load one run of `scenario` per
+    arrival. All of them share one process and one event loop, so a scenario must not block: no
+    ``time.sleep``, no computing.
 
     Attributes:
-        index: Number of this user, from 0.
-        random: Random numbers of this user alone; the same for the same seed and index.
+        index: Number of this user, from 0; under an open load, number of the arrival.
+        random: Random numbers of this user (or arrival) alone; the same for the same seed and index.
     """
 
     index: int = 0
@@ -47,23 +49,31 @@ class Client:
     async def teardown(self, comm: Communication) -> None:
         """Clean up once, after the last cycle; not measured."""
 
-    def think(self, seconds: float, distribution: ThinkTime = "constant") -> Awaitable[None]:
+    def think(self, seconds: float | str, distribution: ThinkTime = "constant") -> Awaitable[None]:
         """Pause as a user does between two actions; not part of the response time.
 
         Args:
-            seconds: Mean of the pause; >= 0.
-            distribution: ``constant`` or ``exponential``.
+            seconds: Mean of the pause; >= 0. For ``recorded``: a file of pauses in seconds, one per line or
+                a JSON list, relative to the project's source folder; each pause is one of them, drawn at
+                random.
+            distribution: ``constant``, ``exponential`` or ``recorded``.
 
         Raises:
-            UsageError: A negative time, an unknown distribution, or a client no load driver runs.
+            UsageError: A negative time, an unknown distribution, a file that cannot be used, or a client no
+                load driver runs.
         """
         if self._thinker is None:
             raise UsageError(
                 f"{type(self).__name__}.think: no load driver runs this client",
                 hint="start it with 'mup load'",
             )
-        if not 0 <= seconds < float("inf"):
+        if distribution not in _DISTRIBUTIONS:
+            raise UsageError(
+                f"think time must be 'constant', 'exponential' or 'recorded', got {distribution!r}"
+            )
+        if distribution == "recorded":
+            if not isinstance(seconds, str):
+                raise UsageError(f"recorded think times need the name of a file, got {seconds!r}")
+        elif not isinstance(seconds, int | float) or not 0 <= seconds < float("inf"):
             raise UsageError(f"think time must be finite and >= 0 seconds, got {seconds!r}")
-        if distribution not in ("constant", "exponential"):
-            raise UsageError(f"think time must be 'constant' or 'exponential', got {distribution!r}")
         return self._thinker.think(seconds, distribution)

@@ -4,11 +4,12 @@ By a process of its own: ``python -m mup.workload.driver`` imports the user's cl
 only place where user code of the workload runs; its CPU time can be read by its pid. `LoadDriver` is the
 handle.
 
-Protocol: one JSON document per line. To the process: its configuration, then ``{"clients", "duration",
-"warmup", "seed", "think_scale"}`` per round. From it: ``{"ready": true}``, then a `LoadResult` per round;
-instead of either ``{"error": {"kind", "message", "where", "hint"}}``; before a result ``{"window": "open"}``
-and ``{"window": "close"}`` at these moments. It ends when its standard input ends or nobody reads its answers
-any more, also in the middle of a round: whoever started it may have been killed.
+Protocol: one JSON document per line. To the process: its configuration, then the `Settings` of each round.
+From it: ``{"ready": true}``, then a `LoadResult` per round; instead of either
+``{"error": {"kind", "message", "where", "hint"}}``; before a result ``{"window": "open"}`` and
+``{"window": "close"}`` at these moments, and ``{"progress": {...}}`` every second. It ends when its standard
+input ends or nobody reads its answers any more, also in the middle of a round: whoever started it may have
+been killed.
 """
 
 from __future__ import annotations
@@ -24,15 +25,19 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from mup import errors
 from mup.errors import DeploymentError, MupError, ProjectError, UsageError
 from mup.project import Project
+from mup.workload.arrivals import Arrivals
 from mup.workload.engine import DRAIN_SECONDS, Engine, Settings, check_scenario
+from mup.workload.http import HttpLoad, request_client
+from mup.workload.limits import allow_many_files
 from mup.workload.result import LoadResult
 
 if TYPE_CHECKING:
@@ -42,6 +47,8 @@ if TYPE_CHECKING:
 __all__ = ["LoadDriver", "LoadResult"]
 
 START_SECONDS = 15.0
+SILENCE_SECONDS = 3 * DRAIN_SECONDS
+"""How long after the end of the window the process may say nothing at all."""
 GRACE_SECONDS = 1.0
 """How long the process may take to end in good order once nobody wants anything of it."""
 
@@ -50,8 +57,8 @@ class LoadDriver:
     """The load driver process of a project; a context manager that runs any number of rounds.
 
     Args:
-        project: Names the client.
-        registry_url: Of the running system.
+        project: Names the client; or HTTP requests to be sent without any project.
+        registry_url: Of the running system; "" = there is none.
         log_dir: Folder for the client's event log; None = no log.
         env: Environment of the process on top of this one's.
 
@@ -61,28 +68,31 @@ class LoadDriver:
 
     def __init__(
         self,
-        project: Project,
+        project: Project | HttpLoad,
         registry_url: str,
         log_dir: Path | None = None,
         *,
         env: Mapping[str, str] | None = None,
     ) -> None:
+        self._env = dict(env or {})
+        self._process: subprocess.Popen[bytes] | None = None
+        self._received = b""
+        self._busy = False
+        self._config: dict[str, Any] = {"registry_url": registry_url, "log_dir": str(log_dir or "")}
+        if isinstance(project, HttpLoad):
+            self._config |= {"http": project.to_json(), "source": os.getcwd()}  # noqa: PTH109
+            return
         if not project.client:
             raise ProjectError(
                 "the project names no client",
                 where=str(project.root / "mup.toml"),
                 hint="add client = 'workload:ClassName' to [project]",
             )
-        self._config = {
+        self._config |= {
             "client": project.client,
             "source": str(project.source),
-            "registry_url": registry_url,
-            "log_dir": str(log_dir) if log_dir else "",
+            "externals": dict(project.externals),
         }
-        self._env = dict(env or {})
-        self._process: subprocess.Popen[bytes] | None = None
-        self._received = b""
-        self._busy = False
 
     @property
     def pid(self) -> int:
@@ -122,34 +132,53 @@ class LoadDriver:
         *,
         seed: int = 0,
         think_scale: float = 1.0,
+        clients_from: int | None = None,
+        arrivals: Arrivals | None = None,
         on_open: Callable[[], None] | None = None,
         on_close: Callable[[], None] | None = None,
+        on_progress: Callable[[Mapping[str, Any]], None] | None = None,
     ) -> LoadResult:
         """Run one round and return what its clients saw.
 
         Args:
-            clients: Concurrent users.
+            clients: Concurrent users of a closed load; 0 for an open one.
             duration: Length of the window in seconds.
             warmup: Seconds before the window opens; clients start spread over it.
-            seed: Of everything random in clients.
+            seed: Of everything random in clients and arrivals.
             think_scale: Factor on all think times.
+            clients_from: Users when the window opens, if others are to join or leave during the window.
+            arrivals: Of an open load.
             on_open: Called here when the window opens.
             on_close: Called here when it closes.
+            on_progress: Called here about every second with ``seconds`` since the window opened (negative
+                before), ``cycles``, ``errors`` and mean ``response_time`` (None without cycles) of the last
+                second, ``users`` (at work or thinking) and ``unfinished`` cycles of the window.
 
         Raises:
             UsageError: A value is out of range.
             DeploymentError: The client cannot run, or its process died.
         """
         settings = Settings(
-            clients=clients, duration=duration, warmup=warmup, seed=seed, think_scale=think_scale
+            clients=clients,
+            duration=duration,
+            warmup=warmup,
+            seed=seed,
+            think_scale=think_scale,
+            clients_from=clients_from,
+            arrivals=arrivals,
         )
-        limit = warmup + duration + 3 * DRAIN_SECONDS
-        deadline = time.monotonic() + limit
-        answer = self._ask(asdict(settings), limit)
-        while "window" in answer:
-            callback = on_open if answer["window"] == "open" else on_close
-            if callback is not None:
-                callback()
+        deadline = time.monotonic() + warmup + duration + SILENCE_SECONDS
+        answer = self._ask(settings.to_json(), warmup + duration + SILENCE_SECONDS)
+        while "window" in answer or "progress" in answer:
+            if "progress" in answer:
+                if on_progress is not None:
+                    on_progress(answer["progress"])
+            else:
+                callback = on_open if answer["window"] == "open" else on_close
+                if callback is not None:
+                    callback()
+            # Who reports is alive: users who think for minutes keep a round from ending.
+            deadline = max(deadline, time.monotonic() + SILENCE_SECONDS)
             answer = self._receive(deadline)
         return LoadResult.from_dict(answer)
 
@@ -189,8 +218,8 @@ class LoadDriver:
         return self._receive(time.monotonic() + seconds)
 
     def _receive(self, deadline: float) -> dict[str, Any]:
-        answer: dict[str, Any] = json.loads(self._line(deadline))
-        self._busy = "window" in answer
+        answer: dict[str, Any] = msgspec.json.decode(self._line(deadline))
+        self._busy = "window" in answer or "progress" in answer
         if "error" in answer:
             raise _error(answer["error"])
         return answer
@@ -198,7 +227,8 @@ class LoadDriver:
     def _line(self, deadline: float) -> bytes:
         process = self._running()
         assert process.stdout is not None  # noqa: S101 - a pipe
-        while b"\n" not in self._received:
+        chunks = [self._received]
+        while b"\n" not in chunks[-1]:
             ready, _, _ = select.select([process.stdout], [], [], max(deadline - time.monotonic(), 0.0))
             if not ready:
                 self.stop()
@@ -206,8 +236,8 @@ class LoadDriver:
             chunk = os.read(process.stdout.fileno(), 1 << 20)
             if not chunk:
                 raise DeploymentError(f"the load driver died with status {process.wait(timeout=3)}")
-            self._received += chunk
-        line, _, self._received = self._received.partition(b"\n")
+            chunks.append(chunk)
+        line, _, self._received = b"".join(chunks).partition(b"\n")
         return line
 
 
@@ -225,13 +255,13 @@ def main() -> None:
 
     # Whoever started this process decides when it ends, by the end of standard input.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with os.fdopen(os.dup(1), "w", encoding="utf-8") as answers:
+    with os.fdopen(os.dup(1), "wb") as answers:
         # What the user's client prints is for people.
         os.dup2(2, 1)
         lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         # A thread, because the user's imports and scenarios need not let an event loop have its turn.
         threading.Thread(target=_listen, args=(lines, answers.fileno()), daemon=True).start()
-        _allow_many_connections()
+        allow_many_files()
         _drive(iter(lines.get, None), answers)
 
 
@@ -260,13 +290,19 @@ def _drive(lines: Iterator[bytes], answers: Any) -> None:
         return
     try:
         config = json.loads(config_line)
-        client = _import_client(config["client"], config["source"])
+        externals = config.get("externals", {})
+        if "http" in config:
+            requests = HttpLoad.from_json(config["http"])
+            client, externals = request_client(requests), requests.hosts
+        else:
+            client = _import_client(config["client"], config["source"])
         log = _open_log(config, client)
     except MupError as error:
         _refuse(answers, error)
         return
     _say(answers, {"ready": True})
-    _serve(Engine(client, config["registry_url"], log), lines, answers)
+    engine = Engine(client, config["registry_url"], log, Path(config["source"]), externals)
+    _serve(engine, lines, answers)
     if log.writer is not None:
         log.writer.close()
 
@@ -287,8 +323,8 @@ def _serve(engine: Engine, lines: Iterator[bytes], answers: Any) -> None:
     with asyncio.Runner(loop_factory=factory) as runner:
         for line in lines:
             try:
-                settings = Settings(**json.loads(line))
-                result = runner.run(engine.run(settings, lambda moment: _say(answers, {"window": moment})))
+                settings = Settings.from_json(json.loads(line))
+                result = runner.run(engine.run(settings, lambda message: _say(answers, message)))
             except MupError as error:
                 _refuse(answers, error)
             else:
@@ -316,13 +352,6 @@ def _open_log(config: dict[str, str], client: type[Client]) -> EventLog:
     return EventLog(writer, Path(config["source"]))
 
 
-def _allow_many_connections() -> None:
-    import resource  # noqa: PLC0415
-
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-
-
 def _refuse(answers: Any, error: MupError) -> None:
     what = {"kind": type(error).__name__, "message": error.message, "where": error.where, "hint": error.hint}
     _say(answers, {"error": what})
@@ -330,7 +359,7 @@ def _refuse(answers: Any, error: MupError) -> None:
 
 def _say(answers: Any, message: Mapping[str, Any]) -> None:
     try:
-        answers.write(json.dumps(message) + "\n")
+        answers.write(msgspec.json.encode(message) + b"\n")
         answers.flush()
     except BrokenPipeError:
         # Nobody is there to be told anything, this included.

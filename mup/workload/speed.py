@@ -18,7 +18,7 @@ from typing import Any
 
 from mup.errors import LogError
 
-__all__ = ["JUMP_LIMIT", "WALL_LIMIT", "Bracket", "Speed", "probe"]
+__all__ = ["JUMP_LIMIT", "WALL_LIMIT", "Bracket", "ReferenceWork", "Speed", "probe"]
 
 JUMP_LIMIT = 0.04
 """A measurement whose two probes differ by more is void."""
@@ -29,6 +29,8 @@ WALL_LIMIT = 1.05
 MAX_CORES = 4
 UNITS = 140
 WARM_UP = 10
+STEPS_PER_UNIT = 2000
+OBJECTS = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +154,7 @@ def _affinity_restored(allowed: set[int]) -> Iterator[None]:
 
 def _timed() -> tuple[float, float]:
     """Return units per second of processor time, and wall time per processor time."""
-    work = _Work()
+    work = ReferenceWork()
     work.run(WARM_UP)
     wall, cpu = time.perf_counter_ns(), time.thread_time_ns()
     work.run(UNITS)
@@ -175,7 +177,7 @@ class _Item:
         return self.value
 
 
-class _Work:
+class ReferenceWork:
     """The reference work: what service code does all day, with integers, dicts, attributes and strings.
 
     The order in which it visits its 2000 objects is scattered, and its 0.5 MB do not fit the innermost
@@ -183,18 +185,24 @@ class _Work:
     """
 
     def __init__(self) -> None:
-        self._keys = [f"item{(i * 769) % 2000}" for i in range(2000)]
+        self._keys = [f"item{(i * 769) % OBJECTS}" for i in range(OBJECTS)]
         self._items = {key: _Item(key, index) for index, key in enumerate(sorted(self._keys))}
         self._at = 0
 
     def run(self, units: int) -> int:
         """Do so many units; the result keeps anything from being left out."""
-        return sum(self._unit() for _ in range(units))
+        return sum(self.steps(STEPS_PER_UNIT) for _ in range(units))
 
-    def _unit(self) -> int:
+    @staticmethod
+    def steps_of(units: int) -> int:
+        """Return how many steps so many units are."""
+        return units * STEPS_PER_UNIT
+
+    def steps(self, count: int) -> int:
+        """Do so many steps, of about half a microsecond each."""
         keys, items, total = self._keys, self._items, 0
-        for step in range(2000):
-            self._at = (self._at + 1) % 2000
+        for step in range(count):
+            self._at = (self._at + 1) % OBJECTS
             item = items[keys[self._at]]
             total += item.touch(step)
             if total & 1:
