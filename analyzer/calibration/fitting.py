@@ -66,7 +66,8 @@ difference of shape that matters, and neighbouring executions are too alike to c
 NOISE_CV = 0.05
 """A family without a free shape stands for a cv that is off by at most this part, and two standard errors."""
 
-_NO_SPREAD = 1e-9
+_EQUAL = 1e-7
+_ROUNDING = 1e-9
 _EXACT = 1e-9
 _SIGNIFICANT = 10
 _MAX_STAGES = 10
@@ -137,9 +138,9 @@ class _Sample:
             points = values[ranks.astype(np.int64)]
         # Differences of clock readings in seconds carry rounding noise that is no step of a clock.
         gaps = np.diff(points)
-        gaps = gaps[gaps > _NO_SPREAD]
+        gaps = gaps[gaps > _ROUNDING]
         step = float(gaps.min()) if gaps.size else 0.0
-        positive = np.where(points > 0, points, max(step, _NO_SPREAD) / 4)
+        positive = np.where(points > 0, points, max(step, _ROUNDING) / 4)
         return cls(values.size, cv, points, positive, np.log(positive), gaps.size + 1, step)
 
     @property
@@ -376,11 +377,11 @@ def fit(sample: ArrayLike, *, families: Sequence[str] = CANDIDATES, max_points: 
     values = _checked(sample)
     mean = float(values.mean())
     if values[-1] == values[0] or mean == 0:
-        return _constant(values, mean)
+        return _constant(values.size, mean, 0.0)
     values = values / mean
     cv = float(values.std())
-    if cv <= _NO_SPREAD:
-        return _constant(values * mean, mean)
+    if cv <= _EQUAL:
+        return _constant(values.size, mean, cv)
     prepared = _Sample.of(values, cv)
     limit = max(KS_LIMIT, 1 / math.sqrt(values.size))
     likelihoods: dict[str, float] = {}
@@ -430,13 +431,10 @@ def _checked(sample: ArrayLike) -> FloatArray:
     return ordered
 
 
-def _constant(values: FloatArray, mean: float) -> Fit:
-    reason = (
-        "constant: a single value says nothing about its spread"
-        if values.size == 1
-        else f"constant: all {values.size} values are equal"
-    )
-    return Fit(Constant(mean), values.size, mean, 0.0, {}, 0.0, reason)
+def _constant(size: int, mean: float, cv: float) -> Fit:
+    equal = "are equal" if cv == 0 else "are equal to seven digits"
+    reason = "a single value says nothing about its spread" if size == 1 else f"all {size} values {equal}"
+    return Fit(Constant(mean), size, mean, cv, {}, 0.0, f"constant: {reason}")
 
 
 def _ranked(
@@ -478,7 +476,7 @@ def _distance(sample: _Sample, distribution: Distribution) -> float:
     there; with a fine clock that is the usual distance.
     """
     points = sample.points
-    last = np.flatnonzero(np.append(np.diff(points) > _NO_SPREAD, True))
+    last = np.flatnonzero(np.append(np.diff(points) > _ROUNDING, True))
     first = np.append(0, last[:-1] + 1)
     half = sample.step / 2
     above = np.abs(_cdf(distribution, points[last] + half) - (last + 1) / points.size)
