@@ -1,0 +1,1 @@
+"""The accuracy test bed: generated services, predicted from one user, then run for real."""

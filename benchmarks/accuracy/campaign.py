@@ -1,0 +1,167 @@
+"""What is left to do? Explore, predict, measure: system by system, in steps that are never done twice."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from accuracy.deploy import circumstances, deployable, prepare, seed_of
+from accuracy.judge import half_width, usable
+from accuracy.measured import Window, measure
+from accuracy.points import Point, choose
+from accuracy.predictions import calibrated, describe, points_of, predict_system
+from accuracy.quiet import Quiet
+from accuracy.store import FIRST, Results, SystemFolder, read_json, write_json
+from analyzer.calibration.explore import ExploreSettings, explore
+from analyzer.static import analyse_project
+from mup.errors import MupError
+from mup.workload.speed import Bracket, probe
+
+__all__ = ["Campaign", "TimeIsUpError"]
+
+
+class TimeIsUpError(Exception):
+    """The campaign was given so many minutes, and they are over."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Campaign:
+    """What to do, how thoroughly.
+
+    Attributes:
+        results: Where everything goes.
+        quiet: How the machine is shared.
+        points: Names of the points to measure; empty = all.
+        repeats: At least so many valid ones per point.
+        width: Relative half-width of the mean response time from which on a point is done.
+        observed: Seconds of windows after which a point is done in any case.
+        window: Of one repeat.
+        void: So many void repeats per point are thrown away; then it stays as it is.
+        explore_seconds: Cap of the exploratory run; None = the default of ``mup explore``.
+        precision: Of predictions.
+        deadline: ``time.monotonic()`` at which to stop between two steps.
+        say: Told what happens.
+    """
+
+    results: Results
+    quiet: Quiet = field(default_factory=Quiet)
+    points: Sequence[str] = ()
+    repeats: int = 3
+    width: float = 0.03
+    observed: float = 60.0
+    window: Window = field(default_factory=Window)
+    void: int = 6
+    explore_seconds: float | None = None
+    precision: float = 0.005
+    deadline: float = float("inf")
+    say: Callable[[str], None] = print
+
+    def run(self, names: Sequence[str]) -> list[str]:
+        """Do everything that is left for some systems; return those that failed, with the reason.
+
+        A system that fails does not stop the others.
+
+        Raises:
+            TimeIsUpError: The deadline has passed; what was done is stored.
+        """
+        failed = []
+        for name in names:
+            try:
+                self.system(self.results.system(name))
+            except MupError as error:
+                failed.append(f"{name}: {error}")
+                self.say(failed[-1])
+        return failed
+
+    def system(self, folder: SystemFolder) -> None:
+        """Do everything that is left for one system."""
+        prepare(folder)
+        if not folder.explored.exists():
+            self._check_time()
+            self._explore(folder)
+        if not folder.points.exists():
+            self._check_time()
+            self._choose(folder)
+        if not self.results.prediction(FIRST, folder.name).exists():
+            self._check_time()
+            with self.quiet.shared():
+                record = predict_system(self.results, folder.name, FIRST, {}, precision=self.precision)
+            self.say(f"predicted {describe(record)}")
+        record = read_json(self.results.prediction(FIRST, folder.name))
+        # All points once, then all points again: what drifts hits each of them alike.
+        todo = [p for p in points_of(folder) if not self.points or p.name in self.points]
+        while todo := [p for p in todo if not self._done(folder, p)]:
+            for point in todo:
+                self._check_time()
+                self._measure(folder, point, record)
+
+    def _explore(self, folder: SystemFolder) -> None:
+        partial = folder.path / "run.partial"
+        for left_over in (partial, folder.run):
+            shutil.rmtree(left_over, ignore_errors=True)
+        settings = ExploreSettings(seed=seed_of(folder.name) or 0)
+        if self.explore_seconds is not None:
+            settings = ExploreSettings(seed=settings.seed, max_seconds=self.explore_seconds)
+        with self.quiet.alone(), deployable(folder) as project:
+            self.say(f"exploring {folder.name}")
+            application = analyse_project(project)
+            began, before = time.perf_counter(), probe()
+            explore(project, application, settings, directory=partial)
+            bracket = Bracket(before, probe())
+        partial.rename(folder.run)
+        record = {
+            "created": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+            "seconds": time.perf_counter() - began,
+            "speed": bracket.speed,
+            "jump": bracket.jump,
+            "circumstances": circumstances(),
+        }
+        write_json(folder.explored, record)
+
+    def _choose(self, folder: SystemFolder) -> None:
+        with self.quiet.shared():
+            model, _ = calibrated(folder, {})
+            points = choose(model, more_replicas=(seed_of(folder.name) or 0) % 2 == 1)
+        write_json(folder.points, [p.to_json() for p in points])
+        self.say(f"{folder.name}: " + "; ".join(map(str, points)))
+
+    def _done(self, folder: SystemFolder, point: Point) -> bool:
+        records = folder.repeats(point.name)
+        valid = usable(records)
+        if len(records) - len(valid) >= self.void:
+            return True
+        if len(valid) < self.repeats:
+            return False
+        means = [float(r["measurement"]["response_time"]["mean"]) for r in valid]
+        reached = half_width([r["batches"] for r in valid]) / (sum(means) / len(means))
+        return (
+            reached <= self.width or sum(r["measurement"]["window_seconds"] for r in valid) >= self.observed
+        )
+
+    def _measure(self, folder: SystemFolder, point: Point, prediction: dict[str, Any]) -> None:
+        predicted = prediction["points"][point.name]
+        throughput = predicted["throughput"]["mean"]
+        number = len(folder.repeats(point.name))
+        with self.quiet.alone():
+            record = measure(
+                folder,
+                point,
+                number,
+                duration=self.window.seconds(throughput),
+                warmup=self.window.warmup(point.clients / throughput),
+            )
+        write_json(folder.repeat(point.name, number), record, indent=None)
+        found = record["measurement"]["response_time"]["mean"]
+        mean = predicted["response_time"]["mean"]
+        self.say(
+            f"{folder.name} {point.name} ({point}) #{number}: {1000 * found:.2f} ms, predicted"
+            f" {1000 * mean:.2f} ms ({mean / found - 1:+.1%})"
+            + (f" VOID: {record['void']}" if record["void"] else "")
+        )
+
+    def _check_time(self) -> None:
+        if time.monotonic() >= self.deadline:
+            raise TimeIsUpError

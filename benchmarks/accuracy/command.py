@@ -1,0 +1,185 @@
+"""What can be asked of the test bed? The commands of ``python benchmarks/accuracy``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from accuracy.campaign import Campaign, TimeIsUpError
+from accuracy.deploy import TRANSLATOR, prepare
+from accuracy.discrepancy import write_discrepancy
+from accuracy.measured import Window
+from accuracy.predictions import describe, ladder, parse_switches, predict_system, set_name
+from accuracy.quiet import Quiet
+from accuracy.report import Selection, write_report
+from accuracy.store import FIRST, Results
+from mup.errors import MupError, UsageError
+
+__all__ = ["main"]
+
+TRAIN, TEST = "100-109", "200-219"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; return the exit code."""
+    options = _parser().parse_args(arguments)
+    try:
+        code: int = options.action(options)
+    except MupError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("stopped; the same command continues", file=sys.stderr)
+        return 130
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python benchmarks/accuracy", description=_SUMMARY)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    def command(name: str, action: object, text: str) -> argparse.ArgumentParser:
+        found = commands.add_parser(name, help=text, description=text)
+        found.add_argument("--results", type=Path, default=Path("benchmarks/results/accuracy"), metavar="DIR")
+        found.add_argument("--train", default=TRAIN, metavar="SEEDS", help="the half models may be chosen on")
+        found.add_argument("--test", default=TEST, metavar="SEEDS", help="the half that is reported")
+        found.add_argument("--systems", metavar="NAME,..", help="only these (s203 or translator)")
+        found.set_defaults(action=action)
+        return found
+
+    command("generate", _generate, "Write the sources of the systems.")
+    run = command("run", _run, "Explore, predict and measure; a rerun continues where it ended.")
+    run.add_argument("--points", default="", metavar="NAME,..", help="one, two, half, knee, beyond, change")
+    run.add_argument("--repeats", type=int, default=3, help="at least so many per point, with fresh services")
+    run.add_argument("--width", type=float, default=0.03, help="relative half-width that is enough")
+    run.add_argument("--observed", type=float, default=60.0, help="seconds per point that are enough")
+    run.add_argument("--void", type=int, default=6, help="void repeats after which a point is given up")
+    run.add_argument("--window", type=float, default=6.0, help="shortest window of a repeat in s")
+    run.add_argument("--longest-window", type=float, default=20.0, help="of a slow system, in s")
+    run.add_argument("--explore-seconds", type=float, help="cap of the exploratory run")
+    run.add_argument("--precision", type=float, default=0.005, help="of predictions")
+    run.add_argument("--max-minutes", type=float, help="stop between two steps after so long")
+    run.add_argument("--exclusive", nargs=2, type=Path, metavar=("GATE", "MACHINE"), help=_EXCLUSIVE)
+    predict = command("predict", _predict, "Calibrate and predict again from the stored runs.")
+    predict.add_argument("--ingredient", action="append", default=[], metavar="NAME=off", help="repeatable")
+    predict.add_argument("--ladder", action="store_true", help="with one ingredient more each time")
+    predict.add_argument("--set", metavar="NAME", help="store under this name (default: from the switches)")
+    predict.add_argument("--precision", type=float, default=0.005)
+    report = command("report", _report, "Print errors per point and their distribution, as Markdown.")
+    report.add_argument("--set", default=FIRST, metavar="NAME", help="which predictions to compare")
+    report.add_argument("--ladder", action="store_true", help="the distribution for every set there is")
+    report.add_argument("--json", action="store_true", help="one JSON document instead")
+    report.add_argument("--plots", type=Path, metavar="DIR", help="also draw SVG pictures into a folder")
+    report.add_argument("--details", action="store_true", help="also per service: held, queued, CPU")
+    fit = command("discrepancy", _discrepancy, "Estimate the model's own error from the training half.")
+    fit.add_argument("--set", default=FIRST, metavar="NAME")
+    fit.add_argument("-o", "--output", type=Path, help="default: analyzer/calibration/discrepancy.json")
+    return parser
+
+
+_SUMMARY = "Generated services, predicted from one user, then run for real."
+_EXCLUSIVE = "lock files by which measurements take turns with other work on the machine"
+
+
+def _seeds(text: str, option: str) -> list[int]:
+    """Return the numbers of a list such as ``100-109,205``; "" is none."""
+    seeds: list[int] = []
+    for part in filter(None, text.split(",")):
+        low, dash, high = part.partition("-")
+        if not low.isdigit() or (dash and not high.isdigit()):
+            raise UsageError(f"{option}: must be like 100-109,205, got {text!r}")
+        seeds += range(int(low), int(high or low) + 1)
+    return seeds
+
+
+def _names(options: argparse.Namespace) -> list[str]:
+    known = [*_selection(options).train, *_selection(options).test]
+    if not options.systems:
+        return known
+    return [name for name in options.systems.split(",") if name]
+
+
+def _selection(options: argparse.Namespace) -> Selection:
+    train = [f"s{seed}" for seed in _seeds(options.train, "--train")]
+    test = [f"s{seed}" for seed in _seeds(options.test, "--test")]
+    return Selection(tuple(train), (*test, TRANSLATOR))
+
+
+def _generate(options: argparse.Namespace) -> int:
+    results = Results(options.results)
+    for name in _names(options):
+        prepare(results.system(name))
+        print(results.system(name).project)
+    return 0
+
+
+def _run(options: argparse.Namespace) -> int:
+    minutes = options.max_minutes
+    campaign = Campaign(
+        results=Results(options.results),
+        quiet=Quiet(*options.exclusive) if options.exclusive else Quiet(),
+        points=tuple(filter(None, options.points.split(","))),
+        repeats=options.repeats,
+        width=options.width,
+        observed=options.observed,
+        void=options.void,
+        window=Window(options.window, max(options.window, options.longest_window)),
+        explore_seconds=options.explore_seconds,
+        precision=options.precision,
+        deadline=time.monotonic() + 60 * minutes if minutes is not None else float("inf"),
+        say=lambda text: print(time.strftime("%H:%M:%S"), text, flush=True),
+    )
+    try:
+        failed = campaign.run(_names(options))
+    except TimeIsUpError:
+        print("time is up; the same command continues")
+        return 0
+    return 1 if failed else 0
+
+
+def _predict(options: argparse.Namespace) -> int:
+    if options.set == FIRST:
+        raise UsageError(f"--set: {FIRST!r} was written before the measurements and stays as it is")
+    results = Results(options.results)
+    switches = parse_switches(options.ingredient)
+    sets = ladder() if options.ladder else {options.set or set_name(switches): switches}
+    wanted = set(_names(options))
+    failed = 0
+    for kind, chosen in sets.items():
+        for folder in results.systems():
+            if folder.name not in wanted or not folder.points.exists():
+                continue
+            try:
+                record = predict_system(results, folder.name, kind, chosen, precision=options.precision)
+                print(f"{kind}: {describe(record)}", flush=True)
+            except MupError as error:
+                failed += 1
+                print(f"{kind}: {folder.name}: {error}", flush=True)
+    return 1 if failed else 0
+
+
+def _report(options: argparse.Namespace) -> int:
+    results = Results(options.results)
+    names = _names(options) if options.systems else None
+    sets = results.kinds() if options.ladder else [options.set]
+    print(
+        write_report(
+            results,
+            _selection(options),
+            sets,
+            names=names,
+            as_json=options.json,
+            details=options.details,
+            plots=options.plots,
+        )
+    )
+    return 0
+
+
+def _discrepancy(options: argparse.Namespace) -> int:
+    path = write_discrepancy(Results(options.results), _selection(options), options.set, options.output)
+    print(path)
+    return 0

@@ -1,0 +1,81 @@
+"""How is a stored system brought to life? Its project, with the database it needs."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from accuracy.generate import system
+from accuracy.mongod import mongod
+from accuracy.project import write_project
+from accuracy.store import SystemFolder
+from mup.errors import UsageError
+from mup.project import Project, load_project
+
+__all__ = ["ROOT", "TRANSLATOR", "circumstances", "deployable", "prepare", "seed_of"]
+
+TRANSLATOR = "translator"
+ROOT = Path(__file__).resolve().parents[2]
+VARIABLE = "MUP_DATABASE_DB"
+
+
+def seed_of(name: str) -> int | None:
+    """Return the seed of a generated system, None for an example."""
+    return int(name[1:]) if name[:1] == "s" and name[1:].isdigit() else None
+
+
+def prepare(folder: SystemFolder) -> None:
+    """Write the sources of a system, generated or copied from the examples.
+
+    Raises:
+        UsageError: There is no such system, or other sources are there already.
+    """
+    seed = seed_of(folder.name)
+    if seed is not None:
+        write_project(system(seed), folder.project)
+    elif folder.name == TRANSLATOR:
+        source = ROOT / "examples" / TRANSLATOR
+        if not folder.project.exists():
+            ignored = shutil.ignore_patterns(".mup", "__pycache__", "model.json")
+            shutil.copytree(source, folder.project, ignore=ignored)
+    else:
+        raise UsageError(f"no system {folder.name!r}", hint=f"a seed such as 203, or {TRANSLATOR!r}")
+
+
+@contextmanager
+def deployable(folder: SystemFolder) -> Iterator[Project]:
+    """Give the project of a system, ready to be started on free ports; a real database runs meanwhile."""
+    seed = seed_of(folder.name)
+    if seed is None or system(seed).database != "mongod":
+        yield load_project(folder.project).with_any_ports()
+        return
+    with mongod() as uri:
+        os.environ[VARIABLE] = uri
+        try:
+            yield load_project(folder.project).with_any_ports()
+        finally:
+            del os.environ[VARIABLE]
+
+
+def circumstances() -> dict[str, Any]:
+    """Return what figures depend on beside the system: versions, machine."""
+    packages = ("mup-framework", "aiohttp", "uvloop", "pymongo", "numpy", "numba")
+    git = shutil.which("git")
+    revision = ""
+    if git is not None:
+        asked = [git, "rev-parse", "--short=12", "HEAD"]
+        revision = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
+    return {
+        "revision": revision,
+        "python": platform.python_version(),
+        "kernel": platform.release(),
+        "cores": os.cpu_count(),
+        "packages": {name: importlib.metadata.version(name) for name in packages},
+    }
