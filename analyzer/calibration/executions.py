@@ -43,6 +43,7 @@ class Operation:
     finish: Moment | None = None
     censored: bool = False
     failed: bool = False
+    awaited: bool = False
 
     @property
     def is_query(self) -> bool:
@@ -149,10 +150,13 @@ def _of_log(log: Log) -> list[Execution]:
             _communicated(execution, seq, event, now, flags)
         elif event == Event.WAIT_START:
             # Asking again for a reply one has already is local work, not an operation.
-            if not any(s.op == "get" and s.seq == seq for s in execution.steps):
+            awaited = execution.operations.get(seq)
+            if awaited is None or not awaited.awaited:
                 step = Step("get", keys.get(site), seq, now, now)
                 execution.steps.append(step)
                 waiting[request, seq] = step
+                if awaited is not None:
+                    awaited.awaited = True
         elif event == Event.WAIT_END:
             if (step_or_none := waiting.pop((request, seq), None)) is not None:
                 step_or_none.resume = now

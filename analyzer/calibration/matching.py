@@ -1,0 +1,540 @@
+"""Which path did an execution take, and which of its steps was which operation of the path?
+
+A path with loops is a regular expression over steps. Each distinct sequence of steps is matched once, by
+backtracking that visits every pair of (place in the path, step) at most once, so the time is linear. Loops
+take as many iterations as they can; where that leaves a choice (a loop inside a loop that does nothing
+else), the model made of the result still produces the sequences that were seen.
+
+Between two steps there can be several segments of local work: what ends one iteration and what begins the
+next cannot be told apart in a log. ``spread`` divides such gaps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from analyzer.calibration.executions import Execution, SiteKey, Step
+from analyzer.static.application import Operation
+from analyzer.static.translate import PathPlan, Place
+from mup.lqn import Constant, Distribution, Empirical
+
+__all__ = [
+    "LoopEntry",
+    "Match",
+    "Matched",
+    "OperationKey",
+    "SegmentKey",
+    "SegmentSamples",
+    "Shape",
+    "Unmatched",
+    "body_counts",
+    "count_distribution",
+    "loop_counts",
+    "match",
+    "spread",
+]
+
+OperationKey = tuple[Place, int]
+"""Part of a plan (see ``PathPlan.parts``) and index of the operation in it."""
+
+SegmentKey = tuple[Place, int]
+"""Part of a plan and index of the segment in it: segment ``i`` is the work before operation ``i``."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoopEntry:
+    """One time an execution came to a loop.
+
+    Attributes:
+        loop: Which operation the loop is.
+        bodies: Number of the body of each iteration, in order; iterations that did nothing are not seen.
+    """
+
+    loop: OperationKey
+    bodies: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How one sequence of steps runs through a path; shared by all executions that have it.
+
+    Attributes:
+        plan: Number of the path.
+        steps: Per step the operation it is.
+        gaps: Per gap (before the first step, between two, after the last) the segments of local work in
+            it, in order; without loops there is exactly one.
+        loops: Every entry into a loop.
+    """
+
+    plan: int
+    steps: tuple[OperationKey, ...]
+    gaps: tuple[tuple[SegmentKey, ...], ...]
+    loops: tuple[LoopEntry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """An execution and the way it took.
+
+    Attributes:
+        execution: With a step for every operation; waits that the log does not show have been inserted.
+        shape: The way it took.
+    """
+
+    execution: Execution
+    shape: Shape
+
+
+@dataclass(frozen=True, slots=True)
+class Unmatched:
+    """An execution that took no path of the source."""
+
+    execution: Execution
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """The executions of one entry, sorted by path.
+
+    Attributes:
+        plans: The paths.
+        taken: Per path the executions that took it, in their order.
+        unmatched: Those that fit none.
+    """
+
+    plans: tuple[PathPlan, ...]
+    taken: tuple[list[Match], ...]
+    unmatched: list[Unmatched] = field(default_factory=list)
+
+    @property
+    def matched(self) -> int:
+        """How many executions took a path."""
+        return sum(len(found) for found in self.taken)
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """How many executions took each path."""
+        return tuple(len(found) for found in self.taken)
+
+
+def match(
+    plans: Sequence[PathPlan], executions: Sequence[Execution], *, waits: bool | None = None
+) -> Matched:
+    """Assign every execution to the path it took.
+
+    Where several paths fit, the one with the fewest loops gets it, then the first.
+
+    Args:
+        plans: The paths of one entry.
+        executions: Executions of this entry that did not fail.
+        waits: Whether the log shows waits; None = it does if it has a CPU clock. (Only foreign logs have
+            neither; their waits are taken to begin where the operation before let the flow go on, so that
+            waiting is never charged as local work.)
+    """
+    if waits is None:
+        waits = any(e.begin.cpu >= 0 for e in executions)
+    programs = [_Program(number, plan, waits=waits) for number, plan in enumerate(plans)]
+    programs.sort(key=lambda p: (p.loops, p.number))
+    matched = Matched(tuple(plans), tuple([] for _ in plans))
+    known: dict[tuple[object, ...], tuple[Shape | None, tuple[int, ...], str]] = {}
+    for execution in executions:
+        key = _identity(execution)
+        found = known.get(key)
+        if found is None:
+            found = known[key] = _match_sequence(programs, execution)
+        shape, origins, reason = found
+        if shape is None:
+            matched.unmatched.append(Unmatched(execution, reason))
+            continue
+        whole = execution if waits else replace(execution, steps=_with_waits(execution, origins))
+        matched.taken[shape.plan].append(Match(whole, shape))
+    return matched
+
+
+def loop_counts(matches: Sequence[Match]) -> dict[OperationKey, list[int]]:
+    """Return the number of iterations of every entry into each loop that was come to."""
+    counts: dict[OperationKey, list[int]] = {}
+    for one in matches:
+        for entry in one.shape.loops:
+            counts.setdefault(entry.loop, []).append(len(entry.bodies))
+    return counts
+
+
+MAX_COUNTS = 500
+"""Values kept of the counts of one loop."""
+
+
+def count_distribution(counts: Sequence[int]) -> Distribution:
+    """Return the distribution of a loop's counts: constant, or the values seen with their frequencies."""
+    if len(set(counts)) == 1:
+        return Constant(float(counts[0]))
+    ordered = sorted(counts)
+    if len(ordered) > MAX_COUNTS:
+        # Each kept value stands for as many of those seen, in order.
+        ordered = [ordered[(2 * i + 1) * len(ordered) // (2 * MAX_COUNTS)] for i in range(MAX_COUNTS)]
+    return Empirical(tuple(float(n) for n in ordered))
+
+
+def body_counts(matches: Sequence[Match], plan: PathPlan) -> dict[OperationKey, list[int]]:
+    """Return how often each body of each loop of a path was an iteration; loops without iterations too."""
+    counts: dict[OperationKey, list[int]] = {
+        (place, index): [0] * len(loop.bodies)
+        for place, part in plan.parts()
+        for index, loop in part.loops.items()
+    }
+    for one in matches:
+        for entry in one.shape.loops:
+            found = counts[entry.loop]
+            for body in entry.bodies:
+                found[body] += 1
+    return counts
+
+
+# Sequences of steps.
+
+_Token = tuple[str, SiteKey | None, str | int]
+"""Operation, site, and destination of a call or query, or how many steps ago the awaited one was made."""
+
+
+def _identity(execution: Execution) -> tuple[object, ...]:
+    """Return what two executions with the same sequence in one log share; cheap to compute."""
+    made: dict[int, int] = {}
+    parts: list[object] = []
+    operations = execution.operations
+    for number, step in enumerate(execution.steps):
+        op, seq = step.op, step.seq
+        # Logs keep one object per site, so its address will do.
+        if op == "get":
+            parts.append((op, id(step.site), number - made.get(seq, number)))
+        elif op in ("call", "query"):
+            made[seq] = number
+            parts.append((op, id(step.site), operations[seq].dest))
+        else:
+            parts.append((op, id(step.site)))
+    return tuple(parts)
+
+
+def _tokens(execution: Execution) -> list[_Token]:
+    made: dict[int, int] = {}
+    tokens: list[_Token] = []
+    for number, step in enumerate(execution.steps):
+        detail: str | int = ""
+        if step.op == "get":
+            detail = number - made.get(step.seq, number)
+        elif step.op in ("call", "query"):
+            made[step.seq] = number
+            detail = execution.operations[step.seq].dest
+        tokens.append((step.op, step.site, detail))
+    return tokens
+
+
+def _match_sequence(
+    programs: Sequence[_Program], execution: Execution
+) -> tuple[Shape | None, tuple[int, ...], str]:
+    """Return the shape of a sequence, for each of its steps the step of the log (or -1 - the awaited one)."""
+    tokens = _tokens(execution)
+    furthest = 0
+    for program in programs:
+        trace, reached = program.run(tokens)
+        furthest = max(furthest, reached)
+        if trace is not None:
+            shape, origins = program.shape(trace)
+            return shape, origins, ""
+    if not programs:
+        return None, (), "the entry has no path"
+    if furthest == len(tokens):
+        return None, (), f"it ends after {furthest} operations, where every path of the source goes on"
+    op, site, detail = tokens[furthest]
+    target = f" {detail}" if isinstance(detail, str) and detail else ""
+    place = "an unknown place" if site is None else f"{site[0]}, {site[1]}, operation {site[2]}"
+    return None, (), f"no path of the source has {op}{target} ({place}) as operation {furthest + 1}"
+
+
+def _with_waits(execution: Execution, origins: Sequence[int]) -> list[Step]:
+    steps: list[Step] = []
+    for origin in origins:
+        if origin >= 0:
+            steps.append(execution.steps[origin])
+            continue
+        seq = steps[-1 - origin].seq
+        start = steps[-1].resume if steps else execution.begin
+        known = execution.operations.get(seq)
+        finish = known.finish if known is not None else None
+        steps.append(Step("get", None, seq, start, finish or start))
+    return steps
+
+
+# Paths as programs.
+
+
+@dataclass(frozen=True, slots=True)
+class _Take:
+    """The next step must be this operation."""
+
+    key: OperationKey
+    op: str
+    site: SiteKey
+    target: str
+    back: int | None
+    """Of a get: how many steps ago the awaited operation was; None if a loop lies between."""
+
+    def fits(self, token: _Token) -> bool:
+        op, site, detail = token
+        if op != self.op or site != self.site:
+            return False
+        if op == "get":
+            return self.back is None or detail in (0, self.back)
+        return detail == self.target
+
+
+@dataclass(frozen=True, slots=True)
+class _Wait:
+    """An operation the log does not show."""
+
+    key: OperationKey
+    of: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """A segment of local work lies here."""
+
+    key: SegmentKey
+
+
+@dataclass(frozen=True, slots=True)
+class _Enter:
+    """A loop begins."""
+
+    loop: OperationKey
+
+
+@dataclass(frozen=True, slots=True)
+class _Iterate:
+    """An iteration begins."""
+
+    loop: OperationKey
+    body: int
+
+
+@dataclass(slots=True)
+class _Split:
+    """Go on at any of these, the first that fits."""
+
+    targets: list[int] = field(default_factory=list)
+
+
+_Instruction: TypeAlias = _Take | _Wait | _Work | _Enter | _Iterate | _Split
+_Trace: TypeAlias = "tuple[_Instruction, _Trace] | None"
+
+
+class _Program:
+    """One path as a small program that accepts sequences of steps."""
+
+    def __init__(self, number: int, plan: PathPlan, *, waits: bool) -> None:
+        self.number = number
+        self.loops = 0
+        self._waits = waits
+        self._code: list[_Instruction] = []
+        self._part(plan, ())
+
+    def _part(self, plan: PathPlan, place: Place) -> None:
+        code = self._code
+        code.append(_Work((place, 0)))
+        for index, operation in enumerate(plan.operations):
+            key = (place, index)
+            if operation.op == "loop":
+                self.loops += 1
+                code.append(_Enter(key))
+                top = len(code)
+                split = _Split()
+                code.append(split)
+                for number, body in enumerate(plan.loops[index].bodies):
+                    split.targets.append(len(code))
+                    code.append(_Iterate(key, number))
+                    self._part(body, (*place, index, number))
+                    code.append(_Split([top]))
+                split.targets.append(len(code))
+            elif operation.op == "get" and not self._waits and operation.of is not None:
+                code.append(_Wait(key, operation.of))
+            else:
+                site = operation.site
+                back = _steps_back(plan.operations, index)
+                where = (site.file, site.function, site.ordinal)
+                code.append(_Take(key, operation.op, where, operation.target, back))
+            code.append(_Work((place, index + 1)))
+
+    def run(self, tokens: Sequence[_Token]) -> tuple[list[_Instruction] | None, int]:
+        """Return the instructions that accept the steps (None if none do), and how far they came."""
+        code, end, size = self._code, len(self._code), len(tokens)
+        seen: set[int] = set()
+        furthest = 0
+        stack: list[tuple[int, int, _Trace]] = [(0, 0, None)]
+        while stack:
+            at, step, trace = stack.pop()
+            while at < end:
+                instruction = code[at]
+                if isinstance(instruction, _Take):
+                    if step == size or not instruction.fits(tokens[step]):
+                        break
+                    step += 1
+                    furthest = max(furthest, step)
+                elif isinstance(instruction, _Split):
+                    # Only here can ways meet again, so only here is it worth remembering.
+                    state = at * (size + 1) + step
+                    if state in seen:
+                        break
+                    seen.add(state)
+                    stack += [(target, step, trace) for target in reversed(instruction.targets)]
+                    break
+                trace = (instruction, trace)
+                at += 1
+            else:
+                if step == size:
+                    return _listed(trace), furthest
+        return None, furthest
+
+    def shape(self, trace: Sequence[_Instruction]) -> tuple[Shape, tuple[int, ...]]:
+        """Return the shape that a trace describes, and the origin of each step."""
+        steps: list[OperationKey] = []
+        origins: list[int] = []
+        gaps: list[list[SegmentKey]] = [[]]
+        entries: list[tuple[OperationKey, list[int]]] = []
+        open_: dict[OperationKey, list[int]] = {}
+        latest: dict[OperationKey, int] = {}
+        taken = 0
+        for instruction in trace:
+            if isinstance(instruction, _Work):
+                gaps[-1].append(instruction.key)
+            elif isinstance(instruction, _Enter):
+                open_[instruction.loop] = []
+                entries.append((instruction.loop, open_[instruction.loop]))
+            elif isinstance(instruction, _Iterate):
+                open_[instruction.loop].append(instruction.body)
+            elif isinstance(instruction, _Take | _Wait):
+                if isinstance(instruction, _Wait):
+                    origins.append(-1 - latest[instruction.key[0], instruction.of])
+                else:
+                    origins.append(taken)
+                    taken += 1
+                latest[instruction.key] = len(steps)
+                steps.append(instruction.key)
+                gaps.append([])
+        loops = tuple(LoopEntry(loop, tuple(bodies)) for loop, bodies in entries)
+        return Shape(self.number, tuple(steps), tuple(tuple(g) for g in gaps), loops), tuple(origins)
+
+
+def _steps_back(operations: Sequence[Operation], index: int) -> int | None:
+    of = operations[index].of
+    if of is None or any(o.op == "loop" for o in operations[of:index]):
+        return None
+    return index - of
+
+
+def _listed(trace: _Trace) -> list[_Instruction]:
+    found: list[_Instruction] = []
+    while trace is not None:
+        instruction, trace = trace
+        found.append(instruction)
+    found.reverse()
+    return found
+
+
+# Gaps that hold several segments.
+
+Measure: TypeAlias = Callable[[Match, int], tuple[float, float]]
+"""Demand and delay, in seconds, of a gap (by its number) of a match."""
+
+
+@dataclass(slots=True)
+class SegmentSamples:
+    """What the visits of one segment took, in seconds.
+
+    Attributes:
+        owner: Number of the match each visit belongs to.
+    """
+
+    owner: list[int] = field(default_factory=list)
+    demand: list[float] = field(default_factory=list)
+    delay: list[float] = field(default_factory=list)
+
+
+_OWN, _NONE = 1e-7, 1e-4
+"""How reluctantly a segment with and without a statement of its own takes a share that is open."""
+
+
+def spread(matches: Sequence[Match], plan: PathPlan, measure: Measure) -> dict[SegmentKey, SegmentSamples]:
+    """Sample every segment of a path, those of loop bodies over all iterations.
+
+    A gap with one segment is a sample of it. Where a gap holds several (the end of one iteration and the
+    begin of the next, and at the ends of a loop what is around it), it is divided in proportion to the mean
+    times that explain all gaps of the path best (least squares, none below 0); what the gaps leave open goes
+    to segments that have statements of their own. The total of every gap is kept, and so is that of every
+    execution.
+
+    Args:
+        matches: Executions that took the path.
+        plan: The path.
+        measure: Tells what a gap took.
+    """
+    gaps = [
+        (owner, keys, measure(one, gap))
+        for owner, one in enumerate(matches)
+        for gap, keys in enumerate(one.shape.gaps)
+    ]
+    mixed = {keys for _, keys, _ in gaps if len(keys) > 1}
+    shares: list[Mapping[tuple[SegmentKey, ...], tuple[float, ...]]] = []
+    for which in (0, 1):
+        sums: dict[tuple[SegmentKey, ...], tuple[int, float]] = {}
+        for _, keys, times in gaps if mixed else ():
+            number, total = sums.get(keys, (0, 0.0))
+            sums[keys] = (number + 1, total + times[which])
+        shares.append(_shares(sums, mixed, plan))
+    samples: dict[SegmentKey, SegmentSamples] = {}
+    for owner, keys, (demand, delay) in gaps:
+        for position, key in enumerate(keys):
+            found = samples.get(key)
+            if found is None:
+                found = samples[key] = SegmentSamples()
+            found.owner.append(owner)
+            alone = len(keys) == 1
+            found.demand.append(demand if alone else demand * shares[0][keys][position])
+            found.delay.append(delay if alone else delay * shares[1][keys][position])
+    return samples
+
+
+def _shares(
+    sums: Mapping[tuple[SegmentKey, ...], tuple[int, float]],
+    mixed: set[tuple[SegmentKey, ...]],
+    plan: PathPlan,
+) -> dict[tuple[SegmentKey, ...], tuple[float, ...]]:
+    """Return the share of each segment in every kind of gap that holds several."""
+    if not mixed:
+        return {}
+    import numpy as np  # noqa: PLC0415  (paths without loops need no numpy)
+    from scipy.optimize import nnls  # noqa: PLC0415
+
+    parts = dict(plan.parts())
+    keys = sorted({key for gap in sums for key in gap})
+    column = {key: number for number, key in enumerate(keys)}
+    everything = sum(number for number, _ in sums.values())
+    rows = np.zeros((len(sums) + len(keys), len(keys)))
+    right = np.zeros(len(rows))
+    for row, (gap, (number, total)) in enumerate(sums.items()):
+        weight = (number / everything) ** 0.5
+        right[row] = weight * total / number
+        for key in gap:
+            rows[row, column[key]] += weight
+    for key, number in column.items():
+        place, index = key
+        own = parts[place].path.local_lines[index] > 0
+        rows[len(sums) + number, number] = (_OWN if own else _NONE) ** 0.5
+    means, _ = nnls(rows, right)
+    shares = {}
+    for gap in mixed:
+        total = sum(means[column[key]] for key in gap)
+        shares[gap] = tuple(float(means[column[key]] / total) if total > 0 else 1 / len(gap) for key in gap)
+    return shares
