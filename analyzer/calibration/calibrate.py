@@ -1,6 +1,6 @@
 """Fill the numbers of an uncalibrated model in from the log of an exploratory run.
 
-In:  the ``Application`` that static analysis found, and a run directory.
+In:  the ``Application`` that static analysis found, and a run.
 Out: a calibrated model, and a report of what it covers and what to be careful about.
 
 Follows Garbi's thesis, section 5.2.2, with these deliberate differences:
@@ -9,25 +9,32 @@ Follows Garbi's thesis, section 5.2.2, with these deliberate differences:
 - processor time is what the thread's CPU clock says; wall time beyond it is a delay;
 - framework work that no endpoint sees is charged to the replica's front and worker;
 - everything that runs on the machine (load generator and co-located databases too) shares one
-  processor, the host;
-- numbers that were never observed stay unknown, and are reported.
+  processor, the host, whose scheduler was measured;
+- processor times are those at the mean speed of the machine during the run, and depend on the rate of
+  requests where the run shows how (hot and cold rounds);
+- numbers that were never observed stay unknown, and are reported;
+- every number knows how it would have come out on other data (bootstrap replicates).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import partial
+from typing import Any, Protocol
 
-from analyzer.calibration.condense import condense
-from analyzer.calibration.executions import Execution, Step, collect, within
-from analyzer.calibration.framework import FrameworkWork, dispatch_latency, framework_work
+from analyzer.calibration.bootstrap import REPLICATES, replicates
+from analyzer.calibration.executions import Execution, Step
+from analyzer.calibration.framework import FrameworkWork, framework_work
+from analyzer.calibration.ingredients import ALL, Ingredients
+from analyzer.calibration.observed import FloatArray, Observed, Sample, observe
 from analyzer.calibration.rundir import Run, fingerprints, stale_endpoints
-from analyzer.calibration.samples import PathSamples, Signature, group, sample_path
+from analyzer.calibration.samples import CommunicationSamples, PathSamples, Signature, group, sample_path
+from analyzer.calibration.terms import Choice, Key, Kind, Term, Terms, of_sample, shape_of
+from analyzer.calibration.warmth import warmth
 from analyzer.static.application import Application
-from analyzer.static.translate import PathPlan, translate_with_plan
+from analyzer.static.translate import NETWORK, PathPlan, translate_with_plan
 from mup.errors import LogError, StaleLogError
-from mup.events.ids import child_id
 from mup.lqn import (
     Activity,
     Constant,
@@ -39,6 +46,7 @@ from mup.lqn import (
     Model,
     Processor,
     Task,
+    Uncertainty,
     entry_label,
 )
 
@@ -49,6 +57,18 @@ HOST = "host"
 
 UNMATCHED_LIMIT = 0.01
 FOREIGN_CPU_LIMIT = 0.02
+OVERLAP_LIMIT = 0.0002
+"""Seconds by which known work may exceed the time it was done in before that is worth a warning."""
+
+
+class Host(Protocol):
+    """What calibration wants of the profile of the machine."""
+
+    def processor(self, name: str) -> Processor:
+        """Return the machine as a processor of the model."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what the model keeps of the profile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +90,14 @@ class Calibration:
         coverage: Per endpoint and scenario.
         warnings: Sentences for the user.
         uncovered: Paths no execution took, as readable texts.
-        work: Framework processor time per request.
+        framework: Framework processor time per request: role, then service.
     """
 
     model: Model
     coverage: tuple[EntryCoverage, ...]
     warnings: tuple[str, ...]
     uncovered: tuple[str, ...]
-    work: FrameworkWork
+    framework: Mapping[str, Mapping[str, float]]
 
     @property
     def paths(self) -> int:
@@ -95,24 +115,55 @@ class _Book:
     """What calibration knows while it fills the model in."""
 
     run: Run
-    executions: list[Execution]
-    by_request: Mapping[int, Execution]
+    observed: Observed
     work: FrameworkWork
-    dispatch: Mapping[str, float]
+    ingredients: Ingredients
+    terms: Terms = field(default_factory=Terms)
     warnings: list[str] = field(default_factory=list)
     uncovered: list[str] = field(default_factory=list)
     coverage: list[EntryCoverage] = field(default_factory=list)
-    network: dict[str, tuple[Distribution, Distribution]] = field(default_factory=dict)
-    queries: dict[tuple[str, str], list[float]] = field(default_factory=dict)
-    drivers: dict[tuple[str, str], list[float]] = field(default_factory=dict)
-    outside_server: dict[tuple[str, str], Distribution] = field(default_factory=dict)
+    queries: dict[tuple[str, str], CommunicationSamples] = field(default_factory=dict)
+    callers: dict[tuple[str, str], list[Key]] = field(default_factory=dict)
 
-    def callee(self, execution: Execution, seq: int) -> Execution | None:
-        return self.by_request.get(child_id(execution.request, seq))
+    @property
+    def base(self) -> tuple[FloatArray, ...]:
+        """Weights of the windows a number that depends on warmth is taken from: the first that saw it."""
+        every = self.observed.single
+        return self.observed.phase("hot"), every, every * 0 + 1
+
+    @property
+    def steady(self) -> tuple[FloatArray, ...]:
+        """The same for numbers that do not."""
+        every = self.observed.single
+        return every, every * 0 + 1
+
+    def weights(self, term: Term) -> tuple[FloatArray, ...]:
+        return self.base if term.phased else self.steady
+
+    def value(self, kind: Kind, key: Key) -> float | None:
+        term = self.terms.times.get((kind, key))
+        return None if term is None else self.terms.value(kind, key, self.weights(term))
+
+    def front(self, service: str, weights: FloatArray) -> float:
+        return self.work.front(service, weights) if self.ingredients.framework else 0.0
+
+    def worker(self, service: str, weights: FloatArray) -> float:
+        return self.work.worker(service, weights) if self.ingredients.framework else 0.0
+
+    def client(self, service: str, weights: FloatArray) -> float:
+        return self.work.client(service, weights) if self.ingredients.generator else 0.0
 
 
 def calibrate(
-    run: Run, application: Application, *, name: str, client: str | None = None, partial: bool = False
+    run: Run,
+    application: Application,
+    *,
+    name: str,
+    client: str | None = None,
+    partial: bool = False,
+    host: Host | None = None,
+    ingredients: Ingredients = ALL,
+    bootstrap: int = REPLICATES,
 ) -> Calibration:
     """Calibrate the model of an application from one run.
 
@@ -122,6 +173,9 @@ def calibrate(
         name: Name of the model.
         client: The client class that becomes the reference task; None = the one that was run.
         partial: Leave endpoints whose source changed since the run uncalibrated instead of refusing.
+        host: Profile of the machine of the run; None = cores that are shared ideally.
+        ingredients: What to leave out, to see what it is good for.
+        bootstrap: Number of replicates that say how sure the numbers are; 0 = none.
 
     Raises:
         StaleLogError: Endpoints changed since the log was written.
@@ -137,72 +191,67 @@ def calibrate(
             hint="run 'mup explore' again, or pass --partial to leave these endpoints uncalibrated",
         )
     model, plans = translate_with_plan(application, name=name, client=client or run.info.client or None)
-    everything = collect(run.logs)
-    windows = run.info.windows
-    inside = [e for e in everything if within(e, windows)] if windows else everything
-    if not inside:
+    observed = observe(run, scaled=ingredients.speed)
+    if not observed.executions:
         raise LogError(
             "no complete execution inside the observed time", where=str(run.path), hint="explore for longer"
         )
-    book = _Book(
-        run=run,
-        executions=inside,
-        by_request={e.request: e for e in everything},
-        work=framework_work(run.info, inside),
-        dispatch=dispatch_latency(inside),
-    )
-    tasks: dict[str, Task] = {}
+    book = _Book(run=run, observed=observed, work=framework_work(observed), ingredients=ingredients)
     for task in model.tasks:
         if task.role in ("service", "reference"):
-            tasks[task.name] = _calibrate_task(book, task, plans, stale)
+            _read_task(book, task, plans, stale)
     for task in model.tasks:
-        if task.role == "network":
-            tasks[task.name] = _calibrate_network(book, task)
-        elif task.role == "database":
-            tasks[task.name] = _calibrate_database(book, task)
-    for task in model.tasks:
-        if task.role in ("service", "reference"):
-            tasks[task.name] = _add_time_outside_servers(book, tasks[task.name])
-    _general_warnings(book)
+        if task.role == "database":
+            _read_database(book, task)
     calibrated = replace(
         model,
-        processors=(Processor(name=HOST, cores=run.info.cores, discipline="ps"),),
-        tasks=tuple(tasks.get(t.name, t) for t in model.tasks),
-        provenance=_provenance(book, stale),
+        processors=_processors(book, host),
+        tasks=tuple(_filled(book, task) for task in model.tasks),
+    )
+    _general_warnings(book)
+    draws = replicates(book.terms, observed, calibrated, count=bootstrap) if bootstrap else ()
+    calibrated = replace(
+        calibrated,
+        uncertainty=Uncertainty(replicates=draws) if draws else None,
+        provenance=_provenance(book, stale, host),
     )
     return Calibration(
         model=calibrated,
         coverage=tuple(book.coverage),
         warnings=tuple(book.warnings),
         uncovered=tuple(book.uncovered),
-        work=book.work,
+        framework=book.work.summary(book.base[0]),
     )
 
 
-def _calibrate_task(
+# From the log to terms.
+
+
+def _read_task(
     book: _Book,
     task: Task,
     plans: Mapping[tuple[str, str], Sequence[PathPlan]],
     stale: Mapping[str, str],
-) -> Task:
-    entries = []
+) -> None:
+    by_endpoint: dict[str, list[Execution]] = {}
+    for execution in book.observed.executions:
+        by_endpoint.setdefault(execution.endpoint, []).append(execution)
     for entry in task.entries:
         label = entry_label(task.name, entry.name)
         if label in stale:
             book.warnings.append(f"{label} {stale[label]}: left uncalibrated")
-            entries.append(entry)
             continue
-        entries.append(_calibrate_entry(book, task, entry, plans[task.name, entry.name]))
-    front = None
-    if task.name in book.work.front:
-        half = Constant(book.work.front[task.name] / 2)
-        front = Front(request=half, reply=half)
-    return replace(task, entries=tuple(entries), processor=HOST, front=front)
+        _read_entry(book, task, entry, plans[task.name, entry.name], by_endpoint.get(label, []))
+    if ("front", task.name) in book.work.used and book.ingredients.framework:
+        # Both halves together; the model has them apart.
+        front = Term(partial(book.work.front, task.name))
+        book.terms.put((task.name, "", "front"), front, None)
 
 
-def _calibrate_entry(book: _Book, task: Task, entry: Entry, plans: Sequence[PathPlan]) -> Entry:
+def _read_entry(
+    book: _Book, task: Task, entry: Entry, plans: Sequence[PathPlan], mine: Sequence[Execution]
+) -> None:
     label = entry_label(task.name, entry.name)
-    mine = [e for e in book.executions if e.endpoint == label]
     failed = [e for e in mine if e.failed]
     if failed:
         book.warnings.append(f"{label}: {len(failed)} of {len(mine)} executions failed and are left out")
@@ -231,20 +280,21 @@ def _calibrate_entry(book: _Book, task: Task, entry: Entry, plans: Sequence[Path
         if not found:
             book.uncovered.append(f"{label}: {plan.describe()}")
     if not matched:
-        return entry
-    activities = {a.name: a for a in entry.activities}
+        return
+    counts = []
     for plan, found in zip(plans, taken, strict=True):
+        count = Sample()
+        for execution in found:
+            count.add(1.0, book.observed.window_of[execution.request])
+        counts.append(count)
         if found:
             aligned = found if has_gets else [_with_gets(e, plan) for e in found]
-            samples = sample_path(aligned, len(plan.operations), book.callee)
-            _fill_path(book, task, plan, samples, activities)
-    precedences = entry.precedences
+            samples = sample_path(
+                aligned, len(plan.operations), book.observed, cpu_clock=book.ingredients.cpu_clock
+            )
+            _read_path(book, task, plan, samples)
     if len(plans) > 1:
-        odds = tuple(len(t) / matched for t in taken)
-        precedences = tuple(replace(p, probabilities=odds) if p.fork == "or" else p for p in precedences)
-    return replace(
-        entry, activities=tuple(activities[a.name] for a in entry.activities), precedences=precedences
-    )
+        book.terms.choices[task.name, entry.name, entry.start] = Choice(tuple(counts))
 
 
 def _signature(plan: PathPlan, *, gets: bool) -> Signature:
@@ -279,64 +329,222 @@ def _with_gets(execution: Execution, plan: PathPlan) -> Execution:
     return replace(execution, steps=steps)
 
 
-def _fill_path(
-    book: _Book, task: Task, plan: PathPlan, samples: PathSamples, activities: dict[str, Activity]
-) -> None:
-    """Put the samples of one path into its activities, and remember those of Net and databases."""
-
-    def put(name: str, demand: Distribution | None, delay: Distribution | None) -> None:
-        activities[name] = replace(activities[name], demand=demand, delay=delay)
-
-    extra = book.work.worker.get(task.name, 0.0) if not task.is_reference else 0.0
+def _read_path(book: _Book, task: Task, plan: PathPlan, samples: PathSamples) -> None:
+    """Make terms of the samples of one path, and remember those of Net and databases."""
     for index, name in enumerate(plan.segments):
-        demand = condense(samples.demand[index])
-        if index == 0 and extra and demand is not None:
-            demand = shifted(demand, extra)
-        put(name, demand, condense(samples.delay[index]))
+        demand = of_sample(samples.demand[index])
+        if index == 0 and demand is not None and not task.is_reference:
+            demand = _with_worker(book, task.name, samples.demand[index])
+        book.terms.put((task.name, plan.entry, name), demand, of_sample(samples.delay[index], phased=False))
     for index, found in samples.communication.items():
         operation = plan.operations[index]
-        put(plan.registry[index], condense(found.registry_demand), condense(found.registry_delay))
+        registry = (task.name, plan.entry, plan.registry[index])
+        communication = (task.name, plan.entry, plan.communication[index])
+        book.terms.put(
+            registry, of_sample(found.registry_demand), of_sample(found.registry_delay, phased=False)
+        )
         if operation.op == "query":
             database, query = operation.target.split(".", 1)
-            book.queries.setdefault((database, query), []).extend(found.exchange)
-            book.drivers.setdefault((database, query), []).extend(found.driver_demand)
-            put(plan.communication[index], condense(found.driver_demand), Constant(0.0))
+            _extend(book.queries.setdefault((database, query), CommunicationSamples()), found)
+            book.callers.setdefault((database, query), []).append(communication)
+            book.terms.put(communication, of_sample(found.driver_demand), _nothing())
             continue
-        put(plan.communication[index], Constant(0.0), Constant(0.0))
-        label = operation.target
-        called = label.split("/", 1)[0]
-        known = (
-            book.work.front.get(called, 0.0)
-            + book.work.worker.get(called, 0.0)
-            + (sum(found.receive) / len(found.receive) if found.receive else 0.0)
-            - book.dispatch.get(called, 0.0)
-        )
-        exchange = condense(found.exchange, shift=known)
-        if exchange is None:
-            waited = any(o.op == "get" and o.of == index for o in plan.operations)
-            reason = "its replies were always picked up late" if waited else "nobody waits for its reply"
-            book.warnings.append(
-                f"{entry_label(task.name, plan.entry)}: no usable network time of the call to {label}"
-                f" (line {operation.site.line}); {reason}. Taken as 0"
-            )
-            exchange = Constant(0.0)
-        book.network[plan.exchange[index]] = (Constant(0.0), exchange)
+        book.terms.put(communication, _nothing(), _nothing())
+        _read_exchange(book, task, plan, index, found)
     if task.is_reference:
-        _fill_think(book, plan, activities)
+        _read_think(book, plan)
 
 
-def _fill_think(book: _Book, plan: PathPlan, activities: dict[str, Activity]) -> None:
-    """Add to each think step what the load generator's timers add, and its own idle work."""
-    steps = [activities[name] for name in plan.think.values()]
-    work = book.work.client.get(plan.task, 0.0)
-    for position, step in enumerate(steps):
-        if step.delay is None:
-            continue
-        activities[step.name] = replace(
-            step,
-            delay=shifted(step.delay, book.run.info.think_lateness),
-            demand=Constant(work if position == 0 else 0.0),
+def _nothing() -> Term:
+    return Term(lambda _: 0.0, phased=False)
+
+
+def _with_worker(book: _Book, service: str, sample: Sample) -> Term:
+    """Return the term of a first segment: what the log saw, and what the worker does around it."""
+
+    def mean(weights: FloatArray) -> float | None:
+        seen = sample.mean(weights)
+        return None if seen is None else seen + book.worker(service, weights)
+
+    return Term(mean, sample)
+
+
+def _extend(total: CommunicationSamples, more: CommunicationSamples) -> None:
+    for name in ("exchange", "driver_demand"):
+        mine, theirs = getattr(total, name), getattr(more, name)
+        for value, window in zip(theirs.values, theirs.windows, strict=True):
+            mine.add(value, window)
+
+
+def _read_exchange(book: _Book, task: Task, plan: PathPlan, index: int, found: CommunicationSamples) -> None:
+    """Note the network time of a call: what nobody's work explains of the time it was under way."""
+    operation = plan.operations[index]
+    entry = plan.exchange[index]
+    key = (NETWORK, entry, entry)
+    called = operation.target.split("/", 1)[0]
+    if not len(found.exchange):
+        waited = any(o.op == "get" and o.of == index for o in plan.operations)
+        reason = "its replies were always picked up late" if waited else "nobody waits for its reply"
+        book.warnings.append(
+            f"{entry_label(task.name, plan.entry)}: no usable network time of the call to {operation.target}"
+            f" (line {operation.site.line}); {reason}. Taken as 0"
         )
+        book.terms.put(key, _nothing(), _nothing())
+        return
+
+    def known(weights: FloatArray) -> float:
+        receive = found.receive.mean(weights) if len(found.receive) else 0.0
+        inside = book.front(called, weights) + book.worker(called, weights)
+        return inside + (receive or 0.0) - book.work.waiting(called, weights)
+
+    def mean(weights: FloatArray) -> float | None:
+        elapsed = found.exchange.mean(weights)
+        return None if elapsed is None else max(0.0, elapsed - known(weights))
+
+    book.terms.put(key, _nothing(), Term(mean, found.exchange, known))
+
+
+def _read_think(book: _Book, plan: PathPlan) -> None:
+    """Charge the load generator's own work outside its cycles to the first think step."""
+    for position, name in enumerate(plan.think.values()):
+        demand = Term(partial(book.client, plan.task)) if position == 0 else _nothing()
+        book.terms.put((plan.task, plan.entry, name), demand, None)
+
+
+def _read_database(book: _Book, task: Task) -> None:
+    """Split query times into work of the server on the host and everything else.
+
+    The embedded database works under one lock, hence one thread; the rest of its query time (loopback,
+    wake-ups) is spent outside that lock and belongs to the caller's branch.
+    """
+    samples = {entry.name: book.queries.get((task.name, entry.name)) for entry in task.entries}
+    known = {name: found.exchange for name, found in samples.items() if found and len(found.exchange)}
+    for entry in task.entries:
+        found = samples[entry.name]
+        if found is None or not len(found.exchange):
+            continue
+        key = (task.name, entry.name, entry.activities[0].name)
+        work = _query_work(book, task.name, entry.name, known, found.driver_demand)
+        rest = _query_rest(found, work)
+        if _one_server(book, task.name):
+            book.terms.put(key, work, _nothing())
+            for caller in book.callers[task.name, entry.name]:
+                book.terms.put(caller, None, rest)
+        else:
+            book.terms.put(key, work, rest)
+
+
+def _query_work(
+    book: _Book, database: str, query: str, samples: Mapping[str, Sample], drivers: Sample
+) -> Term:
+    """Return the server's processor time of a query.
+
+    Only its total over all queries is known; longer ones get a larger share of it.
+    """
+
+    def mean(weights: FloatArray) -> float | None:
+        own = samples[query].mean(weights)
+        if own is None or not book.ingredients.database or not _colocated(book, database):
+            return None if own is None else 0.0
+        count = sum(s.count(weights) for s in samples.values())
+        time = sum((s.mean(weights) or 0.0) * s.count(weights) for s in samples.values())
+        share = book.work.database(database, weights) * count * own / time if time > 0 else 0.0
+        return min(share, max(0.0, own - (drivers.mean(weights) or 0.0)))
+
+    return Term(mean)
+
+
+def _query_rest(found: CommunicationSamples, work: Term) -> Term:
+    def known(weights: FloatArray) -> float:
+        return (found.driver_demand.mean(weights) or 0.0) + (work.mean(weights) or 0.0)
+
+    def mean(weights: FloatArray) -> float | None:
+        elapsed = found.exchange.mean(weights)
+        return None if elapsed is None else max(0.0, elapsed - known(weights))
+
+    return Term(mean, found.exchange, known)
+
+
+def _colocated(book: _Book, database: str) -> bool:
+    use = book.run.info.databases.get(database)
+    return use is not None and use.colocated
+
+
+def _one_server(book: _Book, database: str) -> bool:
+    use = book.run.info.databases.get(database)
+    has_work = book.work.database(database, book.steady[0]) > 0
+    return use is not None and use.embedded and use.colocated and has_work and book.ingredients.database
+
+
+# From terms to the model.
+
+
+def _processors(book: _Book, host: Host | None) -> tuple[Processor, ...]:
+    if not book.ingredients.host:
+        return ()
+    if host is not None and book.ingredients.scheduler:
+        return (host.processor(HOST),)
+    return (Processor(name=HOST, cores=book.run.info.cores, discipline="ps"),)
+
+
+def _filled(book: _Book, task: Task) -> Task:
+    entries = tuple(_filled_entry(book, task, entry) for entry in task.entries)
+    front = None
+    seconds = book.value("demand", (task.name, "", "front"))
+    if seconds is not None:
+        half = Constant(seconds / 2)
+        front = Front(request=half, reply=half)
+    on_host = book.ingredients.host and task.role in ("service", "reference", "database")
+    if task.is_reference and not book.ingredients.generator:
+        on_host = False
+    if task.role == "database":
+        on_host = on_host and book.ingredients.database and _colocated(book, task.name)
+    filled = replace(
+        task,
+        entries=entries,
+        front=front,
+        processor=HOST if on_host else None,
+        threads=1 if task.role == "database" and _one_server(book, task.name) else task.threads,
+    )
+    if book.ingredients.warmth:
+        filled = replace(filled, warmth=warmth(book.terms, book.observed, book.work, filled))
+    return filled
+
+
+def _filled_entry(book: _Book, task: Task, entry: Entry) -> Entry:
+    choice = book.terms.choices.get((task.name, entry.name, entry.start))
+    odds = None
+    if choice is not None:
+        odds = next((o for w in book.steady if (o := choice.odds(w)) is not None), None)
+    precedences = entry.precedences
+    if odds is not None:
+        precedences = tuple(
+            replace(p, probabilities=odds) if p.fork == "or" and p.pre == (entry.start,) else p
+            for p in precedences
+        )
+    activities = tuple(_filled_activity(book, (task.name, entry.name, a.name), a) for a in entry.activities)
+    return replace(entry, activities=activities, precedences=precedences)
+
+
+def _filled_activity(book: _Book, key: Key, activity: Activity) -> Activity:
+    demand = _time(book, "demand", key)
+    delay = _time(book, "delay", key)
+    if activity.kind == "think" and activity.delay is not None and demand is not None:
+        # The source says how long clients think; their timers add a little.
+        delay = shifted(activity.delay, book.run.info.think_lateness)
+    return replace(
+        activity,
+        demand=activity.demand if demand is None else demand,
+        delay=activity.delay if delay is None else delay,
+    )
+
+
+def _time(book: _Book, kind: Kind, key: Key) -> Distribution | None:
+    seconds = book.value(kind, key)
+    if seconds is None:
+        return None
+    term = book.terms.times[kind, key]
+    return shape_of(term, book.weights(term), seconds, fitted=book.ingredients.distributions)
 
 
 def shifted(distribution: Distribution, seconds: float) -> Distribution:
@@ -352,74 +560,6 @@ def shifted(distribution: Distribution, seconds: float) -> Distribution:
     return distribution.scaled(1 + seconds / distribution.mean)
 
 
-def _calibrate_network(book: _Book, task: Task) -> Task:
-    entries = []
-    for entry in task.entries:
-        times = book.network.get(entry.name)
-        if times is not None:
-            entry = _with_times(entry, *times)  # noqa: PLW2901
-        entries.append(entry)
-    return replace(task, entries=tuple(entries))
-
-
-def _with_times(entry: Entry, demand: Distribution, delay: Distribution) -> Entry:
-    first = replace(entry.activities[0], demand=demand, delay=delay)
-    return replace(entry, activities=(first, *entry.activities[1:]))
-
-
-def _calibrate_database(book: _Book, task: Task) -> Task:
-    """Split query times into work of the server on the host and everything else.
-
-    The embedded database works under one lock, hence one thread; the rest of its query time (loopback,
-    wake-ups) is spent outside that lock and belongs to the caller's branch.
-    """
-    use = book.run.info.databases.get(task.name)
-    per_query = book.work.database.get(task.name, 0.0) if use is not None and use.colocated else 0.0
-    one_server = use is not None and use.embedded and per_query > 0
-    samples = {entry.name: book.queries.get((task.name, entry.name), []) for entry in task.entries}
-    total_time = sum(sum(s) for s in samples.values())
-    total_count = sum(len(s) for s in samples.values())
-    entries = []
-    for entry in task.entries:
-        times = samples[entry.name]
-        if not times:
-            entries.append(entry)
-            continue
-        mean = sum(times) / len(times)
-        # Only the server's total is known; longer queries get a larger share of it.
-        work = per_query * total_count * mean / total_time if total_time > 0 else 0.0
-        drivers = book.drivers[task.name, entry.name]
-        driver = sum(drivers) / len(drivers)
-        work = min(work, max(0.0, mean - driver))
-        rest = condense(times, shift=driver + work) or Constant(0.0)
-        if one_server:
-            book.outside_server[task.name, entry.name] = rest
-            rest = Constant(0.0)
-        entries.append(_with_times(entry, Constant(work), rest))
-    return replace(
-        task,
-        entries=tuple(entries),
-        processor=HOST if per_query > 0 else None,
-        threads=1 if one_server else task.threads,
-    )
-
-
-def _add_time_outside_servers(book: _Book, task: Task) -> Task:
-    """Give the branches that query a one-server database the part of the query time outside it."""
-
-    def delayed(activity: Activity) -> Activity:
-        for call in activity.calls:
-            rest = book.outside_server.get((call.task, call.entry))
-            if rest is not None and activity.calibrated:
-                return replace(activity, delay=rest)
-        return activity
-
-    return replace(
-        task,
-        entries=tuple(replace(e, activities=tuple(delayed(a) for a in e.activities)) for e in task.entries),
-    )
-
-
 def _general_warnings(book: _Book) -> None:
     run = book.run
     book.warnings.extend(
@@ -433,6 +573,8 @@ def _general_warnings(book: _Book) -> None:
         book.warnings.append(
             f"other programs used {foreign:.1%} of the machine during the run; its times may be too long"
         )
+    if not run.info.complete:
+        book.warnings.append("the run did not end by itself; 'mup explore --resume' continues it")
     for label, width in sorted(run.info.widths.items()):
         if width.half_width is None or width.mean <= 0:
             book.warnings.append(
@@ -448,31 +590,37 @@ def _general_warnings(book: _Book) -> None:
             )
 
 
-def _provenance(book: _Book, stale: Mapping[str, str]) -> dict[str, Any]:
+def _provenance(book: _Book, stale: Mapping[str, str], host: Host | None) -> dict[str, Any]:
     info = book.run.info
     return {
         "run": book.run.path.name,
+        "runs": [path.name for path in book.run.directories],
         "created": info.created,
         "mup": info.mup,
         "python": info.python,
+        "hostname": info.hostname,
         "machine": info.machine,
         "cores": info.cores,
         "client": info.client,
         "observed_seconds": round(info.observed_seconds, 3),
+        "phases": {
+            name: round(book.observed.seconds(book.observed.phase(name)), 3)
+            for name in ("hot", "cold", "burst")
+            if book.observed.phase(name).any()
+        },
+        "speed": book.observed.speed,
         "response_time": info.response_time,
         "stop": info.stop,
         "foreign_cpu": info.foreign_cpu,
+        "fingerprints": dict(info.fingerprints),
+        "host": None if host is None else host.to_json(),
+        "left_out": book.ingredients.left_out,
         "coverage": {
             c.label: {"paths": c.paths, "observed": c.observed, "executions": c.executions}
             for c in book.coverage
         },
         "uncovered": list(book.uncovered),
         "stale": dict(stale),
-        "framework_cpu": {
-            "front": book.work.front,
-            "worker": book.work.worker,
-            "client": book.work.client,
-            "database": book.work.database,
-        },
+        "framework_cpu": book.work.summary(book.base[0]),
         "warnings": list(book.warnings),
     }

@@ -3,42 +3,91 @@
 The log charges the endpoint's own thread between ``begin`` and ``done``. Everything else a process
 does for a request (parsing HTTP, dispatching, reading frames, the database server's work) shows only
 in the total processor time of the process. Total minus what it uses when idle, minus what was logged,
-divided by the requests, is the framework work per request.
+divided by the requests, is the framework work per request. All three are known per window.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from analyzer.calibration.executions import Execution
-from analyzer.calibration.rundir import RunInfo
+from analyzer.calibration.observed import FloatArray, Observed, Sample
 
 __all__ = ["FrameworkWork", "framework_work", "logged_cpu", "query_cpu"]
 
 
 @dataclass(frozen=True, slots=True)
 class FrameworkWork:
-    """Seconds of processor time per request (or cycle, or query), by where it is spent.
+    """Processor time of mup's own processes, by what caused it; arrays have one value per window.
 
     Attributes:
-        front: Per service: the replica's front.
-        worker: Per service: the worker, outside ``begin``..``done``.
-        client: Per client class: the load generator, outside its cycles.
-        database: Per database: the server, over all its queries.
+        used: Seconds per role and service, idle use taken off, the machine's slowness made up for.
+        seen: Seconds of it that the log saw, per service.
+        requests: Requests (of clients: cycles) per service.
+        queries: Queries per database.
+        servers: Per database, the databases that share its server process, itself included.
+        dispatch: Per service, seconds from ``arrive`` to ``begin`` of requests that did not queue.
     """
 
-    front: dict[str, float] = field(default_factory=dict)
-    worker: dict[str, float] = field(default_factory=dict)
-    client: dict[str, float] = field(default_factory=dict)
-    database: dict[str, float] = field(default_factory=dict)
+    used: Mapping[tuple[str, str], FloatArray]
+    seen: Mapping[str, FloatArray]
+    requests: Mapping[str, FloatArray]
+    queries: Mapping[str, FloatArray]
+    servers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    dispatch: Mapping[str, Sample] = field(default_factory=dict)
+
+    def front(self, service: str, weights: FloatArray) -> float:
+        """Return seconds per request of the replica's front."""
+        return self._per_request("front", service, weights)
+
+    def worker(self, service: str, weights: FloatArray) -> float:
+        """Return seconds per request of the worker, outside ``begin``..``done``."""
+        return self._per_request("worker", service, weights, unseen=True)
+
+    def client(self, service: str, weights: FloatArray) -> float:
+        """Return seconds per cycle of the load generator, outside its cycles."""
+        return self._per_request("client", service, weights, unseen=True)
+
+    def database(self, name: str, weights: FloatArray) -> float:
+        """Return seconds per query of the server of a database, over all its queries."""
+        if ("database", name) not in self.used:
+            return 0.0
+        queries = sum(float(weights @ self.queries[n]) for n in self.servers[name] if n in self.queries)
+        return float(weights @ self.used["database", name]) / queries if queries > 0 else 0.0
+
+    def rate(self, service: str, weights: FloatArray, seconds: float) -> float:
+        """Return requests (or cycles, or queries) per second."""
+        counts = self.requests.get(service, self.queries.get(service))
+        return float(weights @ counts) / seconds if counts is not None and seconds > 0 else 0.0
+
+    def waiting(self, service: str, weights: FloatArray) -> float:
+        """Return the mean seconds from ``arrive`` to ``begin``."""
+        sample = self.dispatch.get(service)
+        return (sample.mean(weights) or 0.0) if sample is not None else 0.0
+
+    def summary(self, weights: FloatArray) -> dict[str, dict[str, float]]:
+        """Return all of it as ``provenance`` keeps it."""
+        found: dict[str, dict[str, float]] = {"front": {}, "worker": {}, "client": {}, "database": {}}
+        for role, service in self.used:
+            found[role][service] = getattr(self, role)(service, weights)
+        return found
+
+    def _per_request(self, role: str, service: str, weights: FloatArray, *, unseen: bool = False) -> float:
+        used, requests = self.used.get((role, service)), self.requests.get(service)
+        if used is None or requests is None or not weights @ requests > 0:
+            return 0.0
+        rest = used - self.seen[service] if unseen else used
+        return max(0.0, float(weights @ rest)) / float(weights @ requests)
 
 
-def logged_cpu(execution: Execution) -> float | None:
-    """Return the seconds of processor time the log saw of one execution; None without a CPU clock."""
+def logged_cpu(execution: Execution) -> float:
+    """Return the seconds of processor time the log saw of one execution; 0 without a CPU clock."""
     if execution.done is None or execution.begin.cpu < 0:
-        return None
+        return 0.0
     return (execution.done.cpu - execution.begin.cpu) / 1e9 + query_cpu(execution)
 
 
@@ -51,55 +100,41 @@ def query_cpu(execution: Execution) -> float:
     return total / 1e9
 
 
-def framework_work(info: RunInfo, executions: Sequence[Execution]) -> FrameworkWork:
-    """Split the processor time of every process of a run over what caused it.
+def framework_work(observed: Observed) -> FrameworkWork:
+    """Split the processor time of every process of a run over what caused it, window by window.
 
-    Args:
-        info: The run's processes with their processor time inside the windows.
-        executions: All executions inside the windows, failed ones included.
+    Services of which a process died and was replaced are left out: the successor was not measured.
     """
-    used: dict[tuple[str, str], float] = defaultdict(float)
-    servers: dict[int, list[str]] = defaultdict(list)
-    for process in info.processes:
-        busy = max(0.0, process.cpu - process.idle_rate * info.observed_seconds)
-        if process.role == "database":
-            # Several databases may live in one server: its time is counted once, and shared.
-            servers[process.pid].append(process.service)
-            used[process.role, str(process.pid)] = busy
-        elif process.service not in info.replaced:
-            used[process.role, process.service] += busy
-    count: dict[str, int] = defaultdict(int)
-    seen: dict[str, float] = defaultdict(float)
-    queries: dict[str, int] = defaultdict(int)
-    for execution in executions:
-        count[execution.service] += 1
-        seen[execution.service] += logged_cpu(execution) or 0.0
+    size = len(observed.windows)
+    used: dict[tuple[str, str], FloatArray] = defaultdict(lambda: np.zeros(size))
+    servers: dict[str, tuple[str, ...]] = {}
+    for index, (window, part) in enumerate(zip(observed.windows, observed.parts, strict=True)):
+        sharing: dict[int, list[str]] = defaultdict(list)
+        for process in part.processes:
+            cpu = window.cpu.get(str(process.pid))
+            if cpu is None and len(part.windows) <= 1:
+                cpu = process.cpu
+            if cpu is None or process.service in part.info.replaced:
+                continue
+            busy = max(0.0, cpu - process.idle_rate * window.seconds) / float(observed.slowness[index])
+            if process.role in ("front", "worker", "client"):
+                used[process.role, process.service][index] += busy
+            elif process.role == "database":
+                # Several databases may live in one server: each of them gets the whole, once.
+                sharing[process.pid].append(process.service)
+                used[process.role, process.service][index] += busy
+        servers.update({name: tuple(names) for names in sharing.values() for name in names})
+    requests: dict[str, FloatArray] = defaultdict(lambda: np.zeros(size))
+    seen: dict[str, FloatArray] = defaultdict(lambda: np.zeros(size))
+    queries: dict[str, FloatArray] = defaultdict(lambda: np.zeros(size))
+    dispatch: dict[str, Sample] = defaultdict(Sample)
+    for execution in observed.executions:
+        index = observed.window_of[execution.request]
+        requests[execution.service][index] += 1
+        seen[execution.service][index] += logged_cpu(execution) / float(observed.slowness[index])
         for operation in execution.operations.values():
             if operation.is_query:
-                queries[operation.dest.split(".", 1)[0]] += 1
-    work = FrameworkWork()
-    for (role, service), seconds in used.items():
-        if role == "database":
-            names = servers[int(service)]
-            total = sum(queries[name] for name in names)
-            work.database.update({name: seconds / total for name in names if queries[name]})
-            continue
-        n = count[service]
-        if n == 0:
-            continue
-        if role == "front":
-            work.front[service] = seconds / n
-        elif role == "worker":
-            work.worker[service] = max(0.0, seconds - seen[service]) / n
-        elif role == "client":
-            work.client[service] = max(0.0, seconds - seen[service]) / n
-    return work
-
-
-def dispatch_latency(executions: Iterable[Execution]) -> dict[str, float]:
-    """Return, per service, the mean seconds from ``arrive`` to ``begin`` of requests that did not queue."""
-    waits: dict[str, list[int]] = defaultdict(list)
-    for execution in executions:
+                queries[operation.dest.split(".", 1)[0]][index] += 1
         if execution.arrive is not None and not execution.queued:
-            waits[execution.service].append(execution.begin.time - execution.arrive)
-    return {service: sum(w) / len(w) / 1e9 for service, w in waits.items()}
+            dispatch[execution.service].add((execution.begin.time - execution.arrive) / 1e9, index)
+    return FrameworkWork(dict(used), dict(seen), dict(requests), dict(queries), servers, dict(dispatch))

@@ -1,4 +1,4 @@
-"""Turn the executions of one path into samples of demand and delay per activity.
+"""Turn the executions of one path into samples of demand and delay per activity, window by window.
 
 One execution of a path with operations 1..n has n + 1 segments of local work in its main flow. For
 each segment two things are measured: processor time (thread CPU clock) and delay (wall time that
@@ -15,10 +15,12 @@ A segment begins where the operation before it lets the flow go on:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from analyzer.calibration.executions import Execution, Moment, Operation, SiteKey, Step
+from analyzer.calibration.observed import Observed, Sample
+from mup.events.ids import child_id
 
 __all__ = ["PathSamples", "Signature", "group", "sample_path"]
 
@@ -42,11 +44,11 @@ class CommunicationSamples:
         censored: Replies that were picked up late; they do not count in ``exchange``.
     """
 
-    registry_demand: list[float] = field(default_factory=list)
-    registry_delay: list[float] = field(default_factory=list)
-    exchange: list[float] = field(default_factory=list)
-    driver_demand: list[float] = field(default_factory=list)
-    receive: list[float] = field(default_factory=list)
+    registry_demand: Sample = field(default_factory=Sample)
+    registry_delay: Sample = field(default_factory=Sample)
+    exchange: Sample = field(default_factory=Sample)
+    driver_demand: Sample = field(default_factory=Sample)
+    receive: Sample = field(default_factory=Sample)
     censored: int = 0
 
 
@@ -55,36 +57,43 @@ class PathSamples:
     """Samples of one path, by segment (0..n) and by index of the communicating operation."""
 
     executions: int
-    demand: list[list[float]]
-    delay: list[list[float]]
+    demand: list[Sample]
+    delay: list[Sample]
     communication: dict[int, CommunicationSamples]
 
 
 def sample_path(
-    executions: Sequence[Execution], operations: int, callee: Callable[[Execution, int], Execution | None]
+    executions: Sequence[Execution], operations: int, observed: Observed, *, cpu_clock: bool = True
 ) -> PathSamples:
     """Sample every segment and communication of one path.
+
+    Processor times are divided by the slowness of the machine in their window.
 
     Args:
         executions: Complete executions that took this path; each has ``operations`` steps.
         operations: Number of remote operations on the path.
-        callee: Finds the execution that a call (by its number) caused.
+        observed: The run they are from.
+        cpu_clock: Tell processor time from delays; else all wall time counts as processor time.
     """
     samples = PathSamples(
         len(executions),
-        [[] for _ in range(operations + 1)],
-        [[] for _ in range(operations + 1)],
+        [Sample() for _ in range(operations + 1)],
+        [Sample() for _ in range(operations + 1)],
         {},
     )
     for execution in executions:
+        window = observed.window_of[execution.request]
+        speed = 1 / float(observed.slowness[window])
         for index in range(operations + 1):
             demand, delay = _segment(execution, index)
-            samples.demand[index].append(demand)
-            samples.delay[index].append(delay)
+            if not cpu_clock:
+                demand, delay = demand + delay, 0.0
+            samples.demand[index].add(demand * speed, window)
+            samples.delay[index].add(delay, window)
         for index, step in enumerate(execution.steps):
             if step.op in ("call", "query"):
                 found = samples.communication.setdefault(index, CommunicationSamples())
-                _communication(execution, execution.operations[step.seq], found, callee)
+                _communication(execution, execution.operations[step.seq], found, observed, window)
     return samples
 
 
@@ -128,40 +137,43 @@ def _communication(
     execution: Execution,
     operation: Operation,
     samples: CommunicationSamples,
-    callee: Callable[[Execution, int], Execution | None],
+    observed: Observed,
+    window: int,
 ) -> None:
     start, contact, finish = operation.start, operation.contact, operation.finish
     if contact is None or operation.failed:
         return
+    speed = 1 / float(observed.slowness[window])
     registry = (contact.time - start.time) * _NS
     if operation.is_query or start.cpu < 0:
         # A query changes threads here, so there is no CPU difference to take; what the worker itself
         # spends on handing over counts into its next segment.
-        samples.registry_demand.append(0.0)
-        samples.registry_delay.append(max(0.0, registry))
+        samples.registry_demand.add(0.0, window)
+        samples.registry_delay.add(max(0.0, registry), window)
     else:
         cpu = (contact.cpu - start.cpu) * _NS
-        samples.registry_demand.append(cpu)
-        samples.registry_delay.append(max(0.0, registry - cpu))
+        samples.registry_demand.add(cpu * speed, window)
+        samples.registry_delay.add(max(0.0, registry - cpu), window)
     if finish is None:
         # Nobody waited for this call, so nobody saw its reply.
         return
     elapsed = (finish.time - contact.time) * _NS
     if operation.is_query:
-        samples.exchange.append(elapsed)
-        samples.driver_demand.append((finish.cpu - contact.cpu) * _NS if contact.cpu >= 0 else 0.0)
+        samples.exchange.add(elapsed, window)
+        driver = (finish.cpu - contact.cpu) * _NS if contact.cpu >= 0 else 0.0
+        samples.driver_demand.add(driver * speed, window)
         return
     if operation.censored:
         samples.censored += 1
         return
-    called = callee(execution, operation.seq)
+    called = observed.by_request.get(child_id(execution.request, operation.seq))
     if called is None or called.end is None:
         return
     inside = called.end.time - (called.begin.time if called.arrive is None else called.arrive)
-    samples.exchange.append(elapsed - inside * _NS)
+    samples.exchange.add(elapsed - inside * _NS, window)
     get = next((s for s in execution.steps if s.op == "get" and s.seq == operation.seq), None)
     if get is not None and finish.time >= get.start.time and get.start.cpu >= 0 and finish.cpu >= 0:
-        samples.receive.append((finish.cpu - get.start.cpu) * _NS)
+        samples.receive.add((finish.cpu - get.start.cpu) * _NS * speed, window)
 
 
 def group(executions: Sequence[Execution]) -> Mapping[Signature, list[Execution]]:

@@ -2,13 +2,15 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from calibration_logs import LogFile
 
 from analyzer.calibration.calibrate import Calibration, calibrate
 from analyzer.calibration.executions import Execution, Moment, Operation
 from analyzer.calibration.framework import framework_work
-from analyzer.calibration.rundir import PartInfo, ProcessUse, RunInfo, Window, fingerprints, load_run
+from analyzer.calibration.observed import Observed
+from analyzer.calibration.rundir import Part, PartInfo, ProcessUse, RunInfo, Window, fingerprints, load_run
 from analyzer.static import Application, analyse
 from mup.events.ids import child_id
 from mup.events.record import Event
@@ -113,21 +115,17 @@ def test_a_query_that_outlives_its_endpoint_counts_in_full(tmp_path: Path) -> No
 
 def test_databases_in_one_server_share_its_time() -> None:
     """One process behind two names is counted once."""
-    info = RunInfo(
-        project="x",
-        parts=[
-            PartInfo(
-                windows=[Window(0, 10**9)],
-                processes=[
-                    ProcessUse(role="database", service=name, pid=7, cpu=0.03) for name in ("one", "two")
-                ],
-            )
-        ],
+    window = Window(0, 10**9, cpu={"7": 0.03})
+    info = PartInfo(
+        windows=[window],
+        processes=[ProcessUse(role="database", service=name, pid=7) for name in ("one", "two")],
     )
     queries = {
         seq: Operation(seq, dest, Moment(0, 0), Moment(0, 0), Moment(1, 0))
         for seq, dest in enumerate(["one.q", "one.q", "two.q"])
     }
     execution = Execution(1, LOG, "worker", "A", 0, Moment(0, 0), operations=queries)
-    work = framework_work(info, [execution]).database
-    assert work == {"one": pytest.approx(0.01), "two": pytest.approx(0.01)}
+    part = Part(Path(), info, ())
+    observed = Observed((window,), (part,), (execution,), {1: 0}, {1: execution}, np.ones(1), None)
+    work = framework_work(observed)
+    assert [work.database(name, np.ones(1)) for name in ("one", "two")] == pytest.approx([0.01, 0.01])

@@ -1,0 +1,101 @@
+"""How would the numbers have come out on other data? Resampling of whole windows.
+
+Windows are the batches: what follows each other within seconds is too alike to count as independent
+(Efron, "Bootstrap methods", 1979, on batches as in Kuensch, "The jackknife and the bootstrap for general
+stationary observations", 1989). Every phase is resampled by itself, so that each replicate has as many hot
+and cold windows as the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from analyzer.calibration.observed import FloatArray, Observed
+from analyzer.calibration.terms import Terms
+from mup.lqn import Model, Replicate, entry_label
+
+__all__ = ["REPLICATES", "replicates"]
+
+REPLICATES = 20
+"""Enough for a standard deviation known to 16 %."""
+
+FEWEST_WINDOWS = 3
+
+
+def replicates(
+    terms: Terms, observed: Observed, model: Model, *, count: int = REPLICATES, seed: int = 0
+) -> tuple[Replicate, ...]:
+    """Return replicates of a calibrated model.
+
+    Args:
+        terms: Of the model.
+        observed: The run.
+        model: Calibrated from the terms.
+        count: How many.
+        seed: Of the resampling.
+
+    Returns:
+        Nothing if the run has fewer than three windows: then nothing is known about the sureness.
+    """
+    if len(observed.windows) < FEWEST_WINDOWS:
+        return ()
+    generator = np.random.default_rng(seed)
+    return tuple(_replicate(terms, observed, model, _resampled(observed, generator)) for _ in range(count))
+
+
+def _resampled(observed: Observed, generator: np.random.Generator) -> FloatArray:
+    """Return how often each window was drawn.
+
+    A resample of n batches varies less than n batches do, by (n - 1) / n; with few windows that matters, so
+    the deviations from one draw each are stretched accordingly.
+    """
+    weights = np.zeros(len(observed.windows))
+    for phase in ("hot", "cold", "burst"):
+        mine = np.flatnonzero(observed.phase(phase))
+        if len(mine) == 0:
+            continue
+        drawn = generator.multinomial(len(mine), np.full(len(mine), 1 / len(mine))).astype(float)
+        stretch = np.sqrt(len(mine) / (len(mine) - 1)) if len(mine) > 1 else 1.0
+        weights[mine] = np.maximum(0.0, 1.0 + stretch * (drawn - 1.0))
+    return weights
+
+
+def _replicate(terms: Terms, observed: Observed, model: Model, drawn: FloatArray) -> Replicate:
+    factors: dict[str, dict[str, float]] = {"demand": {}, "delay": {}}
+    fronts: dict[str, float] = {}
+    single = observed.single
+    everything = np.ones(len(observed.windows))
+    known = {task.name for task in model.tasks}
+    for (kind, (task, entry, activity)), term in terms.times.items():
+        weights: Sequence[FloatArray] = (
+            (observed.phase("hot"), single, everything) if term.phased else (single, everything)
+        )
+        used = next((w for w in weights if term.mean(w) is not None), None)
+        if used is None or task not in known:
+            continue
+        now, then = term.mean(used), term.mean(used * drawn)
+        if now is None or then is None or now <= 0:
+            continue
+        if activity == "front" and not entry:
+            fronts[task] = then / now
+        else:
+            factors[kind][f"{entry_label(task, entry)}:{activity}"] = then / now
+    odds = {}
+    for (task, entry, activity), choice in terms.choices.items():
+        found = choice.odds(single * drawn)
+        if found is not None:
+            odds[f"{entry_label(task, entry)}:{activity}"] = found
+    counts = {}
+    for (task, entry, activity), repetition in terms.repetitions.items():
+        now, then = repetition.counts.mean(single), repetition.counts.mean(single * drawn)
+        if now and then is not None:
+            counts[f"{entry_label(task, entry)}:{activity}"] = then / now
+    return Replicate(
+        demands=factors["demand"],
+        delays=factors["delay"],
+        fronts=fronts,
+        probabilities=odds,
+        counts=counts,
+    )

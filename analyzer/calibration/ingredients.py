@@ -1,0 +1,46 @@
+"""What is a calibrated model made of, and what is each part good for?
+
+Every ingredient can be left out, to see by how much predictions get worse (``benchmarks/accuracy``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+__all__ = ["ALL", "Ingredients"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ingredients:
+    """Parts of calibration; all of them unless said otherwise.
+
+    Attributes:
+        host: Everything on the machine shares its cores; else every task has cores of its own, as many as it
+            can use (the thesis's model).
+        cpu_clock: Processor time and delays are told apart; else all wall time is charged to the processor.
+        framework: Processor time of fronts and workers outside endpoints.
+        generator: The load generator works on the same machine.
+        database: A database on the same machine works there; else it is a delay.
+        scheduler: The host's measured scheduler; else its cores are shared ideally.
+        warmth: Processor time depends on the rate of requests.
+        speed: Times are corrected for the speed of the machine in each window.
+        distributions: Families by likelihood; else all times are exponential.
+    """
+
+    host: bool = True
+    cpu_clock: bool = True
+    framework: bool = True
+    generator: bool = True
+    database: bool = True
+    scheduler: bool = True
+    warmth: bool = True
+    speed: bool = True
+    distributions: bool = True
+
+    @property
+    def left_out(self) -> list[str]:
+        """Names of what is missing."""
+        return [f.name for f in fields(self) if not getattr(self, f.name)]
+
+
+ALL = Ingredients()

@@ -1,0 +1,160 @@
+"""What did a run observe, window by window?
+
+Windows are the batches of everything that is calibrated: a number is a weighted sum over windows divided by a
+weighted count, and drawing other weights is a bootstrap (``analyzer.calibration.bootstrap``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from analyzer.calibration.executions import Execution, collect
+from analyzer.calibration.rundir import Part, Run, Window
+
+__all__ = ["FloatArray", "Observed", "Sample", "observe"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+class Sample:
+    """Values of one quantity, each with the window it was seen in."""
+
+    __slots__ = ("_totals", "values", "windows")
+
+    def __init__(self) -> None:
+        self.values: list[float] = []
+        self.windows: list[int] = []
+        self._totals: tuple[FloatArray, FloatArray] | None = None
+
+    def add(self, value: float, window: int) -> None:
+        """Note a value."""
+        self.values.append(value)
+        self.windows.append(window)
+        self._totals = None
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def mean(self, weights: FloatArray) -> float | None:
+        """Return the mean over windows of these weights; None if nothing was seen in any of them."""
+        sums, counts = self._by_window(len(weights))
+        total = float(weights @ counts)
+        return float(weights @ sums) / total if total > 0 else None
+
+    def count(self, weights: FloatArray) -> float:
+        """Return the weighted number of values."""
+        return float(weights @ self._by_window(len(weights))[1])
+
+    def inside(self, weights: FloatArray) -> FloatArray:
+        """Return the values seen in windows of positive weight."""
+        values = np.asarray(self.values, dtype=float)
+        return values[weights[np.asarray(self.windows, dtype=np.int64)] > 0]
+
+    def _by_window(self, windows: int) -> tuple[FloatArray, FloatArray]:
+        if self._totals is None:
+            where = np.asarray(self.windows, dtype=np.int64)
+            counts = np.bincount(where, minlength=windows).astype(float)
+            sums = np.bincount(where, weights=np.asarray(self.values, dtype=float), minlength=windows)
+            self._totals = sums, counts
+        return self._totals
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """Everything that happened inside the windows of a run.
+
+    Attributes:
+        windows: Of all parts; windows are known by their position here.
+        parts: The part of each window.
+        executions: All that began and ended inside a window.
+        window_of: Position of the window of each of them, by request id.
+        by_request: All executions, also those outside.
+        slowness: Per window, how much longer work took than on average over the run: factor on processor
+            times that makes up for it is ``1 / slowness``. 1 where the speed is unknown.
+        speed: Mean speed over the windows (units per second, see ``mup.workload.speed_monitor``); None if
+            unknown.
+    """
+
+    windows: tuple[Window, ...]
+    parts: tuple[Part, ...]
+    executions: tuple[Execution, ...]
+    window_of: Mapping[int, int]
+    by_request: Mapping[int, Execution]
+    slowness: FloatArray
+    speed: float | None
+
+    def phase(self, *names: str) -> FloatArray:
+        """Return weights: 1 for the windows of these phases, 0 for the others."""
+        return np.array([1.0 if w.phase in names else 0.0 for w in self.windows])
+
+    @property
+    def single(self) -> FloatArray:
+        """Weights: 1 for the windows with one client."""
+        chosen = self.phase("hot", "cold")
+        return chosen if chosen.any() else np.ones(len(self.windows))
+
+    def seconds(self, weights: FloatArray) -> float:
+        """Return the weighted length of the windows."""
+        return float(weights @ np.array([w.seconds for w in self.windows]))
+
+
+def observe(run: Run, *, scaled: bool = True) -> Observed:
+    """Sort the executions of a run into its windows.
+
+    Args:
+        run: With at least one window, or logs alone (older or foreign ones), which then are one window.
+        scaled: Take notice of how fast the machine was in each window.
+    """
+    windows: list[Window] = []
+    parts: list[Part] = []
+    inside: list[Execution] = []
+    window_of: dict[int, int] = {}
+    by_request: dict[int, Execution] = {}
+    for part in run.parts:
+        found = collect(part.logs)
+        by_request.update((e.request, e) for e in found)
+        mine = part.windows or ((_everything(found),) if found else ())
+        first = len(windows)
+        windows += mine
+        parts += [part] * len(mine)
+        _sort_in(found, mine, first, inside, window_of)
+    slowness, speed = _slowness(windows) if scaled else (np.ones(len(windows)), None)
+    return Observed(tuple(windows), tuple(parts), tuple(inside), window_of, by_request, slowness, speed)
+
+
+def _everything(executions: Sequence[Execution]) -> Window:
+    ends = [e.done or e.end or e.begin for e in executions]
+    return Window(min(e.begin.time for e in executions), max(m.time for m in ends))
+
+
+def _sort_in(
+    executions: Sequence[Execution],
+    windows: Sequence[Window],
+    first: int,
+    inside: list[Execution],
+    window_of: dict[int, int],
+) -> None:
+    """Note which executions lie inside which window of one part."""
+    order = sorted(range(len(windows)), key=lambda i: windows[i].start)
+    starts = np.array([windows[i].start for i in order], dtype=np.int64)
+    begins = np.array([e.begin.time for e in executions], dtype=np.int64)
+    place = np.searchsorted(starts, begins, side="right") - 1 if order else []
+    for execution, at in zip(executions, place, strict=True):
+        last = execution.done or execution.end
+        if at >= 0 and last is not None and last.time <= windows[order[at]].end:
+            inside.append(execution)
+            window_of[execution.request] = first + order[at]
+
+
+def _slowness(windows: Sequence[Window]) -> tuple[FloatArray, float | None]:
+    known = [(w.seconds, w.speed) for w in windows if w.speed]
+    if not known:
+        return np.ones(len(windows)), None
+    # The mean time of a unit of work is what averages; speeds do not.
+    unit = sum(seconds / speed for seconds, speed in known) / sum(seconds for seconds, _ in known)
+    slowness = np.array([1 / (w.speed * unit) if w.speed else 1.0 for w in windows])
+    return slowness, 1 / unit

@@ -1,0 +1,79 @@
+"""By how much does a mostly idle system need more processor time per request?
+
+The same numbers are taken from hot rounds (one client, back to back), from cold ones (with its think
+times), and from bursts of several clients if there were any; their differences at the rates of requests of
+each make the ``Warmth`` of a task.
+"""
+
+from __future__ import annotations
+
+from analyzer.calibration.framework import FrameworkWork
+from analyzer.calibration.observed import FloatArray, Observed
+from analyzer.calibration.terms import Terms
+from mup.lqn import Task, Warmth
+
+__all__ = ["warmth"]
+
+APART = 1.5
+"""Rates that differ by less are too close to tell a dependence from noise."""
+FEWEST = 20
+"""Requests a task must have had in a phase."""
+LEAST = 1e-6
+"""Seconds below which a difference is not worth a number."""
+
+
+def warmth(terms: Terms, observed: Observed, work: FrameworkWork, task: Task) -> Warmth | None:
+    """Return how the times of a calibrated task depend on the rate of its requests.
+
+    Returns:
+        None if the run does not show it: only one phase, too few requests, or rates that hardly differ.
+    """
+    phases = _phases(observed, work, task)
+    hot = next((p for p in phases if p[0] == "hot"), None)
+    if hot is None or len(phases) < 2:
+        return None
+    keys = [(entry.name, activity.name) for entry in task.entries for activity in entry.activities]
+    demands: dict[str, tuple[float, ...]] = {}
+    delays: dict[str, tuple[float, ...]] = {}
+    for entry, activity in [("", "front"), *keys]:
+        label = f"{entry}:{activity}" if entry else activity
+        for kind, found in (("demand", demands), ("delay", delays)):
+            term = terms.times.get((kind, (task.name, entry, activity)))  # type: ignore[call-overload]
+            if term is None or not term.phased:
+                continue
+            values = [term.mean(weights) for _, _, weights in phases]
+            base = term.mean(hot[2])
+            if base is None or any(v is None for v in values):
+                continue
+            extra = tuple(float(f"{v - base:.6g}") for v in values if v is not None)
+            if any(abs(v) > LEAST for v in extra):
+                found[label] = extra
+    if not demands and not delays:
+        return None
+    return Warmth(rates=tuple(rate for _, rate, _ in phases), demands=demands, delays=delays)
+
+
+def _phases(observed: Observed, work: FrameworkWork, task: Task) -> list[tuple[str, float, FloatArray]]:
+    """Return name, rate of requests per replica, and weights of every usable phase, by ascending rate."""
+    found: list[tuple[str, float, FloatArray]] = []
+    for name in ("cold", "hot", "burst"):
+        weights = observed.phase(name)
+        seconds = observed.seconds(weights)
+        rate = _rate(work, task, weights, seconds)
+        if rate * seconds * task.replicas < FEWEST:
+            continue
+        # The hot phase is what the model's own numbers are from; the others must differ from it.
+        if found and rate < APART * found[-1][1]:
+            if name == "hot":
+                found[-1] = (name, rate, weights)
+            continue
+        found.append((name, rate, weights))
+    return found
+
+
+def _rate(work: FrameworkWork, task: Task, weights: FloatArray, seconds: float) -> float:
+    if task.role == "network":
+        # Every exchange has a rate of its own; they are as warm as what they connect.
+        total = [work.rate(name, weights, seconds) for name in work.requests]
+        return max(total, default=0.0)
+    return work.rate(task.name, weights, seconds) / task.replicas
