@@ -8,13 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import accumulate, chain, pairwise
 from typing import Any, TypeVar
 
 from mup.errors import MupError, SimulationError
 from mup.lqn.model import Model
+from simulator.advice import Suspect, suspects
 from simulator.api import DEFAULT_PRECISION, Progress, simulate
+from simulator.calibration_spread import Alternatives, Spread, spread, spread_jobs
 from simulator.differences import Difference, difference, replication_seconds, replication_seeds
 from simulator.parallel import Job, run_jobs
+from simulator.prediction import Prediction, RealRun, predict_interval
 from simulator.program import compile_model
 from simulator.result import Result
 from simulator.saturation import Saturation, saturation
@@ -36,12 +40,14 @@ class Outcome:
         difference: To the baseline; None for the baseline, or if it was not asked for.
         saturation: What is full first if there is more load; None if it was not asked for, or if the model
             cannot run under more load.
+        prediction: Where a real run would land; None if it was not asked for.
     """
 
     scenario: Scenario
     result: Result
     difference: Difference | None = None
     saturation: Saturation | None = None
+    prediction: Prediction | None = None
 
     def result_json(self) -> dict[str, Any]:
         """Return the result as ``mup simulate --json`` prints it."""
@@ -58,6 +64,7 @@ def run_scenarios(
     workers: int | None = None,
     differences: bool = True,
     limits: bool = True,
+    run: RealRun | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Outcome]:
     """Simulate scenarios with the same seed; the first one is the baseline.
@@ -73,6 +80,8 @@ def run_scenarios(
             half-width of ``precision`` times the baseline's figure if that takes no more than a few times as
             long as the scenario itself.
         limits: Also find what saturates first in each model.
+        run: Also say where this real run of each scenario would land, with the uncertainty of the first one's
+            model.
         progress: Called with (finished, all so far) simulations; equal models are one.
 
     Raises:
@@ -97,8 +106,12 @@ def run_scenarios(
     compared: list[Difference | None] = [None] * len(distinct)
     if differences:
         compared[1:] = _differences(distinct, results, precision, seed, runner)
+    predictions: list[Prediction | None] = [None] * len(distinct)
+    if run is not None:
+        predictions[:] = _predictions(distinct, results, run, seed, runner)
     return [
-        Outcome(s, results[i], compared[i], saturations[i]) for s, i in zip(scenarios, place, strict=True)
+        Outcome(s, results[i], compared[i], saturations[i], predictions[i])
+        for s, i in zip(scenarios, place, strict=True)
     ]
 
 
@@ -148,6 +161,27 @@ def _differences(
                 lengths[i] = length
                 open_ones.append(i)
     return [found[i] for i in range(1, len(distinct))]
+
+
+def _predictions(
+    distinct: Sequence[Scenario], results: Sequence[Result], run: RealRun, seed: int, runner: _Runner
+) -> list[Prediction]:
+    """Simulate every scenario with every replicate of its model, and say where a real run would land."""
+    spreads: list[Spread | None] = [None] * len(distinct)
+    known: list[Suspect] = []
+    uncertainty = distinct[0].model.uncertainty
+    if uncertainty is not None and uncertainty.replicates:
+        alternatives = Alternatives(uncertainty.replicates)
+        jobs = [spread_jobs(s, r, alternatives, seed) for s, r in zip(distinct, results, strict=True)]
+        bounds = [0, *accumulate(map(len, jobs))]
+        found = runner.run(list(chain.from_iterable(jobs)))
+        spreads = [spread(found[a:b]) for a, b in pairwise(bounds)]
+        # To first order the same numbers are to blame in every scenario: what differs is how much.
+        known = suspects(distinct[0].model)
+    return [
+        predict_interval(scenario, result, run, varied, known)
+        for scenario, result, varied in zip(distinct, results, spreads, strict=True)
+    ]
 
 
 def _run(

@@ -293,7 +293,7 @@ class Window:
         batch = np.minimum(batch, len(self.sums) - 1)
         levels = (0.5, 0.9, 0.95, 0.99)
         p50, p90, p95, p99 = (self.percentile(values, batch, level) for level in levels)
-        return ResponseTime(mean.mean, mean.ci95, p50, p90, p95, p99)
+        return ResponseTime(mean.mean, mean.ci95, p50, p90, p95, p99, float(values.std()))
 
     def percentile(self, values: FloatArray, batch: IntArray, level: float) -> Figure:
         """Return a percentile; its interval comes from how the share of values below it varies.

@@ -46,12 +46,13 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class ResponseTime(Figure):
-    """A mean time with the percentiles of the single times, in seconds."""
+    """A mean time with the percentiles of the single times, in seconds, and their standard deviation."""
 
     p50: Figure
     p90: Figure
     p95: Figure
     p99: Figure
+    sd: float
 
     def to_json(self) -> dict[str, Any]:
         """Return ``{"mean", "ci95", "p50": {"mean", "ci95"}, ...}``."""

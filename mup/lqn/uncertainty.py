@@ -185,7 +185,7 @@ class Uncertainty:
     discrepancy: Discrepancy | None = None
 
 
-def apply(model: Model, replicate: Replicate) -> Model:
+def apply(model: Model, replicate: Replicate, changed: dict[int, tuple[Task, Task]] | None = None) -> Model:
     """Return the model with the numbers of a replicate, and without uncertainty of its own.
 
     Means change, the shapes of distributions stay; a constant or empirical count stays a whole number, so
@@ -194,10 +194,15 @@ def apply(model: Model, replicate: Replicate) -> Model:
     Args:
         model: The model the replicate belongs to, or one edited from it.
         replicate: What to change.
+        changed: Keeps each changed task beside the task it was, by the identity of that: given again with
+            another edit of the same model, what both share is changed once.
     """
     entries = _keys_by_entry(replicate)
-    tasks = tuple(_task(task, replicate, entries) for task in model.tasks)
-    return replace(model, tasks=tasks, uncertainty=None)
+    memory = {} if changed is None else changed
+    for task in model.tasks:
+        if id(task) not in memory:
+            memory[id(task)] = (task, _task(task, replicate, entries))
+    return replace(model, tasks=tuple(memory[id(task)][1] for task in model.tasks), uncertainty=None)
 
 
 def _keys_by_entry(replicate: Replicate) -> set[str]:

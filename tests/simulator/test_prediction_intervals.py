@@ -1,0 +1,289 @@
+"""Do prediction intervals contain real runs as often as they say, and do they say what they consist of?"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sim_models import act, choice, clients, entry, exp, machine_repair, model, service
+
+from mup.errors import UsageError
+from mup.lqn import Constant, Discrepancy, Front, Model, Replicate, Uncertainty
+from simulator import Result, simulate
+from simulator.advice import suspects
+from simulator.calibration_spread import Alternatives, Spread, spread, spread_jobs
+from simulator.grids import run_scenarios
+from simulator.prediction import PARTS, RealRun, predict_interval
+from simulator.whatif import Change, Scenario, grid
+
+CLIENTS, THINK, DEMAND = 8, 0.5, 0.1
+
+
+def shop(demand: float = DEMAND, users: int = CLIENTS) -> Model:
+    """One thread that serves thinking clients: its exact figures are known."""
+    return model(
+        clients(users, exp(THINK), "A.a"), service("A", entry("a", act("w", exp(demand))), threads=1)
+    )
+
+
+def bootstrap(generator: np.random.Generator, mean: float, count: int = 20) -> tuple[float, list[float]]:
+    """Explore: batch means of a demand. Return their mean, and factors on it from resampled batches."""
+    batches = mean * generator.gamma(400, 1 / 400, size=25)
+    found = float(batches.mean())
+    return found, [float(generator.choice(batches, 25).mean()) / found for _ in range(count)]
+
+
+def known_spread(demand: float, factors: list[float]) -> Spread:
+    """What simulations of all replicates would show, from exact figures."""
+    exact = [machine_repair(CLIENTS, 1, THINK, demand * f) for f in factors]
+    times, rates = np.log([r for _, r in exact]), np.log([x for x, _ in exact])
+    busy = np.array([x * demand * f for (x, _), f in zip(exact, factors, strict=True)])
+    variances = {
+        ("response_time", ""): float(times.var(ddof=1)),
+        ("p95", ""): float(times.var(ddof=1)),
+        ("throughput", ""): float(rates.var(ddof=1)),
+        ("utilization", "A"): float(busy.var(ddof=1)),
+    }
+    return Spread(len(factors), variances, tuple(range(len(factors))), tuple(times.tolist()))
+
+
+@pytest.mark.parametrize(
+    ("run_seconds", "error"),
+    [
+        pytest.param(400, 0.0, id="long-run"),
+        pytest.param(60, 0.0, id="short-run"),
+        pytest.param(200, 0.05, id="model-error"),
+    ],
+)
+def test_intervals_contain_the_measured_figures(run_seconds: float, error: float) -> None:
+    """Of 240 systems, calibrated and measured with errors, 90 to 99 % lie inside their 95 % interval."""
+    generator = np.random.default_rng(20)
+    cases = 80
+    inside = dict.fromkeys(("response_time", "throughput", "utilization"), 0)
+    widths = []
+    discrepancy = Discrepancy(
+        points={"response_time": ((0.0, error, 0.0),), "throughput": ((0.0, 0.0, 0.0),)},
+        systems=30,
+        points_used=30,
+    )
+    for case in range(cases):
+        demand, factors = bootstrap(generator, DEMAND)
+        calibrated = replace(
+            shop(demand), uncertainty=Uncertainty(discrepancy=discrepancy if error else None)
+        )
+        predicted = simulate(calibrated, horizon=800.0, seed=case)
+        run = RealRun(run_seconds)
+        prediction = predict_interval(Scenario((), calibrated), predicted, run, known_spread(demand, factors))
+        measured = simulate(shop(), horizon=run_seconds + 20, seed=5000 + case)
+        luck = math.exp(error * generator.normal())
+        inside["response_time"] += prediction.response_time.contains(measured.cycle.response_time.mean * luck)
+        inside["throughput"] += prediction.throughput.contains(measured.cycle.throughput.mean)
+        busy = measured.tasks["A"].utilization
+        assert busy is not None
+        inside["utilization"] += prediction.utilization["A"].contains(busy.mean)
+        widths.append(prediction.response_time.half_width / prediction.response_time.mean)
+    # A binomial of 80 cases at 95 % is below 70 once in five hundred times.
+    assert all(count >= 70 for count in inside.values()), inside
+    assert float(np.mean(widths)) < 0.25, "intervals that contain everything say nothing"
+
+
+def test_simulated_replicates_show_the_exact_spread() -> None:
+    """The covariance of two series of short runs is the variance of the exact response times."""
+    generator = np.random.default_rng(3)
+    factors = [1 + 0.04 * float(generator.normal()) for _ in range(20)]
+    tested = shop()
+    result = simulate(tested, precision=0.01)
+    replicates = [Replicate(demands={"A.a:w": f}) for f in factors]
+    jobs = spread_jobs(Scenario((), tested), result, Alternatives(replicates), seed=0)
+    found = spread([job(lambda _: None) for job in jobs])
+    assert found is not None
+    exact = known_spread(DEMAND, factors)
+    for key, variance in exact.variances.items():
+        assert math.sqrt(found.variances[key]) == pytest.approx(math.sqrt(variance), rel=0.35, abs=0.003), key
+    assert np.corrcoef(found.response_times, exact.response_times)[0, 1] > 0.9
+
+
+def test_chance_alone_is_no_calibration_error() -> None:
+    """Replicates that change nothing have no spread, however short their runs are."""
+    tested = shop()
+    result = simulate(tested, precision=0.02)
+    jobs = spread_jobs(Scenario((), tested), result, Alternatives([Replicate()] * 5), seed=0)
+    found = spread([job(lambda _: None) for job in jobs])
+    assert found is not None
+    assert max(found.variances.values()) < 1e-20
+
+
+def uncertain(demand_sd: float, front_sd: float = 0.0) -> Model:
+    """The shop with a front, whose demand and front are known to some percent."""
+    generator = np.random.default_rng(5)
+    plain = shop()
+    front = Front(request=Constant(0.005), reply=Constant(0.005))
+    plain = plain.with_task(replace(plain.task("A"), front=front))
+    replicates = tuple(
+        Replicate(
+            demands={"A.a:w": math.exp(demand_sd * float(generator.normal()))},
+            fronts={"A": math.exp(front_sd * float(generator.normal()))},
+        )
+        for _ in range(12)
+    )
+    return replace(plain, uncertainty=Uncertainty(replicates=replicates))
+
+
+def test_every_part_is_there_and_shares_sum_to_one() -> None:
+    """A scenario of a grid has its intervals, the shares of all known parts, and what is not covered."""
+    tested = uncertain(0.03)
+    scenarios = [Scenario((), tested), *grid(tested, [(Change("clients", "", 2),)])]
+    outcomes = run_scenarios(scenarios, precision=0.05, differences=False, limits=False, run=RealRun(60))
+    for outcome in outcomes:
+        prediction = outcome.prediction
+        assert prediction is not None
+        assert prediction.missing == ("discrepancy",)
+        for interval in (prediction.response_time, prediction.p95, prediction.throughput):
+            assert sum(interval.parts.values()) == pytest.approx(1)
+            assert set(interval.parts) == set(PARTS) - {"discrepancy"}
+            assert interval.low < interval.mean < interval.high
+            # On the logarithmic scale: as many times below as above.
+            assert interval.mean / interval.low == pytest.approx(interval.high / interval.mean)
+        assert 0 <= prediction.utilization["A"].low < prediction.utilization["A"].high <= 1
+
+
+def test_without_a_run_to_predict_nothing_is_predicted() -> None:
+    """Intervals cost simulations: who does not ask for them has none."""
+    outcomes = run_scenarios([Scenario((), uncertain(0.03))], precision=0.1, limits=False)
+    assert outcomes[0].prediction is None
+
+
+def test_results_do_not_depend_on_the_number_of_workers() -> None:
+    """Intervals are the same whoever simulates in which order."""
+    tested = uncertain(0.03)
+    both = [
+        run_scenarios([Scenario((), tested)], precision=0.1, limits=False, run=RealRun(60), workers=workers)[
+            0
+        ]
+        for workers in (1, 4)
+    ]
+    assert both[0].prediction == both[1].prediction
+
+
+@pytest.fixture(scope="module")
+def result() -> Result:
+    """A simulation of the shop."""
+    return simulate(shop(), precision=0.02)
+
+
+def test_unknown_parts_are_named(result: Result) -> None:
+    """A hand-written model has neither replicates nor a discrepancy; its interval says so."""
+    prediction = predict_interval(Scenario((), shop()), result, RealRun(60))
+    assert prediction.missing == ("calibration", "discrepancy")
+    assert set(prediction.response_time.parts) == {"simulation", "measurement"}
+
+
+def test_a_figure_that_was_not_examined_is_named(result: Result) -> None:
+    """A discrepancy of the response time alone leaves the others uncovered, by name."""
+    only = Discrepancy(points={"response_time": ((0.5, 0.05, 0.0),)}, systems=10, points_used=50)
+    tested = replace(shop(), uncertainty=Uncertainty(discrepancy=only))
+    prediction = predict_interval(Scenario((), tested), result, RealRun(60))
+    assert prediction.missing == ("calibration", "discrepancy of p95, throughput, utilization")
+
+
+def test_known_bias_moves_the_interval(result: Result) -> None:
+    """Predictions known to be 20 % high lie above the middle of their interval."""
+    biased = Discrepancy(
+        points={"response_time": ((0.5, 0.001, 0.2),), "utilization": ((0.5, 0.001, 0.1),)},
+        systems=99,
+        points_used=99,
+    )
+    tested = replace(shop(), uncertainty=Uncertainty(discrepancy=biased))
+    prediction = predict_interval(Scenario((), tested), result, RealRun(1e6))
+    time = prediction.response_time
+    assert math.sqrt(time.low * time.high) == pytest.approx(time.mean / 1.2)
+    busy = prediction.utilization["A"]
+    assert (busy.low + busy.high) / 2 == pytest.approx(busy.mean - 0.1)
+
+
+def test_a_longer_run_has_a_narrower_interval(result: Result) -> None:
+    """Four times the length, or four repeats, halve what the measurement contributes."""
+    scenario = Scenario((), shop())
+    one, four, long = (
+        predict_interval(scenario, result, run).response_time
+        for run in (RealRun(10), RealRun(10, repeats=4), RealRun(40))
+    )
+    assert four == long
+    assert four.half_width == pytest.approx(one.half_width / 2, rel=0.1)
+
+
+def test_few_systems_make_wide_intervals(result: Result) -> None:
+    """The same discrepancy from 2 systems says less than from 50."""
+
+    def half(systems: int) -> float:
+        known = Discrepancy(points={"response_time": ((0.0, 0.1, 0.0),)}, systems=systems, points_used=60)
+        tested = replace(shop(), uncertainty=Uncertainty(discrepancy=known))
+        return predict_interval(Scenario((), tested), result, RealRun(1e5)).response_time.half_width
+
+    assert half(2) > 3 * half(50)
+
+
+def test_advice_names_the_number_that_matters() -> None:
+    """The demand known to 5 % is to blame, not the front that is known to 20 % but is small."""
+    for sds, label in (((0.05, 0.2), "A.a (demand"), ((0.0, 0.9), "A (front")):
+        outcome = run_scenarios(
+            [Scenario((), uncertain(*sds))], precision=0.01, limits=False, run=RealRun(100_000)
+        )[0]
+        assert outcome.prediction is not None
+        advice = outcome.prediction.advice
+        assert advice.part == "calibration"
+        assert advice.text.startswith(f"explore longer: {label} known to +-"), advice
+
+
+def test_advice_follows_the_largest_part(result: Result) -> None:
+    """A short run wants to be longer, a long one a better simulation, a wrong model a comparison."""
+    scenario = Scenario((), shop())
+    assert predict_interval(scenario, result, RealRun(5)).advice.text.startswith(
+        "measure longer: runs of 50 s"
+    )
+    assert "--precision 0.00" in predict_interval(scenario, result, RealRun(1e6)).advice.text
+    wrong = Discrepancy(points={"response_time": ((0.0, 0.3, 0.0),)}, systems=9, points_used=9)
+    tested = replace(shop(), uncertainty=Uncertainty(discrepancy=wrong))
+    assert "mup validate" in predict_interval(Scenario((), tested), result, RealRun(60)).advice.text
+
+
+def test_routing_is_suspected_by_the_work_it_causes() -> None:
+    """A branch to a slow callee that is taken more often makes a cycle longer by what the callee costs."""
+    endpoint = entry(
+        "a",
+        act("start", exp(0.01)),
+        act("quick"),
+        act("slow", calls="B.b"),
+        arcs=(choice("start", (0.5, 0.5), "quick", "slow"),),
+    )
+    tested = model(
+        clients(2, exp(1.0), "A.a"), service("A", endpoint), service("B", entry("b", act("w", exp(0.2))))
+    )
+    replicates = (Replicate(probabilities={"A.a:start": (0.4, 0.6)}), Replicate())
+    (found,) = suspects(replace(tested, uncertainty=Uncertainty(replicates=replicates)))
+    assert (found.label, found.kind) == ("A.a", "probabilities")
+    assert found.effects == pytest.approx([0.1 * 0.2, 0.0])
+
+
+def test_what_a_scenario_sets_stays_set() -> None:
+    """A think time and a probability asked for are not changed by replicates; what was not asked for is."""
+    body = entry("cycle", act("think", delay=exp(1.0), kind="think"), act("go", calls="A.a"))
+    tested = model(
+        clients(2, None, body=body),
+        service("A", entry("a", act("s"), act("x"), act("y"), arcs=(choice("s", (0.5, 0.5), "x", "y"),))),
+    )
+    replicate = Replicate(probabilities={"A.a:s": (0.9, 0.1)}, delays={"U.cycle:think": 1.5})
+    axes = [(Change("probability", "A.a:x", 0.25),), (Change("think", "", 2.0),)]
+    for asked, odds, think in ((axes[:1], 0.25, 1.5), (axes[1:], 0.9, 2.0)):
+        changed = Alternatives([replicate]).model(grid(tested, [*asked])[0], 0)
+        assert changed.task("A").entry("a").precedences[0].probabilities == pytest.approx((odds, 1 - odds))
+        assert changed.task("U").entry("cycle").activity("think").delay == exp(think)
+
+
+@pytest.mark.parametrize(("seconds", "repeats"), [(0, 1), (math.inf, 1), (60, 0), (60, 1.5)])
+def test_runs_that_cannot_be_are_refused(seconds: float, repeats: int) -> None:
+    """A real run has a finite length and is repeated a whole number of times."""
+    with pytest.raises(UsageError, match=r"must be a"):
+        RealRun(seconds, repeats)
