@@ -1,80 +1,63 @@
 """The exploratory run: one user, real services, until every endpoint's time is known well enough.
 
-The load comes in rounds. Between rounds nothing runs but the housekeeping, so reading the logs for
-the stop rule never disturbs what is measured. The rule is the thesis's (section 5.2.2): the 95 %
-batch-means interval of every endpoint's execution time, one batch per round, is within 1 % of its
-mean (half-width; the full-width reading is an option), or the time is up.
+The load comes in rounds, some without think times and some with (``rounds.py``). Between rounds nothing runs
+but the housekeeping, so reading the logs for the stop rule (``stop_rule.py``) never disturbs a measurement.
+A probe of the machine's speed stands between neighbouring rounds. ``run.json`` is written after every round:
+a run that is killed can be used and resumed.
 """
 
 from __future__ import annotations
 
 import shutil
 import time
-from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from analyzer.calibration.executions import Execution, collect
-from analyzer.calibration.intervals import MIN_BATCHES, half_width_of_batches
+import msgspec
+
+from analyzer.calibration.meter import Meter
+from analyzer.calibration.rounds import (
+    BURST_ROUNDS,
+    MIN_ROUNDS,
+    ClientPace,
+    ExploreSettings,
+    Rounds,
+    doubt_about,
+)
 from analyzer.calibration.rundir import (
     DatabaseUse,
     PartInfo,
-    ProcessUse,
+    Phase,
     RunInfo,
-    Width,
     Window,
     describe_host,
     fingerprints,
+    load_info,
     new_run_directory,
+    same_machine,
+    stale_endpoints,
 )
+from analyzer.calibration.running_log import RunningLogs
+from analyzer.calibration.stop_rule import Knowledge, State
 from analyzer.static.application import Application
-from mup.errors import LogError, UsageError
-from mup.events.reader import read_log
+from mup.errors import LogError, StaleLogError, UsageError
 from mup.project import Project
 from mup.runtime.launcher import Deployment, ProcessInfo
-from mup.workload.cpu import HostCpu, process_cpu_seconds
-from mup.workload.driver import LoadDriver, LoadResult
+from mup.workload import speed
+from mup.workload.driver import LoadDriver
+from mup.workload.speed import Bracket, Speed
 
 __all__ = ["ExploreSettings", "Progress", "explore"]
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExploreSettings:
-    """How long and how precisely to explore.
-
-    Attributes:
-        width: Relative half-width to reach for every endpoint's mean execution time.
-        full_width: Read ``width`` as the whole width of the interval, as the thesis may be read.
-        max_seconds: Cap on the observed time, warm-up excluded.
-        round_seconds: Length of one round = one batch.
-        warmup_seconds: Load before the first round, not observed.
-        idle_seconds: Silence before the load, in which housekeeping is measured.
-        think_scale: Factor on every think time of the client. A mostly idle system uses more processor time
-            per request than a busy one; compressed think times lie between the two, and show many more
-            executions in the same time.
-        seed: Of the client's choices.
-    """
-
-    width: float = 0.01
-    full_width: bool = False
-    max_seconds: float = 300.0
-    round_seconds: float = 5.0
-    warmup_seconds: float = 2.0
-    idle_seconds: float = 2.0
-    think_scale: float = 0.1
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if not self.width < 1:
-            raise UsageError(f"width must be a fraction below 1, got {self.width!r}")
-        for name in ("width", "max_seconds", "round_seconds"):
-            if not getattr(self, name) > 0:
-                raise UsageError(f"{name} must be > 0, got {getattr(self, name)!r}")
-        for name in ("warmup_seconds", "idle_seconds", "think_scale"):
-            if not getattr(self, name) >= 0:
-                raise UsageError(f"{name} must be >= 0, got {getattr(self, name)!r}")
+PACE_SCALE = 0.01
+"""Think times are cut to this while the client is watched to see how long it thinks."""
+FAILED_LIMIT = 0.01
+"""Share of the client's cycles that may fail."""
+GIVE_UP = 0.2
+"""A larger share than this ends the run at once."""
+FLUSH_SECONDS = 1.5
+"""After so long, services have written to disk what they had to log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +65,29 @@ class Progress:
     """What a progress display may show after each round.
 
     Attributes:
-        seconds: Observed so far.
-        widths: Per endpoint.
-        worst: Largest relative half-width; None while there are too few batches.
+        seconds: Under load so far, void rounds included.
+        limit: Cap on them.
+        goal: Relative half-width to reach.
+        state: What is known.
+        phase: Of the round that has just ended.
+        void: Rounds so far that do not count.
+        note: Why the round that has just ended does not count; "" if it does.
+        speed: Of the machine, units per second and core.
     """
 
     seconds: float
-    widths: Mapping[str, Width]
-    worst: float | None
+    limit: float
+    goal: float
+    state: State
+    phase: Phase
+    void: int
+    note: str
+    speed: float
+
+    @property
+    def worst(self) -> float | None:
+        """Largest relative half-width; None while there are too few rounds."""
+        return self.state.worst
 
 
 def explore(
@@ -98,7 +96,9 @@ def explore(
     settings: ExploreSettings,
     *,
     directory: Path | None = None,
+    resume: Path | None = None,
     progress: Callable[[Progress], None] | None = None,
+    probe: Callable[[], Speed] = speed.probe,
 ) -> Path:
     """Run one user against a project's services and log what happens.
 
@@ -107,7 +107,9 @@ def explore(
         application: Its static analysis; its fingerprints are stored with the log.
         settings: When to stop.
         directory: Run directory to create; None = a new one below ``.mup/runs``.
+        resume: Run directory to continue instead: the new deployment becomes another part of it.
         progress: Called after each round.
+        probe: Measures the speed of the machine.
 
     Returns:
         The run directory.
@@ -115,19 +117,29 @@ def explore(
     Ctrl-C after the first round ends the run early and keeps it.
 
     Raises:
-        UsageError: ``directory`` is not empty.
+        UsageError: ``directory`` is not empty, or there is nothing left to do for ``resume``.
+        StaleLogError: The source has changed since the run to resume was started.
         DeploymentError: The services do not start.
-        LogError: The client's scenario fails, or nothing was logged.
+        LogError: The client's scenario fails, nothing was logged, or the run to resume is of another machine.
     """
-    directory = _prepare(directory) if directory else new_run_directory(project.state / "runs")
-    try:
-        info = _explore(project, application, settings, directory, progress)
-    except BaseException:
-        # Nothing half-written: without its description a log is of no use.
-        shutil.rmtree(directory, ignore_errors=True)
-        raise
-    info.save(directory)
-    return directory
+    if resume is not None:
+        exploration = _resumed(project, application, settings, resume)
+    else:
+        directory = _prepare(directory) if directory else new_run_directory(project.state / "runs")
+        info = RunInfo(
+            **describe_host(),
+            project=project.name,
+            mup=_version(),
+            client=project.client.rpartition(":")[2],
+            seed=settings.seed,
+            complete=False,
+            fingerprints=fingerprints(application),
+        )
+        exploration = _Exploration(project, application, settings, directory, info)
+    exploration.progress = progress
+    exploration.probe = probe
+    exploration.run()
+    return exploration.directory
 
 
 def _prepare(directory: Path) -> Path:
@@ -142,205 +154,369 @@ def _prepare(directory: Path) -> Path:
     return directory
 
 
-def _explore(
-    project: Project,
-    application: Application,
-    settings: ExploreSettings,
-    directory: Path,
-    progress: Callable[[Progress], None] | None,
-) -> RunInfo:
-    windows: list[Window] = []
-    results: list[LoadResult] = []
-    stop = "time is up"
-    with (
-        Deployment(project.with_any_ports(), log_dir=directory) as deployment,
-        LoadDriver(project, deployment.registry_url, log_dir=directory) as driver,
-    ):
-        processes = deployment.processes()
-        meter = _Meter(processes, driver.pid, project)
-        meter.measure_idle(settings.idle_seconds)
-        if settings.warmup_seconds:
-            _round(driver, settings.warmup_seconds, settings, seed=settings.seed)
-        # Without enough rounds there is no interval.
-        length = min(settings.round_seconds, settings.max_seconds / MIN_BATCHES)
+def _resumed(
+    project: Project, application: Application, settings: ExploreSettings, directory: Path
+) -> _Exploration:
+    """Return the exploration that continues a run.
+
+    Raises:
+        StaleLogError, LogError, UsageError: It cannot be continued; see `explore`.
+    """
+    info = load_info(directory)
+    where = str(directory)
+    now = fingerprints(application)
+    changed = {**stale_endpoints(info.fingerprints, now), **stale_endpoints(now, info.fingerprints)}
+    if changed:
+        raise StaleLogError(
+            f"cannot be resumed: the source of {', '.join(sorted(changed))} has changed since it was started",
+            where=where,
+            hint="start a new run with 'mup explore'",
+        )
+    client = project.client.rpartition(":")[2]
+    if info.client != client:
+        raise LogError(f"cannot be resumed: its client is {info.client!r}, now it is {client!r}", where=where)
+    if not same_machine(info, RunInfo(**describe_host(), project=project.name)):
+        raise LogError(
+            f"cannot be resumed: it was started on another machine ({info.hostname}, {info.cpu_model})",
+            where=where,
+            hint="start a new run with 'mup explore' here",
+        )
+    if info.observed_seconds >= settings.max_seconds:
+        raise UsageError(
+            f"nothing is left to do: {info.observed_seconds:.0f} s of at most {settings.max_seconds:g} s"
+            " are observed",
+            where=where,
+            hint=f"give it more time, for example --max-seconds {2 * info.observed_seconds:.0f}",
+        )
+    exploration = _Exploration(project, application, settings, directory, info)
+    exploration.read_earlier_parts()
+    return exploration
+
+
+class _Exploration:
+    """One run while it is going on.
+
+    Attributes:
+        directory: The run directory.
+        progress: Called after each round.
+        probe: Measures the speed of the machine.
+    """
+
+    def __init__(
+        self,
+        project: Project,
+        application: Application,
+        settings: ExploreSettings,
+        directory: Path,
+        info: RunInfo,
+    ) -> None:
+        self.directory = directory
+        self.progress: Callable[[Progress], None] | None = None
+        self.probe: Callable[[], Speed] = speed.probe
+        self._project = project
+        self._settings = settings
+        self._earlier = info
+        self._part = len(info.parts)
+        self._rounds = Rounds()
+        self._knowledge = Knowledge(application, info.client)
+        name = f"part-{self._part + 1}" if self._part else ""
+        self._folder = directory / name if name else directory
+        self._logs = RunningLogs(self._folder)
+        self._info = PartInfo(folder=name, created=describe_host()["created"])
+        self._phases: tuple[Phase, ...] = ("hot", "cold")
+        self._good = self._bad = 0
+        self._first_error = ""
+        self._stop = ""
+
+    def read_earlier_parts(self) -> None:
+        """Learn what the run knows already."""
+        for number, part in enumerate(self._earlier.parts):
+            for window in part.windows:
+                # What was kept for want of better rounds may be replaced by them now.
+                bare = msgspec.structs.replace(window, doubt="")
+                self._rounds.add(number, bare, window.doubt)
+            for void in part.void:
+                usable = void.reason == doubt_about(void.window, self._settings.foreign_limit)
+                self._rounds.add(number, void.window, void.reason, usable=usable)
+            self._knowledge.add(
+                RunningLogs(self.directory / part.folder).executions(), self._rounds.windows(number)
+            )
+
+    def run(self) -> None:
+        """Start the services, load them until the rule is met, stop them, and describe it all."""
         try:
-            while (left := settings.max_seconds - sum(w.seconds for w in windows)) > 0.1 * length:
-                meter.start()
-                host = HostCpu()
-                host.start()
-                result = _round(driver, min(length, left), settings, seed=settings.seed + len(windows) + 1)
-                host.stop()
-                windows.append(meter.window(result, settings, host))
-                results.append(result)
-                meter.look_for_replaced(deployment.processes())
-                widths = _widths(directory, windows)
-                worst = _worst(widths)
-                if progress is not None:
-                    progress(Progress(sum(w.seconds for w in windows), widths, worst))
-                goal = settings.width / (2 if settings.full_width else 1)
-                if worst is not None and worst <= goal:
-                    stop = f"every endpoint within {goal:.2%}"
-                    break
-        except KeyboardInterrupt:
-            # What has been observed so far is worth keeping.
-            if not results:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._save()
+            self._load()
+            self._finish(complete=True)
+        except LogError:
+            self._discard()
+            raise
+        except BaseException as error:
+            if not any(r.part == self._part for r in self._rounds.all):
+                self._discard()
                 raise
-            stop = "interrupted"
-        uses = meter.uses()
-        databases = {
-            name: DatabaseUse(embedded=d.embedded, colocated=d.pid is not None)
-            for name, d in deployment.databases().items()
-        }
+            # What has been observed so far is worth keeping.
+            interrupted = isinstance(error, KeyboardInterrupt)
+            self._stop = "interrupted" if interrupted else f"broken off: {error}"
+            self._finish(complete=False)
+            if not interrupted:
+                raise
+
+    def _finish(self, *, complete: bool) -> None:
+        """Describe the run now that its services have ended and their logs are complete."""
+        self._read_logs()
+        for phase in self._phases:
+            self._rounds.keep_doubtful(phase)
+        self._check_cycles(FAILED_LIMIT)
+        self._save(final=True, complete=complete)
+
+    def _discard(self) -> None:
+        """Leave nothing half-written: without its description a log is of no use."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+        if self._part:
+            self._earlier.save(self.directory)
+
+    def _load(self) -> None:
+        """Start the services, run rounds until the rule is met or the time is up, stop them."""
+        settings = self._settings
+        with (
+            Deployment(self._project.with_any_ports(), log_dir=self._folder) as deployment,
+            LoadDriver(self._project, deployment.registry_url, log_dir=self._folder) as driver,
+        ):
+            client = self._earlier.client
+            meter = Meter(
+                deployment.processes(),
+                ProcessInfo(role="client", service=client, replica=0, worker=0, pid=driver.pid),
+            )
+            self._describe(deployment, meter)
+            meter.measure_idle(settings.idle_seconds)
+            pace = self._warm_up(driver)
+            scale = pace.cold_scale(settings.round_seconds)
+            if scale and settings.think_scale is not None:
+                scale = settings.think_scale
+            # A client that does not think has rounds of one kind only.
+            self._phases = ("hot", "cold") if scale else ("hot",)
+            length = min(settings.round_seconds, settings.max_seconds / (MIN_ROUNDS * len(self._phases)))
+            before = self.probe()
+            while not self._enough():
+                left = settings.max_seconds - self._rounds.spent
+                if left < length / 2:
+                    self._stop = "time is up"
+                    break
+                phase = self._rounds.next_phase(self._phases, settings.max_seconds)
+                before = self._round(
+                    deployment,
+                    driver,
+                    meter,
+                    before,
+                    phase=phase,
+                    seconds=min(length, left),
+                    think_scale=scale if phase == "cold" else 0.0,
+                )
+            for _ in range(2 * BURST_ROUNDS if settings.burst else 0):
+                if len(self._rounds.good("burst")) >= BURST_ROUNDS:
+                    break
+                before = self._round(
+                    deployment, driver, meter, before, phase="burst", seconds=length, think_scale=scale
+                )
+
+    def _warm_up(self, driver: LoadDriver) -> ClientPace:
+        seconds = max(self._settings.warmup_seconds, 0.2)
+        result = driver.run(1, seconds, seed=self._settings.seed, think_scale=PACE_SCALE)
+        if not result.cycles:
+            raise LogError(
+                f"the client completed no cycle: {result.first_error or 'none ended in time'}",
+                where=str(self._project.root),
+                hint="fix the scenario or the services; 'mup run' shows their log lines",
+            )
+        return ClientPace.of(result, PACE_SCALE)
+
+    def _round(
+        self,
+        deployment: Deployment,
+        driver: LoadDriver,
+        meter: Meter,
+        before: Speed,
+        *,
+        phase: Phase,
+        seconds: float,
+        think_scale: float,
+    ) -> Speed:
+        """Run one round and the housekeeping behind it; return the speed probed after it."""
+        seed = self._settings.seed + len(self._rounds.all) + 1
+        clients = self._settings.burst if phase == "burst" else 1
+        if clients == 1:
+            # A single client's round is observed as a whole: whatever its processes did was for its cycles.
+            meter.start()
+            result = driver.run(1, seconds, seed=seed, think_scale=think_scale, on_open=meter.start_client)
+            end = max(result.end_ns, time.monotonic_ns())
+            meter.stop()
+        else:
+            result = driver.run(
+                clients,
+                seconds,
+                min(seconds, 1.0),
+                seed=seed,
+                think_scale=think_scale,
+                on_open=meter.start,
+                on_close=meter.stop,
+            )
+            end = result.end_ns
+        after = self.probe()
+        bracket = Bracket(before, after)
+        window = Window(
+            start=result.start_ns,
+            end=end,
+            phase=phase,
+            clients=clients,
+            think_scale=think_scale,
+            speed=bracket.speed,
+            jump=bracket.jump,
+            cpu=meter.last.cpu,
+            foreign=meter.last.foreign,
+            cycles=len(result.cycles),
+            failed=result.errors,
+            response_time=_mean(result.response_times),
+            think_lateness=_mean(result.think_lateness) or 0.0,
+        )
+        replaced = meter.replaced(deployment.processes())
+        reason = doubt_about(window, self._settings.foreign_limit)
+        usable = True
+        if replaced:
+            usable = False
+            reason = f"a process of {', '.join(replaced)} died and was replaced"
+            self._info = msgspec.structs.replace(
+                self._info, replaced=sorted({*self._info.replaced, *replaced})
+            )
+        elif not result.cycles:
+            usable = False
+            reason = "no cycle of the client ended well"
+        self._rounds.add(self._part, window, reason, usable=usable)
+        self._good += len(result.cycles)
+        self._bad += result.errors
+        self._first_error = self._first_error or result.first_error
+        self._check_cycles(GIVE_UP)
+        self._describe(deployment, meter)
+        self._read_logs()
+        self._save()
+        self._tell(phase, reason, bracket.speed)
+        return after
+
+    def _enough(self) -> bool:
+        """Return whether the stop rule is met."""
+        if any(len(self._rounds.good(phase)) < MIN_ROUNDS for phase in self._phases):
+            return False
+        worst = self._state().worst
+        if worst is None or worst > self._settings.goal:
+            return False
+        self._stop = f"every endpoint and path within {self._settings.goal:.2%}"
+        return True
+
+    def _state(self) -> State:
+        hot = [r.number for r in self._rounds.good("hot")]
+        return self._knowledge.state(hot, [r.number for r in self._rounds.good("cold")])
+
+    def _read_logs(self) -> None:
+        self._knowledge.add(self._logs.executions(), self._rounds.windows(self._part))
+
+    def _check_cycles(self, limit: float) -> None:
+        """Refuse the run if a larger share of its cycles failed."""
+        total = self._good + self._bad
+        if self._bad > limit * total:
+            raise LogError(
+                f"{self._bad} of {total} client cycles failed: {self._first_error}",
+                where=str(self._project.root),
+                hint="fix the scenario or the services; 'mup run' shows their log lines",
+            )
+
+    def _describe(self, deployment: Deployment, meter: Meter) -> None:
+        """Put what is running into the description of this part."""
         deployed = {
             name: {"pool": d.pool_size, "replicas": d.replicas} for name, d in deployment.services().items()
         }
-    # The last records reach the disk when the processes end, so the logs are complete only now.
-    _check_cycles(results, project)
-    described = describe_host()
-    return RunInfo(
-        **described,
-        project=project.name,
-        mup=_version(),
-        client=project.client.rpartition(":")[2],
-        seed=settings.seed,
-        stop=stop,
-        fingerprints=fingerprints(application),
-        parts=[
-            PartInfo(
-                created=described["created"],
-                windows=windows,
-                deployment=deployed,
-                databases=databases,
-                processes=uses,
-                replaced=sorted(meter.replaced),
+        for part in self._earlier.parts[-1:]:
+            if part.deployment and part.deployment != deployed:
+                raise LogError(
+                    f"cannot be resumed: it ran with {part.deployment}, now it would be {deployed}",
+                    where=str(self.directory),
+                    hint="start a new run with 'mup explore'",
+                )
+        self._info = msgspec.structs.replace(
+            self._info,
+            deployment=deployed,
+            databases={
+                name: DatabaseUse(embedded=d.embedded, colocated=d.pid is not None)
+                for name, d in deployment.databases().items()
+            },
+            processes=meter.processes(),
+        )
+
+    def _save(self, *, final: bool = False, complete: bool = False) -> None:
+        """Write ``run.json``.
+
+        Until the services have ended, the newest records may still be in their buffers, so the newest
+        rounds are left out: were the run killed now, their logs would be incomplete.
+        """
+        settled = None if final else time.monotonic_ns() - int(FLUSH_SECONDS * 1e9)
+        parts = []
+        for number, part in enumerate([*self._earlier.parts, self._info]):
+            windows, void = self._rounds.of_part(number, settled if number == self._part else None)
+            parts.append(
+                msgspec.structs.replace(
+                    part, windows=windows, void=void, processes=[p.inside(windows) for p in part.processes]
+                )
             )
-        ],
-        widths=_widths(directory, windows),
-    )
+        state = self._state()
+        msgspec.structs.replace(
+            self._earlier,
+            complete=complete,
+            stop=self._stop if final else "",
+            parts=parts,
+            widths=dict(state.widths),
+            cold_widths=dict(state.cold_widths),
+            paths={label: list(uses) for label, uses in state.paths.items()},
+            unmatched=dict(state.unmatched),
+            warnings=self._warnings(),
+        ).save(self.directory)
 
+    def _warnings(self) -> list[str]:
+        """Return what makes the run worse than it should be."""
+        found = []
+        for phase in self._phases:
+            good = self._rounds.good(phase)
+            doubtful = [r.window.doubt for r in good if r.window.doubt]
+            if doubtful:
+                found.append(
+                    f"{len(doubtful)} of {len(good)} {phase} rounds count although {doubtful[0]}:"
+                    " there was no time to repeat them"
+                )
+            elif len(good) < MIN_ROUNDS:
+                found.append(f"only {len(good)} {phase} rounds: no interval is known")
+        replaced = sorted({name for part in [*self._earlier.parts, self._info] for name in part.replaced})
+        if replaced:
+            found.append(f"processes of {', '.join(replaced)} died and were replaced")
+        return found
 
-def _round(driver: LoadDriver, seconds: float, settings: ExploreSettings, *, seed: int) -> LoadResult:
-    # Each round begins with a think time like any cycle; it needs no warm-up of its own.
-    return driver.run(1, seconds, warmup=0.0, seed=seed, think_scale=settings.think_scale)
-
-
-class _Meter:
-    """Processor time of every process of a deployment, summed over the rounds."""
-
-    def __init__(self, processes: Sequence[ProcessInfo], driver_pid: int, project: Project) -> None:
-        client = project.client.rpartition(":")[2]
-        self.processes = [
-            *processes,
-            ProcessInfo(role="client", service=client, replica=0, worker=0, pid=driver_pid),
-        ]
-        self.total = dict.fromkeys((p.pid for p in self.processes), 0.0)
-        self.idle = dict.fromkeys((p.pid for p in self.processes), 0.0)
-        self.mark: dict[int, float] = {}
-        self.replaced: set[str] = set()
-
-    def _read(self) -> dict[int, float]:
-        clocks = {}
-        for process in self.processes:
-            # A worker that dies is replaced by one nobody watches; see look_for_replaced.
-            with suppress(ProcessLookupError):
-                clocks[process.pid] = process_cpu_seconds(process.pid)
-        return clocks
-
-    def measure_idle(self, seconds: float) -> None:
-        if seconds <= 0:
+    def _tell(self, phase: Phase, note: str, speed_now: float) -> None:
+        if self.progress is None:
             return
-        before = self._read()
-        time.sleep(seconds)
-        after = self._read()
-        self.idle.update({pid: (cpu - before[pid]) / seconds for pid, cpu in after.items()})
-
-    def start(self) -> None:
-        self.mark = self._read()
-
-    def window(self, result: LoadResult, settings: ExploreSettings, host: HostCpu) -> Window:
-        cpu = {pid: now - self.mark[pid] for pid, now in self._read().items()}
-        for pid, used in cpu.items():
-            self.total[pid] += used
-        return Window(
-            result.start_ns,
-            max(result.end_ns, time.monotonic_ns()),
-            think_scale=settings.think_scale,
-            cpu={str(pid): used for pid, used in cpu.items()},
-            foreign=max(0.0, (host.busy_seconds - sum(cpu.values())) / host.capacity_seconds),
-            cycles=len(result.cycles),
-            failed=result.errors,
-            response_time=_mean(result.response_times) or None,
-            think_lateness=_mean(result.think_lateness),
-        )
-
-    def look_for_replaced(self, now: Sequence[ProcessInfo]) -> None:
-        """Note the services in which a process nobody watches has taken over from one that died."""
-        self.replaced.update(p.service for p in now if p.pid not in self.total)
-
-    def uses(self) -> list[ProcessUse]:
-        return [
-            ProcessUse(
-                role=p.role,
-                service=p.service,
-                replica=p.replica,
-                worker=p.worker,
-                pid=p.pid,
-                cpu=self.total[p.pid],
-                idle_rate=self.idle[p.pid],
+        self.progress(
+            Progress(
+                seconds=self._rounds.spent,
+                limit=self._settings.max_seconds,
+                goal=self._settings.goal,
+                state=self._state(),
+                phase=phase,
+                void=sum(1 for r in self._rounds.all if r.reason),
+                note=note,
+                speed=speed_now,
             )
-            for p in self.processes
-        ]
-
-
-def _widths(directory: Path, windows: Sequence[Window]) -> dict[str, Width]:
-    """Return the state of the stop rule per endpoint, one batch per window."""
-    logs = [read_log(p) for p in sorted(directory.glob("*.w*.mlog"))]
-    batches: dict[str, list[list[float]]] = defaultdict(lambda: [[] for _ in windows])
-    for execution in collect(logs, windows):
-        if execution.failed or execution.end is None:
-            continue
-        index = _window_of(execution, windows)
-        elapsed = (execution.end.time - execution.begin.time) / 1e9
-        batches[execution.endpoint][index].append(elapsed)
-    widths = {}
-    for label, values in batches.items():
-        everything = [v for batch in values for v in batch]
-        widths[label] = Width(
-            mean=_mean(everything),
-            half_width=half_width_of_batches(values),
-            executions=len(everything),
-            batches=sum(1 for batch in values if batch),
         )
-    return widths
 
 
-def _window_of(execution: Execution, windows: Sequence[Window]) -> int:
-    return next(i for i, w in enumerate(windows) if w.start <= execution.begin.time <= w.end)
-
-
-def _worst(widths: Mapping[str, Width]) -> float | None:
-    if not widths or any(w.half_width is None for w in widths.values()):
-        return None
-    return max((w.half_width or 0.0) / w.mean for w in widths.values())
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values) if values else 0.0
-
-
-def _check_cycles(results: Sequence[LoadResult], project: Project) -> None:
-    good = sum(len(r.cycles) for r in results)
-    bad = sum(r.errors for r in results)
-    if good == 0:
-        reason = next((r.first_error for r in results if r.first_error), "no cycle ended in time")
-        raise LogError(
-            f"the client completed no cycle: {reason}",
-            where=str(project.root),
-            hint="fix the scenario or the services; 'mup run' shows their log lines",
-        )
-    if bad > 0.01 * (good + bad):
-        reason = next((r.first_error for r in results if r.first_error), "")
-        raise LogError(f"{bad} of {good + bad} client cycles failed: {reason}", where=str(project.root))
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None
 
 
 def _version() -> str:

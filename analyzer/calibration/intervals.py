@@ -1,4 +1,4 @@
-"""Batch-means confidence intervals of measured means.
+"""How well is the mean of measurements known? Batch-means intervals.
 
 Consecutive measurements of a running system are correlated, so the interval of their mean is taken
 from the spread of batch means (Fishman and Yarberry 1997), not of single values.
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.stats import t as student
 
-__all__ = ["MIN_BATCHES", "half_width_of_batches"]
+__all__ = ["MIN_BATCHES", "half_width_of_batches", "half_width_of_sums"]
 
 MIN_BATCHES = 3
 
@@ -29,13 +29,19 @@ def half_width_of_batches(batches: Sequence[Sequence[float]], *, level: float = 
     Returns:
         Half-width in the unit of the values; None with fewer than three batches.
     """
-    filled = [np.asarray(b, dtype=float) for b in batches if len(b)]
-    k = len(filled)
+    arrays = [np.asarray(b, dtype=float) for b in batches]
+    return half_width_of_sums([float(a.sum()) for a in arrays], [a.size for a in arrays], level=level)
+
+
+def half_width_of_sums(sums: Sequence[float], sizes: Sequence[int], *, level: float = 0.95) -> float | None:
+    """Return the same from the sum and the number of the values of each batch."""
+    counts = np.asarray(sizes, dtype=float)
+    filled = counts > 0
+    counts, totals = counts[filled], np.asarray(sums, dtype=float)[filled]
+    k = len(counts)
     if k < MIN_BATCHES:
         return None
-    sums = np.array([b.sum() for b in filled])
-    sizes = np.array([b.size for b in filled], dtype=float)
-    mean = sums.sum() / sizes.sum()
-    residual = (sums - mean * sizes) / sizes.mean()
+    mean = totals.sum() / counts.sum()
+    residual = (totals - mean * counts) / counts.mean()
     error = float(np.sqrt((residual**2).sum() / (k - 1) / k))
     return float(student.ppf(0.5 + level / 2, k - 1)) * error

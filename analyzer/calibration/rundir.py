@@ -44,6 +44,7 @@ __all__ = [
     "load_run",
     "merge_runs",
     "new_run_directory",
+    "same_machine",
     "stale_endpoints",
     "stale_in_model",
 ]
@@ -117,6 +118,10 @@ class ProcessUse(msgspec.Struct, frozen=True, kw_only=True):
     pid: int
     cpu: float = 0.0
     idle_rate: float = 0.0
+
+    def inside(self, windows: Sequence[Window]) -> ProcessUse:
+        """Return it with the time it used inside these windows."""
+        return msgspec.structs.replace(self, cpu=sum(w.cpu.get(str(self.pid), 0.0) for w in windows))
 
 
 class DatabaseUse(msgspec.Struct, frozen=True, kw_only=True):
@@ -247,7 +252,8 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def think_lateness(self) -> float:
         """Mean time by which think times lasted longer than asked for; seconds."""
-        return _per_cycle(self.windows, [w.think_lateness for w in self.windows]) or 0.0
+        chosen = [w for w in self.windows if w.think_scale > 0 and w.clients == 1]
+        return _per_cycle(chosen, [w.think_lateness for w in chosen]) or 0.0
 
     @property
     def response_time(self) -> float | None:
@@ -476,30 +482,35 @@ def merge_runs(paths: Sequence[str | Path]) -> Run:
 
 
 def _check_mergeable(first: Run, other: Run) -> None:
-    for what, text in (
-        ("project", "projects"),
-        ("client", "client classes"),
-        ("hostname", "machines"),
-        ("machine", "machines"),
-        ("cpu_model", "machines"),
-        ("cores", "numbers of cores"),
-    ):
-        mine, theirs = getattr(first.info, what), getattr(other.info, what)
-        # Older runs do not know everything.
-        if mine and theirs and mine != theirs:
-            raise LogError(
-                f"cannot be merged with {first.path}: of different {text} ({theirs!r}, {mine!r})",
-                where=str(other.path),
-                hint="calibrate from one of them",
-            )
+    def refuse(text: str) -> LogError:
+        return LogError(
+            f"cannot be merged with {first.path}: {text}",
+            where=str(other.path),
+            hint="calibrate from one of them",
+        )
+
+    if first.info.project != other.info.project:
+        raise refuse(f"it is of project {other.info.project!r}, not {first.info.project!r}")
+    if first.info.client != other.info.client:
+        raise refuse(f"its client is {other.info.client!r}, not {first.info.client!r}")
+    if not same_machine(first.info, other.info):
+        raise refuse("it was written on another machine")
     changed = stale_endpoints(other.info.fingerprints, first.info.fingerprints)
     changed.update(stale_endpoints(first.info.fingerprints, other.info.fingerprints))
     if changed:
         raise StaleLogError(
-            f"cannot be merged with {first.path}: other source of {', '.join(sorted(changed))}",
+            f"cannot be merged with {first.path}: the source of {', '.join(sorted(changed))} is different",
             where=str(other.path),
             hint="calibrate from one of them",
         )
+
+
+def same_machine(one: RunInfo, other: RunInfo) -> bool:
+    """Return whether two runs can be of the same machine; older runs do not know everything."""
+    pairs = [
+        (getattr(one, name), getattr(other, name)) for name in ("hostname", "machine", "cpu_model", "cores")
+    ]
+    return all(mine == theirs for mine, theirs in pairs if mine and theirs)
 
 
 def latest_run(runs: Path, *, kind: str = "explore") -> Path:

@@ -11,17 +11,19 @@ import click
     "--width", default=0.01, show_default=True, help="Relative 95 % half-width to reach per endpoint."
 )
 @click.option("--full-width", is_flag=True, help="Read --width as the full width of the interval.")
-@click.option("--max-seconds", default=300.0, show_default=True, help="Stop after this much observed time.")
-@click.option("--round-seconds", default=5.0, show_default=True, help="Length of one round (one batch).")
+@click.option("--max-seconds", default=60.0, show_default=True, help="Stop after this much time under load.")
+@click.option("--round-seconds", default=3.0, show_default=True, help="Length of one round (one batch).")
 @click.option("--warmup", default=2.0, show_default=True, help="Seconds of load that are not observed.")
 @click.option(
     "--think-scale",
-    default=0.1,
-    show_default=True,
-    help="Factor on the client's think times while exploring.",
+    type=float,
+    help="Factor on the client's think times in rounds that have some (default: 1, or less if a cycle would"
+    " take over a second).",
 )
+@click.option("--burst", default=0, metavar="CLIENTS", help="Add rounds with several clients at the end.")
 @click.option("--seed", default=0, show_default=True, help="Of the client's choices.")
 @click.option("-o", "--output", type=click.Path(), help="Run directory to create (default: .mup/runs/...).")
+@click.option("--resume", type=click.Path(), metavar="RUN", help="Continue this run directory instead.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def command(
     project: str,
@@ -30,25 +32,35 @@ def command(
     max_seconds: float,
     round_seconds: float,
     warmup: float,
-    think_scale: float,
+    think_scale: float | None,
+    burst: int,
     seed: int,
     output: str | None,
+    resume: str | None,
     as_json: bool,
 ) -> None:
     """Start PROJECT's services and let a single user exercise them.
 
-    Stops when the mean execution time of every endpoint is known to --width (95 % batch-means
-    interval), or after --max-seconds. Writes a run directory that 'mup model' reads.
+    Rounds without think times and rounds with them alternate. Stops when the mean execution time of every
+    endpoint and path is known to --width (95 % batch-means interval), or after --max-seconds. Writes a run
+    directory that 'mup model' reads.
     """
     import json
     from pathlib import Path
 
     from analyzer.calibration.explore import ExploreSettings, explore
-    from analyzer.calibration.rundir import load_run
+    from analyzer.calibration.rundir import load_info
     from analyzer.static import analyse_project
-    from mup.cli.display import console, explore_progress, reject_errors
+    from mup.cli.display import console, reject_errors
+    from mup.cli.exploring import exploration_document, exploring, print_exploration
+    from mup.errors import UsageError
     from mup.project import load_project
 
+    if output and resume:
+        raise UsageError(
+            "--output and --resume exclude each other: a resumed run stays in its directory",
+            hint="leave one of them out",
+        )
     loaded = load_project(project)
     application = analyse_project(loaded)
     reject_errors(application)
@@ -59,38 +71,21 @@ def command(
         round_seconds=round_seconds,
         warmup_seconds=warmup,
         think_scale=think_scale,
+        burst=burst,
         seed=seed,
     )
-    with explore_progress(settings) as progress:
+    with exploring(settings) as progress:
         directory = explore(
             loaded,
             application,
             settings,
             directory=Path(output) if output else None,
+            resume=Path(resume) if resume else None,
             progress=progress,
         )
-    info = load_run(directory).info
+    info = load_info(directory)
     if as_json:
-        endpoints = {
-            label: {
-                "mean": w.mean,
-                "ci95": w.half_width,
-                "executions": w.executions,
-                "batches": w.batches,
-            }
-            for label, w in info.widths.items()
-        }
-        document = {
-            "run": str(directory),
-            "observed_seconds": info.observed_seconds,
-            "stop": info.stop,
-            "endpoints": endpoints,
-        }
-        click.echo(json.dumps(document, indent=1))
+        click.echo(json.dumps({"run": str(directory), **exploration_document(info)}, indent=1))
         return
-    out = console()
-    out.print(f"explored for {info.observed_seconds:.0f} s; stopped because {info.stop}")
-    for label, w in sorted(info.widths.items()):
-        half = "?" if w.half_width is None else f"{w.half_width / w.mean:.2%}"
-        out.print(f"  {label}  {w.mean * 1e3:.3f} ms +- {half} (95 %), {w.executions} executions")
-    out.print(f"run directory: {directory}", soft_wrap=True)
+    print_exploration(info)
+    console().print(f"run directory: {directory}", soft_wrap=True)

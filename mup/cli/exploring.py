@@ -1,0 +1,162 @@
+"""What does an exploratory run look like while it is going on, and when it is over?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from mup.cli.display import console
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+
+    from analyzer.calibration.explore import ExploreSettings, Progress
+    from analyzer.calibration.rundir import PathUse, RunInfo, Width
+
+__all__ = ["exploration_document", "exploring", "print_exploration"]
+
+
+@contextmanager
+def exploring(settings: ExploreSettings) -> Iterator[Callable[[Progress], None]]:
+    """Show what is known so far on stderr: a table on a terminal, a line per round elsewhere.
+
+    The table is drawn between rounds only, for a display that moves would use the processors that are
+    being measured.
+    """
+    from rich.live import Live
+
+    out = console(stderr=True)
+    if not out.is_terminal:
+        yield lambda progress: out.print(_line(progress), soft_wrap=True, markup=False)
+        return
+    quiet = settings.idle_seconds + settings.warmup_seconds
+    start = f"exploring: the services start; then {quiet:g} s of silence and warm-up"
+    with Live(start, console=out, auto_refresh=False, transient=True) as live:
+        yield lambda progress: live.update(_picture(progress), refresh=True)
+
+
+def _line(progress: Progress) -> str:
+    state = progress.state
+    text = f"{progress.seconds:.0f} of at most {progress.limit:g} s: {progress.phase} round"
+    if progress.note:
+        text += f" is void ({progress.note})"
+    reached = "too few rounds" if state.worst is None else f"+-{state.worst:.2%}"
+    if state.widest:
+        reached += f" ({state.widest})"
+    return f"{text}, widest interval {reached}, {state.seen} of {state.total} paths"
+
+
+def _picture(progress: Progress) -> RenderableType:
+    from rich.console import Group
+
+    state = progress.state
+    lines = [
+        f"exploring until every interval is within {progress.goal:.2%}, at most {progress.limit:g} s",
+        f"{progress.seconds:.0f} s under load, speed {progress.speed:.0f} units/s per core",
+    ]
+    if progress.void:
+        lines.append(
+            f"{progress.void} rounds do not count" + (f"; the last: {progress.note}" if progress.note else "")
+        )
+    return Group(*lines, _table(state.widths, state.cold_widths, state.paths))
+
+
+def _table(widths: Mapping[str, Width], cold: Mapping[str, Width], paths: Mapping[str, Any]) -> Table:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("endpoint")
+    for title in ("mean ms", "+- 95 %", "executions", "with think ms", "+- 95 %", "paths seen"):
+        table.add_column(title, justify="right")
+    for label in sorted({*widths, *cold, *paths}):
+        uses = paths.get(label, ())
+        seen = sum(1 for use in uses if use.executions)
+        table.add_row(
+            label,
+            *_cells(widths.get(label)),
+            str(widths[label].executions) if label in widths else "",
+            *_cells(cold.get(label)),
+            f"{seen} of {len(uses)}" if uses else "",
+        )
+    return table
+
+
+def _cells(width: Width | None) -> tuple[str, str]:
+    if width is None:
+        return "", ""
+    half = "?" if width.half_width is None else f"{width.half_width / width.mean:.2%}"
+    return f"{width.mean * 1e3:.3f}", half
+
+
+def print_exploration(info: RunInfo) -> None:
+    """Print what a run found."""
+    out = console()
+    out.print(f"explored for {info.observed_seconds:.0f} s; stopped because {info.stop}")
+    out.print(_table(info.widths, info.cold_widths, info.paths))
+    for label, uses in info.paths.items():
+        for use in uses:
+            if not use.executions:
+                out.print(f"never seen: {label}: {use.path}", soft_wrap=True, markup=False)
+    for phase, factor in _scales(info).items():
+        if factor not in (0.0, 1.0):
+            out.print(f"think times in {phase} rounds: x {factor:.3g}")
+    for text in _remarks(info):
+        out.print(f"warning: {text}", soft_wrap=True, markup=False)
+
+
+def exploration_document(info: RunInfo) -> dict[str, Any]:
+    """Return what a run found, as JSON."""
+    void = [v for part in info.parts for v in part.void]
+    speeds = [w.speed for w in info.windows if w.speed is not None]
+    return {
+        "observed_seconds": info.observed_seconds,
+        "complete": info.complete,
+        "stop": info.stop,
+        "rounds": {
+            phase: sum(1 for w in info.windows if w.phase == phase) for phase in ("hot", "cold", "burst")
+        },
+        "think_scale": _scales(info),
+        "void": [{"phase": v.window.phase, "reason": v.reason} for v in void],
+        "speed": sum(speeds) / len(speeds) if speeds else None,
+        "foreign_cpu": info.foreign_cpu,
+        "endpoints": {
+            label: {**_width_document(width), "cold": _width_document(info.cold_widths.get(label))}
+            for label, width in info.widths.items()
+        },
+        "paths": {label: [_path_document(use) for use in uses] for label, uses in info.paths.items()},
+        "warnings": _remarks(info),
+    }
+
+
+def _width_document(width: Width | None) -> dict[str, Any]:
+    if width is None:
+        return {}
+    return {
+        "mean": width.mean,
+        "ci95": width.half_width,
+        "executions": width.executions,
+        "batches": width.batches,
+    }
+
+
+def _path_document(use: PathUse) -> dict[str, Any]:
+    return {
+        "path": use.path,
+        "executions": use.executions,
+        "hot": _width_document(use.hot),
+        "cold": _width_document(use.cold),
+    }
+
+
+def _scales(info: RunInfo) -> dict[str, float]:
+    return {w.phase: w.think_scale for w in info.windows if w.phase != "hot"}
+
+
+def _remarks(info: RunInfo) -> list[str]:
+    found = list(info.warnings)
+    unmatched = sum(info.unmatched.values())
+    if unmatched:
+        found.append(f"{unmatched} executions fit no path of the source: {', '.join(info.unmatched)}")
+    return found
