@@ -2,54 +2,123 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import click
+
+from mup.errors import UsageError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from mup.workload.measure import Measurement
+    from mup.workload.arrivals import Arrivals
+    from mup.workload.figures import Figure, ResponseTime
+    from mup.workload.http import HttpLoad
+    from mup.workload.measurement import Measurement
 
 TOLERATED_FAILURES = 0.01
 """Share of failed cycles above which the run answers "no" (exit 1)."""
-CLIENT_LIMIT = 0.7
-"""Share of a core above which the load driver may itself be what is measured."""
-FOREIGN_LIMIT = 0.02
-"""Share of the host used by others above which a measurement is disturbed."""
+DURATION = 20.0
 
 
 @click.command()
 @click.argument("project", default=".", type=click.Path())
-@click.option("--clients", type=int, required=True, help="Concurrent clients.")
-@click.option("--duration", default=20.0, show_default=True, help="Length of the measured window in seconds.")
+@click.option("--clients", type=int, help="Closed load: this many concurrent clients.")
+@click.option("--arrivals", type=float, metavar="R", help="Open load: R arrivals per second.")
+@click.option(
+    "--arrival-process",
+    type=click.Choice(["poisson", "constant"]),
+    default="poisson",
+    show_default=True,
+    help="Distances of arrivals: independent of each other, or equal.",
+)
+@click.option("--trace", type=click.Path(), help="Open load: arrivals at the times in this file (seconds).")
+@click.option(
+    "--ramp",
+    metavar="FROM:TO",
+    help="Change arrivals per second (or, with --clients, clients) linearly over the window.",
+)
+@click.option(
+    "--duration",
+    type=float,
+    help=f"Length of the measured window in seconds [default: {DURATION:g}; of a trace, the rest of it].",
+)
 @click.option("--warmup", default=3.0, show_default=True, help="Seconds of load before the window.")
 @click.option("--repeats", default=1, show_default=True, help="Runs, each with fresh services.")
-@click.option("--seed", default=0, show_default=True, help="Of everything random in the clients.")
+@click.option(
+    "--until", type=float, metavar="W", help="Repeat until the half-width is W of the mean, e.g. 0.03."
+)
+@click.option("--max-seconds", default=60.0, show_default=True, help="With --until: windows in all.")
+@click.option("--retries", default=0, show_default=True, help="How often a void run is done again.")
+@click.option("--seed", default=0, show_default=True, help="Of everything random in clients and arrivals.")
 @click.option("--pool", multiple=True, metavar="SERVICE=N", help="Pool size of a service; repeatable.")
 @click.option("--replicas", multiple=True, metavar="SERVICE=N", help="Replicas of a service; repeatable.")
 @click.option("--attach", metavar="URL", help="Registry of a running system; nothing is started.")
+@click.option(
+    "--external",
+    multiple=True,
+    metavar="NAME=URL",
+    help="Service outside of mup the client calls; repeatable.",
+)
+@click.option("--http", multiple=True, metavar="URL", help="No project: request this URL; repeatable.")
+@click.option(
+    "--method", default="", help="With --http: GET, POST, ... [default: POST with a body, else GET]"
+)
+@click.option("--body", default="", help="With --http: body, or @FILE.")
+@click.option("--header", multiple=True, metavar="NAME:VALUE", help="With --http; repeatable.")
+@click.option(
+    "--think",
+    default="0",
+    show_default=True,
+    help="With --http: mean seconds between cycles, or @FILE of them.",
+)
+@click.option(
+    "--think-distribution",
+    type=click.Choice(["constant", "exponential"]),
+    default="exponential",
+    show_default=True,
+    help="With --http: of the think times.",
+)
 @click.option(
     "--log", "log_dir", type=click.Path(file_okay=False), help="Keep the event logs in this folder."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def command(
     project: str,
-    clients: int,
-    duration: float,
+    clients: int | None,
+    arrivals: float | None,
+    arrival_process: str,
+    trace: str | None,
+    ramp: str | None,
+    duration: float | None,
     warmup: float,
     repeats: int,
+    until: float | None,
+    max_seconds: float,
+    retries: int,
     seed: int,
     pool: tuple[str, ...],
     replicas: tuple[str, ...],
     attach: str | None,
+    external: tuple[str, ...],
+    http: tuple[str, ...],
+    method: str,
+    body: str,
+    header: tuple[str, ...],
+    think: str,
+    think_distribution: str,
     log_dir: str | None,
     as_json: bool,
 ) -> int:
     """Start PROJECT's services on free ports, drive them with its client, and measure.
 
-    The load is closed: each of --clients users repeats the client's scenario. Response times exclude
-    think time. Intervals are 95 % batch-means intervals. Exit status 1 = more than 1 % of the cycles failed.
+    A closed load (--clients) has users who repeat the client's scenario: who waits does not ask again. An
+    open load (--arrivals, --trace, --ramp) starts a scenario at each arrival, whatever is still under way,
+    and its response times count from the moment it should have started. Response times exclude think time.
+    Intervals are 95 % batch-means intervals. A run during which the machine changed its speed by more than 4
+    %, or others used more than 2 % of it, is void. Exit status 1 = more than 1 % of the cycles failed.
     """
     import json
     from pathlib import Path
@@ -59,11 +128,25 @@ def command(
     from mup.project import load_project
     from mup.workload.measure import measure_load
 
-    err = console(stderr=True)
-    with err.status("") as status:
+    load = _load(clients, arrivals, arrival_process, trace, ramp)
+    opened: Arrivals | None = load.get("arrivals")
+    if duration is None:
+        duration = _rest(opened, warmup) if opened is not None and opened.process == "trace" else DURATION
+    if http:
+        if attach or external or pool or replicas:
+            raise UsageError(
+                "--http drives no project: leave out --attach, --external, --pool and --replicas"
+            )
+        target: Any = _requests(http, method, body, header, think, think_distribution)
+    else:
+        if method or body or header or think != "0":
+            raise UsageError(
+                "--method, --body, --header and --think need --http: a project's client says them"
+            )
+        target = load_project(project).with_any_ports().with_externals(_pairs(external, "--external"))
+    with _display() as show:
         measured = measure_load(
-            load_project(project).with_any_ports(),
-            clients=clients,
+            target,
             duration=duration,
             warmup=warmup,
             pools=assignments(pool, "--pool"),
@@ -72,21 +155,162 @@ def command(
             log_dir=Path(log_dir) if log_dir else None,
             attach=attach,
             repeats=repeats,
-            progress=status.update,
+            retries=retries,
+            until_width=until,
+            max_seconds=max_seconds,
+            progress=show,
+            **load,
         )
     if as_json:
         click.echo(json.dumps(measured.to_json(), indent=1))
     else:
         _show(measured, console())
-    for warning in _warnings(measured):
+    for warning in measured.warnings:
         click.echo(f"mup: warning: {warning}", err=True)
     return 1 if measured.failed_share > TOLERATED_FAILURES else 0
+
+
+def _load(
+    clients: int | None, arrivals: float | None, process: str, trace: str | None, ramp: str | None
+) -> dict[str, Any]:
+    """Return what load the options mean, as arguments of `measure_load`.
+
+    Raises:
+        UsageError: They mean none, or several.
+    """
+    from mup.workload.arrivals import Arrivals
+    from mup.workload.times_file import read_trace
+
+    given = [
+        name
+        for name, value in (("--clients", clients), ("--arrivals", arrivals), ("--trace", trace))
+        if value is not None
+    ]
+    if len(given) > 1:
+        raise UsageError(f"a load is closed or open, one of: {', '.join(given)}")
+    if not given and ramp is None:
+        raise UsageError(
+            "which load? name --clients N (closed), or --arrivals R or --trace FILE (open)",
+            hint="for example --clients 8",
+        )
+    if trace is not None:
+        if ramp is not None:
+            raise UsageError("--ramp changes a rate, and a trace has none")
+        return {"arrivals": Arrivals(process="trace", trace=read_trace(trace))}
+    ends = None if ramp is None else _ramp(ramp)
+    if clients is not None:
+        if ends is None:
+            return {"clients": clients}
+        first, last = (int(end) for end in ends)
+        if not (first == ends[0] and last == ends[1]) or clients not in (first, last):
+            raise UsageError(
+                f"--ramp {ramp} must be whole numbers of clients, one of them --clients {clients}",
+                hint=f"for example --clients {clients} --ramp 1:{clients}",
+            )
+        return {"clients": last, "clients_from": first}
+    if ends is None:
+        return {"arrivals": Arrivals(rate=arrivals or 0.0, process=process)}  # type: ignore[arg-type]
+    if arrivals is not None and arrivals not in ends:
+        raise UsageError(
+            f"--ramp {ramp} must begin or end with --arrivals {arrivals:g}", hint="leave out --arrivals"
+        )
+    return {"arrivals": Arrivals(rate=ends[0], to_rate=ends[1], process=process)}  # type: ignore[arg-type]
+
+
+def _ramp(text: str) -> tuple[float, float]:
+    import math
+
+    first, _, last = text.partition(":")
+    try:
+        ends = float(first), float(last)
+    except ValueError:
+        ends = math.nan, math.nan
+    if not all(math.isfinite(end) for end in ends):
+        raise UsageError(f"--ramp: must be FROM:TO, got {text!r}", hint="for example --ramp 10:100")
+    return ends
+
+
+def _rest(arrivals: Arrivals, warmup: float) -> float:
+    """Return how long a trace is after the warm-up."""
+    rest = arrivals.trace[-1] - warmup
+    if rest <= 0:
+        raise UsageError(
+            f"the trace ends after {arrivals.trace[-1]:g} s, within the warm-up of {warmup:g} s",
+            hint="shorten it with --warmup",
+        )
+    return rest
+
+
+def _requests(
+    urls: tuple[str, ...], method: str, body: str, header: tuple[str, ...], think: str, distribution: str
+) -> HttpLoad:
+    from pathlib import Path
+
+    from mup.workload.http import HttpLoad
+
+    headers = {}
+    for text in header:
+        name, colon, value = text.partition(":")
+        if not colon:
+            raise UsageError(f"--header: must be NAME:VALUE, got {text!r}")
+        headers[name.strip()] = value.strip()
+    if body.startswith("@"):
+        try:
+            body = Path(body[1:]).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+            raise UsageError(f"cannot read the body: {reason}", where=body[1:]) from error
+    seconds: float | str = think[1:]
+    if think.startswith("@"):
+        distribution = "recorded"
+    else:
+        try:
+            seconds = float(think)
+        except ValueError:
+            raise UsageError(f"--think: must be seconds or @FILE, got {think!r}") from None
+    return HttpLoad(
+        urls=urls,
+        method=method,
+        body=body,
+        headers=headers,
+        think=seconds,
+        think_distribution=distribution,  # type: ignore[arg-type]
+    )
+
+
+def _pairs(values: tuple[str, ...], option: str) -> dict[str, str]:
+    pairs = {}
+    for text in values:
+        name, equals, value = text.partition("=")
+        if not name or not equals:
+            raise UsageError(f"{option}: must be NAME=URL, got {text!r}")
+        pairs[name] = value
+    return pairs
+
+
+@contextmanager
+def _display() -> Iterator[Callable[[str], None]]:
+    """Show what happens on one line of a terminal; without a thread that would use the machine meanwhile."""
+    from rich.live import Live
+    from rich.text import Text
+
+    from mup.cli.display import console
+
+    err = console(stderr=True)
+    if not err.is_terminal:
+        yield lambda _: None
+        return
+    with Live(console=err, auto_refresh=False, transient=True) as live:
+        yield lambda text: live.update(Text(text, overflow="ellipsis", no_wrap=True), refresh=True)
 
 
 def _show(measured: Measurement, out: Console) -> None:
     from rich.table import Table
 
-    out.print(f"{_count(measured.clients, 'client')}, {measured.window_seconds:.1f} s measured")
+    runs = f" in {_count(measured.repeats, 'run')}" if measured.repeats > 1 else ""
+    out.print(f"{measured.load}, {measured.window_seconds:.1f} s measured{runs}")
+    if measured.void:
+        out.print(f"VOID: {measured.void}")
     if not measured.cycles:
         # Every figure would be a zero that nobody measured.
         out.print(f"no cycle succeeded, {measured.errors} failed")
@@ -94,24 +318,123 @@ def _show(measured: Measurement, out: Console) -> None:
     table = Table("figure", "value", "+- 95 %", "unit", box=None, pad_edge=False)
     for column in table.columns[1:3]:
         column.justify = "right"
-    response = measured.response_time
-    table.add_row("response time, mean", f"{response.mean * 1e3:.2f}", _ms(response.ci95), "ms")
-    for name in ("p50", "p90", "p95", "p99"):
-        table.add_row(f"response time, {name}", f"{getattr(response, name) * 1e3:.2f}", "", "ms")
-    rate = measured.throughput
-    table.add_row(
-        "throughput", f"{rate.mean:.2f}", "?" if rate.ci95 is None else f"{rate.ci95:.2f}", "cycles/s"
-    )
+    since = ", from the intended start" if measured.kind == "open" else ""
+    _times(table, "response time", measured.response_time, since)
+    if measured.service_response is not None:
+        service = measured.service_response
+        table.add_row(
+            "response time, mean", f"{service.mean * 1e3:.2f}", _ms(service.ci95), "ms, from the real start"
+        )
+    if measured.repeats > 1:
+        table.add_row(
+            "response time, median",
+            f"{measured.median_response_time * 1e3:.2f}",
+            "",
+            "ms, of the runs' means",
+        )
+    table.add_row("throughput", *_rate(measured.throughput), "cycles/s")
     for name, share in measured.utilization.items():
         if share is None:
             table.add_row(f"utilization of {name}", "?", "", "unknown: no log of an attached system")
         else:
-            table.add_row(f"utilization of {name}", f"{share:.1%}", "", "of its workers")
+            half = measured.utilization_ci95[name]
+            table.add_row(
+                f"utilization of {name}",
+                f"{share:.1%}",
+                "?" if half is None else f"{half:.1%}",
+                "of its workers",
+            )
     for name, seconds in measured.cpu.seconds.items():
         table.add_row(f"CPU of {name}", f"{seconds / measured.cycles * 1e3:.2f}", "", "ms per cycle")
     table.add_row("CPU of the host", f"{measured.cpu.host_utilization:.1%}", "", "of all cores")
+    for label, late in (("think times", measured.late_thinks), ("starts", measured.late_starts)):
+        if late is not None:
+            table.add_row(
+                f"lateness of {label}",
+                f"{late.mean * 1e3:.2f}",
+                "",
+                f"ms; 95 % below {late.p95 * 1e3:.2f}, all below {late.max * 1e3:.2f}",
+            )
     table.add_row("failed cycles", str(measured.errors), "", f"of {measured.cycles + measured.errors}")
+    speed = measured.speed
+    table.add_row(
+        "speed of the machine",
+        f"{speed.speed:.0f}",
+        "",
+        f"units/s per core; changed by {speed.jump:.1%} during the run",
+    )
     out.print(table)
+    _show_endpoints(measured, out)
+    if not measured.steady:
+        _show_course(measured, out)
+
+
+def _show_endpoints(measured: Measurement, out: Console) -> None:
+    from rich.table import Table
+
+    table = Table(
+        "endpoint",
+        "seen by",
+        "mean ms",
+        "+-",
+        "p95 ms",
+        "+-",
+        "per second",
+        "+-",
+        "busy",
+        "+-",
+        "failed",
+        box=None,
+        pad_edge=False,
+    )
+    for column in table.columns[2:]:
+        column.justify = "right"
+    for label, seen in measured.calls.items():
+        table.add_row(
+            label, "clients", *_cells(seen.response_time), *_rate(seen.throughput), "", "", str(seen.errors)
+        )
+    for label, figures in measured.endpoints.items():
+        busy = figures.utilization
+        table.add_row(
+            label,
+            "service",
+            *_cells(figures.response_time),
+            *_rate(figures.throughput),
+            f"{busy.mean:.1%}",
+            "?" if busy.ci95 is None else f"{busy.ci95:.1%}",
+            str(figures.errors),
+        )
+    if table.rows:
+        out.print()
+        out.print(table)
+
+
+def _show_course(measured: Measurement, out: Console) -> None:
+    from rich.table import Table
+
+    table = Table("second", "starts/s", "cycles/s", "response ms", box=None, pad_edge=False)
+    for column in table.columns:
+        column.justify = "right"
+    for point in measured.series:
+        mean = "-" if point.response_time is None else f"{point.response_time * 1e3:.2f}"
+        table.add_row(f"{point.seconds:.1f}", f"{point.starts:.2f}", f"{point.throughput:.2f}", mean)
+    out.print()
+    out.print(table)
+
+
+def _times(table: Any, name: str, times: ResponseTime, since: str) -> None:
+    table.add_row(f"{name}, mean", f"{times.mean * 1e3:.2f}", _ms(times.ci95), f"ms{since}")
+    for percentile in ("p50", "p90", "p95", "p99"):
+        half = _ms(times.p95_ci95) if percentile == "p95" else ""
+        table.add_row(f"{name}, {percentile}", f"{getattr(times, percentile) * 1e3:.2f}", half, "ms")
+
+
+def _cells(times: ResponseTime) -> tuple[str, str, str, str]:
+    return (f"{times.mean * 1e3:.2f}", _ms(times.ci95), f"{times.p95 * 1e3:.2f}", _ms(times.p95_ci95))
+
+
+def _rate(figure: Figure) -> tuple[str, str]:
+    return f"{figure.mean:.2f}", "?" if figure.ci95 is None else f"{figure.ci95:.2f}"
 
 
 def _count(number: int, thing: str) -> str:
@@ -120,17 +443,3 @@ def _count(number: int, thing: str) -> str:
 
 def _ms(seconds: float | None) -> str:
     return "?" if seconds is None else f"{seconds * 1e3:.2f}"
-
-
-def _warnings(measured: Measurement) -> list[str]:
-    warnings = []
-    if measured.errors:
-        warnings.append(f"{_count(measured.errors, 'cycle')} failed, the first with: {measured.first_error}")
-    if not measured.cycles:
-        return warnings
-    if measured.cpu.client_utilization > CLIENT_LIMIT:
-        share = f"{measured.cpu.client_utilization:.0%}"
-        warnings.append(f"the load driver used {share} of a core: it may be the bottleneck itself")
-    if len(measured.cpu.seconds) > 1 and measured.cpu.foreign > FOREIGN_LIMIT:
-        warnings.append(f"other programs used {measured.cpu.foreign:.1%} of the host during the measurement")
-    return warnings

@@ -1,29 +1,45 @@
 """Which figures does a window give, and how sure are they?
 
-- Response times of consecutive cycles depend on each other (they queue behind one another), so the 95 %
-  interval of their mean comes from batch means: the window is cut into spans, cycles belong to the span they
-  began in. With three or more runs their means count too, where they differ more.
-- Throughput likewise, from the completions in each span.
+- Response times belong to the moment at which they began (under an open load: should have begun), throughput
+to
+  the end of cycles.
 - A worker is busy between ``begin`` and ``done`` of a request.
+- The intervals come from batches of at least a second: see `mup.workload.intervals`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
 
 from mup.events.reader import Log
 from mup.events.record import Event
+from mup.workload.intervals import Batches, quantile_half_width, ratio_half_width
 from mup.workload.result import LoadResult
 
-__all__ = ["Figure", "ResponseTime", "busy_seconds", "response_time", "throughput"]
+__all__ = [
+    "Busy",
+    "Figure",
+    "Lateness",
+    "Point",
+    "ResponseTime",
+    "Sample",
+    "Window",
+    "busy_figure",
+    "busy_seconds",
+    "lateness",
+    "rate",
+    "response_time",
+    "series",
+    "spread",
+    "throughput",
+]
 
 BATCH_SECONDS = 1.0
-FEWEST_BATCHES, MOST_BATCHES = 5, 20
+MOST_BATCHES = 20
 PERCENTILES = (50, 90, 95, 99)
 
 
@@ -37,12 +53,13 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class ResponseTime:
-    """Seconds per cycle, think time excluded.
+    """Seconds, think time excluded.
 
     Attributes:
-        mean: 0 if no cycle succeeded; look at the number of errors first.
+        mean: 0 if nothing succeeded; look at the number of errors first.
         ci95: Half-width of the 95 % interval of the mean; None with fewer than two batches.
-        p50, p90, p95, p99: Percentiles over all cycles.
+        p50, p90, p95, p99: Percentiles over all.
+        p95_ci95: Half-width of the 95 % interval of ``p95``; None with too few data beyond it.
     """
 
     mean: float
@@ -51,64 +68,211 @@ class ResponseTime:
     p90: float
     p95: float
     p99: float
+    p95_ci95: float | None = None
 
 
-def response_time(results: Sequence[LoadResult]) -> ResponseTime:
-    """Return mean, interval and percentiles over all successful cycles of one or more runs."""
-    everything = np.array([value for result in results for value in result.response_times])
+@dataclass(frozen=True, slots=True)
+class Lateness:
+    """How far a generator was behind: seconds."""
+
+    mean: float
+    p95: float
+    max: float
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One batch of the window, averaged over the repeats.
+
+    Attributes:
+        seconds: Since the window opened, of the middle of the batch.
+        starts, throughput: Cycles begun (should have begun) and completed, per second.
+        response_time: Mean of the cycles begun in it; None if there is none.
+    """
+
+    seconds: float
+    starts: float
+    throughput: float
+    response_time: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """When was measured, monotonic ns."""
+
+    start_ns: int
+    end_ns: int
+
+    @classmethod
+    def of(cls, result: LoadResult) -> Window:
+        """Return the window of a round."""
+        return cls(result.start_ns, result.end_ns)
+
+    @property
+    def seconds(self) -> float:
+        """Its length."""
+        return (self.end_ns - self.start_ns) * 1e-9
+
+    @property
+    def batches(self) -> int:
+        """Number of batches of at least a second it is cut into."""
+        # A window of 20 s may be some ns short of it.
+        return max(1, min(MOST_BATCHES, int(self.seconds / BATCH_SECONDS + 1e-6)))
+
+    def batch_of(self, times: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return the number of the batch each time of the window falls into."""
+        share = (times - self.start_ns) / (self.end_ns - self.start_ns)
+        return np.clip((share * self.batches).astype(np.int64), 0, self.batches - 1)
+
+    def inside(self, times: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        """Return which times are in the window."""
+        return (times >= self.start_ns) & (times < self.end_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Times something took in one window, each with the moment it counts for."""
+
+    window: Window
+    at_ns: npt.NDArray[np.int64]
+    seconds: npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Busy:
+    """Busy worker seconds of each batch of a window, and how many workers there were."""
+
+    window: Window
+    seconds: npt.NDArray[np.float64]
+    workers: int
+
+
+def response_time(results: Sequence[LoadResult], *, from_intended: bool = True) -> ResponseTime:
+    """Return mean, interval and percentiles over all successful cycles of one or more runs.
+
+    Args:
+        results: One per run.
+        from_intended: Count from the intended start; else from the real one. They differ under open loads
+            only.
+    """
+    return spread(
+        [
+            Sample(
+                Window.of(result),
+                np.array([cycle.intended_ns for cycle in result.cycles], dtype=np.int64),
+                np.array(
+                    [cycle.response if from_intended else cycle.service_response for cycle in result.cycles]
+                ),
+            )
+            for result in results
+        ]
+    )
+
+
+def spread(samples: Sequence[Sample]) -> ResponseTime:
+    """Return mean, interval and percentiles of times, over one or more runs."""
+    everything = np.concatenate([sample.seconds for sample in samples]) if samples else np.array([])
     if not len(everything):
         return ResponseTime(0.0, None, 0.0, 0.0, 0.0, 0.0)
-    batches, means = [], []
-    for result in results:
-        values = np.array(result.response_times)
-        starts = np.array([cycle.start_ns for cycle in result.cycles])
-        batch = _batch_of(starts, result)
-        batches += [
-            float(values[batch == k].mean()) for k in range(_batch_count(result)) if (batch == k).any()
-        ]
-        if len(values):
-            means.append(float(values.mean()))
+    parts = [(s.seconds, s.window.batch_of(s.at_ns), s.window.batches) for s in samples]
+    runs: list[Batches] = [
+        (
+            np.bincount(batch, weights=values, minlength=count).astype(np.float64),
+            np.bincount(batch, minlength=count).astype(np.float64),
+        )
+        for values, batch, count in parts
+    ]
     p50, p90, p95, p99 = (float(p) for p in np.percentile(everything, PERCENTILES))
-    return ResponseTime(float(everything.mean()), _half_width(batches, means), p50, p90, p95, p99)
+    return ResponseTime(
+        float(everything.mean()),
+        ratio_half_width(runs),
+        p50,
+        p90,
+        p95,
+        p99,
+        quantile_half_width(everything, 0.95, parts),
+    )
 
 
 def throughput(results: Sequence[LoadResult]) -> Figure:
-    """Return successful cycles per second, averaged over one or more runs, with its interval."""
-    batches: list[float] = []
-    means = [result.throughput for result in results]
-    for result in results:
-        count = _batch_count(result)
-        ends = _batch_of(np.array(result.completions), result)
-        batches += list(np.bincount(ends, minlength=count) * count / result.window_seconds)
-    return Figure(float(np.mean(means)), _half_width(batches, means))
+    """Return successful cycles per second over one or more runs, with its interval."""
+    return rate([(Window.of(result), np.array(result.completions, dtype=np.int64)) for result in results])
 
 
-def busy_seconds(log: Log, start: int, end: int) -> float:
-    """Return how long one worker was between ``begin`` and ``done`` within a window."""
+def rate(runs: Iterable[tuple[Window, npt.NDArray[np.int64]]]) -> Figure:
+    """Return how many moments there are per second of the windows, with its interval."""
+    batches: list[Batches] = []
+    for window, times in runs:
+        number = np.bincount(window.batch_of(times), minlength=window.batches).astype(np.float64)
+        batches.append((number, np.full(window.batches, window.seconds / window.batches)))
+    return _ratio(batches)
+
+
+def busy_seconds(log: Log, window: Window, endpoint: str = "") -> npt.NDArray[np.float64]:
+    """Return how long one worker was between ``begin`` and ``done`` in each batch of a window.
+
+    Args:
+        log: Of the worker.
+        window: Its batches.
+        endpoint: Only executions of this one; "" = all.
+    """
     records = log.records[np.isin(log.records["event"], (Event.BEGIN, Event.DONE))]
     # One request at a time: a begin without a done right after it belongs to a worker that died.
     pairs = np.flatnonzero((records["event"][:-1] == Event.BEGIN) & (records["event"][1:] == Event.DONE))
-    begin = np.maximum(records["time"][pairs], start)
-    done = np.minimum(records["time"][pairs + 1], end)
-    return float(np.maximum(done - begin, 0).sum() * 1e-9)
+    if endpoint:
+        wanted = [number for number, name in log.names.items() if name == endpoint]
+        pairs = pairs[np.isin(records["name"][pairs], wanted)]
+    begin, done = records["time"][pairs], records["time"][pairs + 1]
+    edges = np.linspace(window.start_ns, window.end_ns, window.batches + 1).astype(np.int64)
+    until = [float(np.maximum(np.minimum(done, edge) - begin, 0).sum()) for edge in edges]
+    return np.diff(until) * 1e-9
 
 
-def _batch_count(result: LoadResult) -> int:
-    return max(FEWEST_BATCHES, min(MOST_BATCHES, int(result.window_seconds / BATCH_SECONDS)))
+def busy_figure(runs: Sequence[Busy]) -> Figure:
+    """Return the busy share of workers over one or more runs, with its interval."""
+    return _ratio(
+        [
+            (run.seconds, np.full(len(run.seconds), run.workers * run.window.seconds / len(run.seconds)))
+            for run in runs
+        ]
+    )
 
 
-def _batch_of(times: npt.NDArray[np.int64], result: LoadResult) -> npt.NDArray[np.int64]:
-    """Return the number of the batch each time of a window falls into."""
-    share = (times.astype(np.float64) - result.start_ns) / (result.end_ns - result.start_ns)
-    count = _batch_count(result)
-    return np.minimum((share * count).astype(np.int64), count - 1)
+def lateness(values: Sequence[float]) -> Lateness | None:
+    """Return mean, 95th percentile and maximum; None of nothing."""
+    if not values:
+        return None
+    array = np.asarray(values)
+    return Lateness(float(array.mean()), float(np.percentile(array, 95)), float(array.max()))
 
 
-def _half_width(batches: Sequence[float], means: Sequence[float]) -> float | None:
-    """Return the 95 % half-width of the mean: of batches, or of whole runs where these differ more."""
-    widths = [
-        float(stats.t.ppf(0.975, len(sample) - 1) * np.std(sample, ddof=1) / np.sqrt(len(sample)))
-        for sample, fewest in ((batches, 2), (means, 3))
-        if len(sample) >= fewest
-    ]
-    return max(widths) if widths else None
+def series(results: Sequence[LoadResult]) -> tuple[Point, ...]:
+    """Return the course of a window, averaged over runs of the same length."""
+    if not results:
+        return ()
+    count = min(Window.of(result).batches for result in results)
+    width = min(result.window_seconds for result in results) / count
+    starts, ends, seconds = (np.zeros(count) for _ in range(3))
+    for result in results:
+        window = Window.of(result)
+        begun = window.batch_of(np.array([cycle.intended_ns for cycle in result.cycles], dtype=np.int64))
+        starts += np.bincount(begun, minlength=count)[:count]
+        seconds += np.bincount(begun, weights=result.response_times, minlength=count)[:count]
+        done = window.batch_of(np.array(result.completions, dtype=np.int64))
+        ends += np.bincount(done, minlength=count)[:count]
+    total = width * len(results)
+    return tuple(
+        Point(
+            (k + 0.5) * width,
+            float(starts[k]) / total,
+            float(ends[k]) / total,
+            float(seconds[k] / starts[k]) if starts[k] else None,
+        )
+        for k in range(count)
+    )
+
+
+def _ratio(batches: Sequence[Batches]) -> Figure:
+    whole = sum(float(counts.sum()) for _, counts in batches)
+    mean = sum(float(sums.sum()) for sums, _ in batches) / whole if whole else 0.0
+    return Figure(mean, ratio_half_width(batches))

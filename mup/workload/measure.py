@@ -2,124 +2,114 @@
 
 Utilization of a service = busy time of its workers within the window, over window x pool x replicas. It is
 read from the event logs, hence unknown for a system that was not started here.
+
+A run is *void* if the machine changed its speed meanwhile, or somebody else used it.
 """
 
 from __future__ import annotations
 
+import statistics
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import numpy as np
 
 from mup.errors import UsageError
-from mup.events.reader import read_log
-from mup.project import Project
+from mup.project import Project, is_http_url
 from mup.runtime.launcher import Deployment, ProcessInfo
+from mup.workload.arrivals import Arrivals
 from mup.workload.cpu import HostCpu, process_cpu_seconds
 from mup.workload.driver import LoadDriver
 from mup.workload.engine import Settings
-from mup.workload.figures import Figure, ResponseTime, busy_seconds, response_time, throughput
+from mup.workload.figures import (
+    Figure,
+    ResponseTime,
+    Sample,
+    Window,
+    busy_figure,
+    lateness,
+    rate,
+    response_time,
+    series,
+    spread,
+    throughput,
+)
+from mup.workload.http import HttpLoad
+from mup.workload.limits import allow_many_files
+from mup.workload.measurement import CallFigures, CpuUse, Measurement, Run
 from mup.workload.result import LoadResult
-
-_Drive = Callable[[LoadDriver, "_Watch"], LoadResult]
+from mup.workload.service_logs import ServiceLogs, endpoint_figures, read_service_logs
+from mup.workload.speed import JUMP_LIMIT, Bracket, Speed, probe
 
 __all__ = ["CpuUse", "Figure", "Measurement", "ResponseTime", "measure_load"]
 
-
-@dataclass(frozen=True, slots=True)
-class CpuUse:
-    """CPU time in the windows, all repeats together.
-
-    Attributes:
-        seconds: By role and service: ``A.front``, ``A.worker``, ``registry``, ``database.db``, ``client``.
-        host_utilization: Busy share of all cores, 0 to 1.
-        foreign: Share of all cores used by processes that are not ours.
-        client_utilization: Share of one core used by the load driver; near 1 it is the bottleneck itself.
-    """
-
-    seconds: Mapping[str, float]
-    host_utilization: float
-    foreign: float
-    client_utilization: float
+FOREIGN_LIMIT = 0.02
+"""Share of the host used by others above which a run is void."""
+TICKS_SECONDS = 0.05
+"""How far off the CPU time of the host may be: it is counted in ticks of 10 ms per core and kind."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Measurement:
-    """A measured load.
+class _Outcome:
+    """One run: what the driver returned, and what was seen around it."""
 
-    Attributes:
-        clients: Concurrent clients.
-        duration: Seconds of one window, as asked for.
-        repeats: Independent runs with fresh services (with ``attach``: rounds).
-        window_seconds: All windows together.
-        response_time, throughput: Per cycle; seconds and cycles per second.
-        utilization: Busy share of each service's workers; None where there is no log to read it from.
-        cpu: CPU time; of a system that was not started here only the load driver's.
-        cycles: Successful cycles.
-        errors: Failed cycles, in no other figure.
-        first_error: What one of them said, or "".
-        think_lateness: Mean seconds think times took too long.
-        results: What the load driver returned, one per repeat.
-    """
-
-    clients: int
-    duration: float
-    repeats: int
-    window_seconds: float
-    response_time: ResponseTime
-    throughput: Figure
-    utilization: Mapping[str, float | None]
-    cpu: CpuUse
-    cycles: int
-    errors: int
-    first_error: str
-    think_lateness: float
-    results: tuple[LoadResult, ...] = field(repr=False)
+    def __init__(self, result: LoadResult, watch: _Watch, speed: Bracket, *, attached: bool) -> None:
+        self.result = result
+        self.watch = watch
+        self.speed = speed
+        self.attached = attached
+        # None without logs.
+        self.logs: ServiceLogs | None = None
 
     @property
-    def failed_share(self) -> float:
-        """Failed cycles among all."""
-        begun = self.cycles + self.errors
-        return self.errors / begun if begun else 1.0
+    def foreign(self) -> float:
+        """Share of the host used by others; what an attached system uses is not told apart from them."""
+        host = self.watch.host
+        others = host.busy_seconds - sum(self.watch.by_role().values())
+        return max(0.0, others) / host.capacity_seconds if host.capacity_seconds else 0.0
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the document of ``mup load --json``."""
-        return {
-            "clients": self.clients,
-            "duration": self.duration,
-            "repeats": self.repeats,
-            "window_seconds": self.window_seconds,
-            "response_time": asdict(self.response_time),
-            "throughput": asdict(self.throughput),
-            "tasks": {name: {"utilization": value} for name, value in self.utilization.items()},
-            "cpu": asdict(self.cpu),
-            "cycles": self.cycles,
-            "errors": self.errors,
-            "first_error": self.first_error,
-            "think_lateness": self.think_lateness,
-        }
+    @property
+    def void(self) -> str:
+        """Why this run says nothing, or ""."""
+        if not self.speed.steady:
+            return (
+                f"the machine's speed changed by {self.speed.jump:.1%} during the run"
+                f" (limit {JUMP_LIMIT:.0%})"
+            )
+        capacity = self.watch.host.capacity_seconds
+        if not self.attached and capacity and self.foreign > FOREIGN_LIMIT + TICKS_SECONDS / capacity:
+            return f"other programs used {self.foreign:.1%} of the machine (limit {FOREIGN_LIMIT:.0%})"
+        return ""
+
+    def summary(self) -> Run:
+        """Return the figures of this run alone."""
+        times = response_time([self.result])
+        return Run(
+            seed=self.result.seed,
+            response_time=times.mean,
+            p95=times.p95,
+            throughput=self.result.throughput,
+            utilization={}
+            if self.logs is None
+            else {name: busy_figure([busy]).mean for name, busy in self.logs.busy.items()},
+            cycles=len(self.result.cycles),
+            errors=self.result.errors,
+            speed=self.speed,
+            foreign=self.foreign,
+            void=self.void,
+        )
 
 
-@dataclass(frozen=True, slots=True)
-class _Run:
-    """One repeat."""
-
-    result: LoadResult
-    watch: _Watch
-    # Busy worker seconds and worker seconds there were, per service; None without logs.
-    busy: dict[str, tuple[float, float]] | None
+_Drive = Callable[[LoadDriver, "_Watch"], LoadResult]
 
 
 def measure_load(
-    project: Project,
+    project: Project | HttpLoad,
     *,
-    clients: int,
+    clients: int = 0,
     duration: float,
     warmup: float = 3.0,
     pools: Mapping[str, int] | None = None,
@@ -129,21 +119,36 @@ def measure_load(
     attach: str | None = None,
     repeats: int = 1,
     progress: Callable[[str], None] | None = None,
+    clients_from: int | None = None,
+    arrivals: Arrivals | None = None,
+    think_scale: float = 1.0,
+    retries: int = 0,
+    until_width: float | None = None,
+    max_seconds: float = 60.0,
 ) -> Measurement:
-    """Drive a project with a closed load and measure it.
+    """Drive a project with a closed or an open load and measure it.
 
     Args:
-        project: What to run. Its ports are used as they are: see `Project.with_any_ports`.
-        clients: Concurrent clients.
+        project: What to run. Its ports are used as they are: see `Project.with_any_ports`. A project without
+            services, and plain HTTP requests, are driven where they run already.
+        clients: Concurrent clients of a closed load.
         duration: Seconds of the window.
         warmup: Seconds before it; clients start spread over it.
         pools: Changed pool sizes by service.
         replicas: Changed numbers of replicas by service.
         seed: Of everything random in clients; repeat k uses ``seed + k``.
-        log_dir: Where the event logs stay (repeat k > 0 in a subfolder); None = they are not kept.
+        log_dir: Where the event logs stay (of further runs in subfolders ``repeat2``, ...); None = they are
+            not kept.
         attach: URL of the registry of a running system; then nothing is started, and no log is read.
         repeats: Runs, each with fresh services.
         progress: Told in a few words what happens.
+        clients_from: Clients when the window opens; the others join, or leave, one by one during it.
+        arrivals: Of an open load, in place of ``clients``.
+        think_scale: Factor on all think times.
+        retries: How often a void run is done again, each time with the same seed.
+        until_width: Go on with repeats until the half-width of the mean response time is at most this share
+            of it.
+        max_seconds: With ``until_width``: no further repeat once so many seconds of windows were observed.
 
     Raises:
         UsageError: A value is out of range, ``pools`` or ``replicas`` go with ``attach``, or logs cannot be
@@ -151,51 +156,132 @@ def measure_load(
         ProjectError: The project names no client.
         DeploymentError: Something did not start, or died.
     """
-    Settings(clients=clients, duration=duration, warmup=warmup, seed=seed)
-    if repeats < 1:
-        raise UsageError(f"repeats must be >= 1, got {repeats!r}")
-    if attach is not None:
-        _check_url(attach)
-    if attach and (pools or replicas):
+    settings = Settings(
+        clients=clients,
+        duration=duration,
+        warmup=warmup,
+        seed=seed,
+        think_scale=think_scale,
+        clients_from=clients_from,
+        arrivals=arrivals,
+    )
+    _check(settings, repeats=repeats, retries=retries, until_width=until_width, max_seconds=max_seconds)
+    running = attach is not None or isinstance(project, HttpLoad) or not project.services
+    if attach is not None and not is_http_url(attach):
+        raise UsageError(f"attach must be a URL such as http://127.0.0.1:9099, got {attach!r}")
+    if running and (pools or replicas):
         raise UsageError(
             "pools and replicas of a running system cannot be changed", hint="leave out --attach"
         )
-    if attach and log_dir:
+    if running and log_dir:
         raise UsageError("a running system writes its logs where it was told to", hint="leave out --log")
+    allow_many_files()
     say = progress or (lambda _: None)
-    runs = []
-    for repeat in range(repeats):
-        round_of = f" (repeat {repeat + 1} of {repeats})" if repeats > 1 else ""
+    outcomes: list[_Outcome] = []
 
-        def drive(driver: LoadDriver, watch: _Watch, k: int = repeat, suffix: str = round_of) -> LoadResult:
-            users = "1 client" if clients == 1 else f"{clients} clients"
-            say(f"{users}: {warmup:g} s warm-up, {duration:g} s window{suffix}")
+    def once(repeat: int) -> _Outcome:
+        round_of = _round(len(outcomes), repeats, until_width)
+
+        def drive(driver: LoadDriver, watch: _Watch) -> LoadResult:
+            say(f"{describe(settings)}: {warmup:g} s warm-up, {duration:g} s window{round_of}")
             return driver.run(
-                clients, duration, warmup, seed=seed + k, on_open=watch.open, on_close=watch.close
+                clients,
+                duration,
+                warmup,
+                seed=seed + repeat,
+                think_scale=think_scale,
+                clients_from=clients_from,
+                arrivals=arrivals,
+                on_open=watch.open,
+                on_close=watch.close,
+                on_progress=lambda now: say(f"{describe(settings)}{round_of}: {_now(now, duration)}"),
             )
 
-        if attach:
-            runs.append(_attached(project, attach, drive))
-        else:
-            say(f"starting {project.name}{round_of}")
-            with ExitStack() as stack:
-                folder = log_dir if repeat == 0 else log_dir and log_dir / f"repeat{repeat + 1}"
-                if folder is None:
-                    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="mup-load-")))
-                _make_writable(folder)
-                runs.append(_fresh(project, folder, drive, pools or {}, replicas or {}))
-    return _summary(project, runs, clients, duration)
+        if isinstance(project, HttpLoad) or running:
+            return _attached(project, attach or "", drive)
+        say(f"starting {project.name}{round_of}")
+        with ExitStack() as stack:
+            folder = log_dir if not outcomes else log_dir and log_dir / f"repeat{len(outcomes) + 1}"
+            if folder is None:
+                folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="mup-load-")))
+            _make_writable(folder)
+            return _fresh(project, folder, drive, pools or {}, replicas or {})
+
+    repeat = 0
+    while True:
+        for _ in range(retries + 1):
+            outcomes.append(once(repeat))
+            if not outcomes[-1].void:
+                break
+            say(f"void: {outcomes[-1].void}")
+        repeat += 1
+        if repeat < repeats:
+            continue
+        valid = [run.result for run in outcomes if not run.void]
+        observed = sum(run.result.window_seconds for run in outcomes)
+        if until_width is None or observed >= max_seconds or _narrow(valid, until_width):
+            break
+    names = [] if isinstance(project, HttpLoad) else [service.name for service in project.services]
+    return _summary(names, outcomes, settings)
 
 
-def _check_url(attach: str) -> None:
-    try:
-        parts = urlsplit(attach)
-        # Reading a port that is no number between 0 and 65535 raises, too.
-        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        valid = False
-    if not valid:
-        raise UsageError(f"attach must be a URL such as http://127.0.0.1:9099, got {attach!r}")
+def describe(settings: Settings) -> str:
+    """Return in a few words what load this is."""
+    arrivals = settings.arrivals
+    if arrivals is not None:
+        if arrivals.process == "trace":
+            return f"open load, {_count(len(arrivals.trace), 'arrival')} of a trace"
+        rates = f"{arrivals.rate:g}" if arrivals.steady else f"{arrivals.rate:g} to {arrivals.to_rate:g}"
+        return f"open load, {rates} {arrivals.process} arrivals/s"
+    if settings.steady:
+        return f"closed load, {_count(settings.clients, 'client')}"
+    return f"closed load, {settings.clients_from} to {_count(settings.clients, 'client')}"
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
+def _round(done: int, repeats: int, until_width: float | None) -> str:
+    if until_width is not None:
+        return f" (run {done + 1})"
+    return f" (run {done + 1} of {max(repeats, done + 1)})" if repeats > 1 or done else ""
+
+
+def _now(now: Mapping[str, Any], duration: float) -> str:
+    """Return how far a round is."""
+    seconds = now["seconds"]
+    if seconds < 0:
+        where = "warming up"
+    elif seconds < duration:
+        where = f"{seconds:.0f} of {duration:g} s"
+    else:
+        where = f"waiting for {_count(now['unfinished'], 'cycle')} of the window"
+    mean = "" if now["response_time"] is None else f", {now['response_time'] * 1e3:.1f} ms"
+    failed = f", {now['errors']} failed" if now["errors"] else ""
+    return f"{where}, {now['cycles']} cycles/s{mean}{failed}"
+
+
+def _check(
+    settings: Settings, *, repeats: int, retries: int, until_width: float | None, max_seconds: float
+) -> None:
+    if repeats < 1:
+        raise UsageError(f"repeats must be >= 1, got {repeats!r}")
+    if retries < 0:
+        raise UsageError(f"retries must be >= 0, got {retries!r}")
+    if until_width is None:
+        return
+    if not 0 < until_width < 1:
+        raise UsageError(f"until_width must be a share between 0 and 1, got {until_width!r}")
+    if not 0 < max_seconds < float("inf"):
+        raise UsageError(f"max_seconds must be > 0, got {max_seconds!r}")
+    if not settings.steady:
+        raise UsageError("a load that changes has no mean that repeats could narrow down")
+
+
+def _narrow(results: Sequence[LoadResult], until_width: float) -> bool:
+    times = response_time(results)
+    return times.ci95 is not None and times.ci95 <= until_width * times.mean
 
 
 def _make_writable(folder: Path) -> None:
@@ -217,7 +303,7 @@ def _fresh(
     drive: _Drive,
     pools: Mapping[str, int],
     replicas: Mapping[str, int],
-) -> _Run:
+) -> _Outcome:
     with (
         Deployment(project, log_dir=folder, pools=pools, replicas=replicas) as deployment,
         LoadDriver(project, deployment.registry_url, folder) as driver,
@@ -225,15 +311,20 @@ def _fresh(
         processes = deployment.processes()
         workers = Counter(p.service for p in processes if p.role == "worker")
         watch = _Watch({p.pid: _role(p) for p in processes} | {driver.pid: "client"})
+        before = probe()
         result = drive(driver, watch)
+        outcome = _Outcome(result, watch, Bracket(before, probe()), attached=False)
     # The last records reach the disk when the processes end.
-    return _Run(result, watch, _busy(folder, result, workers))
+    outcome.logs = read_service_logs(folder, Window.of(result), workers)
+    return outcome
 
 
-def _attached(project: Project, registry_url: str, drive: _Drive) -> _Run:
+def _attached(project: Project | HttpLoad, registry_url: str, drive: _Drive) -> _Outcome:
     with LoadDriver(project, registry_url) as driver:
         watch = _Watch({driver.pid: "client"})
-        return _Run(drive(driver, watch), watch, None)
+        before = probe()
+        result = drive(driver, watch)
+        return _Outcome(result, watch, Bracket(before, probe()), attached=True)
 
 
 class _Watch:
@@ -270,31 +361,38 @@ def _role(process: ProcessInfo) -> str:
     return "registry" if process.role == "registry" else f"{process.service}.{process.role}"
 
 
-def _busy(folder: Path, result: LoadResult, workers: Mapping[str, int]) -> dict[str, tuple[float, float]]:
-    """Return per service the worker seconds used in the window, and those there were."""
-    used = dict.fromkeys(workers, 0.0)
-    for path in sorted(folder.glob("*.mlog")):
-        log = read_log(path)
-        if log.header.get("role") == "worker" and log.header["service"] in used:
-            used[log.header["service"]] += busy_seconds(log, result.start_ns, result.end_ns)
-    return {name: (used[name], count * result.window_seconds) for name, count in workers.items()}
-
-
-def _summary(project: Project, runs: Sequence[_Run], clients: int, duration: float) -> Measurement:
-    results = tuple(run.result for run in runs)
+def _summary(services: Sequence[str], outcomes: Sequence[_Outcome], settings: Settings) -> Measurement:
+    """Return the figures of all valid runs; of all runs if there is no valid one."""
+    used = [run for run in outcomes if not run.void] or list(outcomes)
+    results = tuple(run.result for run in used)
     window = sum(result.window_seconds for result in results)
-    cpu = _sums(item for run in runs for item in run.watch.by_role().items())
-    busy = sum(run.watch.host.busy_seconds for run in runs)
-    capacity = sum(run.watch.host.capacity_seconds for run in runs)
-    lateness = [late for result in results for late in result.think_lateness]
+    cpu = _sums(item for run in used for item in run.watch.by_role().items())
+    busy = sum(run.watch.host.busy_seconds for run in used)
+    capacity = sum(run.watch.host.capacity_seconds for run in used)
+    logs = [run.logs for run in used if run.logs is not None]
+    utilization = {
+        name: busy_figure([log.busy[name] for log in logs]) if logs else Figure(0.0, None)
+        for name in services
+    }
+    closed = settings.arrivals is None
+    thinks = [late for result in results for late in result.think_lateness]
+    wanted = [result.think_wanted for result in results if result.think_wanted is not None]
     return Measurement(
-        clients=clients,
-        duration=duration,
-        repeats=len(runs),
+        load=describe(settings),
+        clients=settings.clients if closed else None,
+        clients_from=settings.clients_from,
+        arrivals=settings.arrivals,
+        steady=settings.steady,
+        duration=settings.duration,
+        repeats=len(used),
         window_seconds=window,
         response_time=response_time(results),
+        service_response=None if closed else response_time(results, from_intended=False),
         throughput=throughput(results),
-        utilization=_utilization(runs) or {service.name: None for service in project.services},
+        utilization={name: figure.mean if logs else None for name, figure in utilization.items()},
+        utilization_ci95={name: figure.ci95 for name, figure in utilization.items()},
+        calls=_calls(results),
+        endpoints=endpoint_figures(logs),
         cpu=CpuUse(
             seconds=cpu,
             host_utilization=busy / capacity if capacity else 0.0,
@@ -304,17 +402,53 @@ def _summary(project: Project, runs: Sequence[_Run], clients: int, duration: flo
         cycles=sum(len(result.cycles) for result in results),
         errors=sum(result.errors for result in results),
         first_error=next((result.first_error for result in results if result.first_error), ""),
-        think_lateness=float(np.mean(lateness)) if lateness else 0.0,
+        think_lateness=statistics.fmean(thinks) if thinks else 0.0,
+        think_wanted=statistics.fmean(wanted) if wanted else None,
+        late_thinks=lateness(thinks),
+        late_starts=None
+        if closed
+        else lateness([late for result in results for late in result.start_lateness]),
+        series=series(results),
+        speed=_speed([run.speed for run in used]),
+        void=next((run.void for run in used if run.void), ""),
+        attached=any(run.attached for run in used),
+        runs=tuple(run.summary() for run in outcomes),
         results=results,
     )
 
 
-def _utilization(runs: Sequence[_Run]) -> dict[str, float]:
-    """Return the busy share of each service's workers; of an attached system nothing is known."""
-    pairs = [(name, pair) for run in runs if run.busy is not None for name, pair in run.busy.items()]
-    used = _sums((name, seconds) for name, (seconds, _) in pairs)
-    there = _sums((name, capacity) for name, (_, capacity) in pairs)
-    return {name: used[name] / there[name] for name in there}
+def _calls(results: Sequence[LoadResult]) -> dict[str, CallFigures]:
+    """Return what the clients saw of each endpoint they called."""
+    calls = {}
+    for label in sorted({label for result in results for label in result.endpoints}):
+        seen = [
+            (Window.of(result), result.endpoints[label]) for result in results if label in result.endpoints
+        ]
+        samples = [
+            Sample(window, np.array(stats.starts_ns, dtype=np.int64), np.array(stats.seconds))
+            for window, stats in seen
+        ]
+        calls[label] = CallFigures(
+            spread(samples),
+            rate([(sample.window, sample.at_ns) for sample in samples]),
+            sum(stats.errors for _, stats in seen),
+        )
+    return calls
+
+
+def _speed(brackets: Sequence[Bracket]) -> Bracket:
+    """Return the mean of the probes before and after runs, core by core."""
+
+    def mean(probes: Sequence[Speed]) -> Speed:
+        cores = min(len(one.cores) for one in probes)
+        return Speed(
+            tuple(statistics.fmean(one.cores[k] for one in probes) for k in range(cores)),
+            pinned=all(one.pinned for one in probes),
+        )
+
+    if len(brackets) == 1:
+        return brackets[0]
+    return Bracket(mean([b.before for b in brackets]), mean([b.after for b in brackets]))
 
 
 def _sums(items: Iterable[tuple[str, float]]) -> dict[str, float]:

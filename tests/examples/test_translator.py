@@ -197,7 +197,7 @@ def test_the_command_prints_one_document() -> None:
     document = json.loads(done.stdout)
     assert document["clients"] == 2
     assert document["errors"] == 0
-    assert set(document["response_time"]) == {"mean", "ci95", "p50", "p90", "p95", "p99"}
+    assert set(document["response_time"]) == {"mean", "ci95", "p50", "p90", "p95", "p95_ci95", "p99"}
     assert set(document["throughput"]) == {"mean", "ci95"}
     assert 0 < document["tasks"]["B"]["utilization"] < 1
 
@@ -208,7 +208,7 @@ def test_the_command_shows_units() -> None:
     assert done.returncode == 0, done.stderr
     for text in ("response time, mean", "ms", "cycles/s", "utilization of A"):
         assert text in done.stdout
-    assert done.stdout.startswith("1 client, 0.5 s measured")
+    assert done.stdout.startswith("closed load, 1 client, 0.5 s measured")
     assert "starting" not in done.stdout
 
 
@@ -219,7 +219,8 @@ def test_no_figures_without_a_cycle(tmp_path: Path) -> None:
     workload.write_text(workload.read_text().replace('comm.call("A"', 'comm.call("Nobody"'))
     done = _mup("load", str(tmp_path / "project"), "--clients", "1", "--duration", "0.5", "--warmup", "0.1")
     assert done.returncode == 1, done.stderr
-    assert re.fullmatch(r"1 client, 0\.5 s measured\nno cycle succeeded, \d+ failed\n", done.stdout)
+    assert done.stdout.startswith("closed load, 1 client, 0.5 s measured\n")
+    assert re.search(r"no cycle succeeded, \d+ failed\n$", done.stdout)
     assert "failed, the first with: unknown service 'Nobody'" in done.stderr
 
 

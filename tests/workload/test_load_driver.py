@@ -221,7 +221,10 @@ def test_a_dead_replica_is_an_error_not_a_hang(system: Any, project: Make) -> No
     [
         ("async def scenario(self, comm):\n    pass", "neither calls nor thinks"),
         ("async def scenario(self, comm):\n    await self.think(-1)", "think time must be"),
-        ("async def scenario(self, comm):\n    await self.think(1, 'normal')", "'constant', 'exponential' or"),
+        (
+            "async def scenario(self, comm):\n    await self.think(1, 'normal')",
+            "'constant', 'exponential' or",
+        ),
         ("async def scenario(self, comm):\n    comm.query('db', 'q', 'c', {})", "cannot query database 'db'"),
         ("async def scenario(self, comm):\n    comm.call('S', '/echo/').get()", "must not block"),
         (

@@ -11,7 +11,7 @@ import pytest
 from mup.events.reader import read_log
 from mup.events.record import Event
 from mup.events.writer import EventWriter
-from mup.workload.figures import busy_seconds, response_time, throughput
+from mup.workload.figures import Window, busy_seconds, response_time, throughput
 from mup.workload.result import Cycle, LoadResult
 
 SECOND = 10**9
@@ -91,7 +91,7 @@ def test_result_survives_its_json() -> None:
 
 
 def test_busy_time_is_clipped_to_the_window(tmp_path: Path) -> None:
-    """Executions count with the part inside; one that never ended does not count."""
+    """Executions count in each second with the part inside; one that never ended does not count."""
     writer = EventWriter(tmp_path / "A.0.w0.mlog", {"role": "worker", "service": "A"})
 
     def write(event: Event, seconds: float) -> None:
@@ -104,7 +104,8 @@ def test_busy_time_is_clipped_to_the_window(tmp_path: Path) -> None:
     write(Event.BEGIN, 12.0)
     writer.close()
     log = read_log(writer.path)
-    assert busy_seconds(log, 1 * SECOND, 10 * SECOND) == pytest.approx(1 + 1 + 1)
+    busy = busy_seconds(log, Window(1 * SECOND, 10 * SECOND))
+    assert busy == pytest.approx([1, 0, 1, 0, 0, 0, 0, 0, 1])
 
 
 @pytest.mark.parametrize("data", [{}, {"cycles": [[1, 0.5, 0.25]]}])
