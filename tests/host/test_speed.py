@@ -21,8 +21,8 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_work_is_always_the_same() -> None:
     """Two fresh pieces of reference work compute the same number, and a longer one another."""
-    assert speed._Work().run(2) == speed._Work().run(2)
-    assert speed._Work().run(1) != speed._Work().run(2)
+    assert speed.ReferenceWork().run(2) == speed.ReferenceWork().run(2)
+    assert speed.ReferenceWork().run(1) != speed.ReferenceWork().run(2)
 
 
 @pytest.mark.usefixtures("short")
