@@ -222,7 +222,8 @@ class Queue:
         heavy = (1 + variability) / 2
         mix = np.minimum(load, 1.0)
         excess = 1 / ((1 - mix) * light + mix * heavy) - 1
-        factor = np.where((load > 1) & (excess > 0), 1 / (1 + (load - 1) * excess), 1 + (1 - load) * excess)
+        beyond = (load > 1) & (excess > 0)
+        factor = np.where(beyond, 1 / (1 + np.where(beyond, load - 1, 0.0) * excess), 1 + (1 - load) * excess)
         speeds = self._steps.copy()
         speeds[at:] = c * factor
         exact, above = float(single[at]), float(single[at + 1 :].sum())

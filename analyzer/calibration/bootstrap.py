@@ -8,15 +8,16 @@ and cold windows as the run.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from analyzer.calibration.callsites import Variant, variant_name
 from analyzer.calibration.observed import FloatArray, Observed
 from analyzer.calibration.terms import Terms
 from mup.lqn import Model, Replicate, entry_label
 
-__all__ = ["REPLICATES", "replicates"]
+__all__ = ["REPLICATES", "replicates", "with_variants"]
 
 REPLICATES = 20
 """Enough for a standard deviation known to 16 %."""
@@ -98,4 +99,43 @@ def _replicate(terms: Terms, observed: Observed, model: Model, drawn: FloatArray
         fronts=fronts,
         probabilities=odds,
         counts=counts,
+    )
+
+
+def with_variants(
+    draws: Sequence[Replicate], found: Mapping[str, Sequence[Variant]]
+) -> tuple[Replicate, ...]:
+    """Return replicates of a model whose entries were split into variants.
+
+    Variants share the times of their entry, and how sure these are. How sure the probabilities and
+    loop counts of a single variant are is not known.
+
+    Args:
+        draws: Replicates of the model before it was split.
+        found: Variants by label of their entry.
+    """
+    if not found:
+        return tuple(draws)
+
+    def spread(values: Mapping[str, float]) -> dict[str, float]:
+        result = {}
+        for key, value in values.items():
+            label, _, activity = key.rpartition(":")
+            for variant in found.get(label, ()):
+                result[f"{variant_name(label, variant.number)}:{activity}"] = value
+            result.setdefault(key, value)
+        return result
+
+    def whole(key: str) -> bool:
+        return key.rpartition(":")[0] not in found
+
+    return tuple(
+        Replicate(
+            demands=spread(draw.demands),
+            delays=spread(draw.delays),
+            fronts=draw.fronts,
+            probabilities={key: odds for key, odds in draw.probabilities.items() if whole(key)},
+            counts={key: factor for key, factor in draw.counts.items() if whole(key)},
+        )
+        for draw in draws
     )

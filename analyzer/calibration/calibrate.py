@@ -18,20 +18,22 @@ Follows Garbi's thesis, section 5.2.2, with these deliberate differences:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol
 
-from analyzer.calibration.bootstrap import REPLICATES, replicates
-from analyzer.calibration.executions import Execution, Step
+from analyzer.calibration.bootstrap import REPLICATES, replicates, with_variants
+from analyzer.calibration.callsites import split, variants, with_frequencies
+from analyzer.calibration.executions import Execution
 from analyzer.calibration.framework import FrameworkWork, framework_work
 from analyzer.calibration.ingredients import ALL, Ingredients
+from analyzer.calibration.matching import Match, Matched, match
 from analyzer.calibration.observed import FloatArray, Observed, Sample, observe
 from analyzer.calibration.rundir import Run, fingerprints, stale_endpoints
-from analyzer.calibration.samples import CommunicationSamples, PathSamples, Signature, group, sample_path
-from analyzer.calibration.terms import Choice, Key, Kind, Term, Terms, of_sample, shape_of
-from analyzer.calibration.warmth import warmth
+from analyzer.calibration.samples import CommunicationSamples, PathSamples, sample_path
+from analyzer.calibration.terms import Choice, Key, Kind, Repetition, Term, Terms, of_sample, shape_of
+from analyzer.calibration.warmth import shared_by_variants, warmth
 from analyzer.static.application import Application
 from analyzer.static.translate import NETWORK, PathPlan, translate_with_plan
 from mup.errors import LogError, StaleLogError
@@ -110,6 +112,19 @@ class Calibration:
         return sum(c.observed for c in self.coverage)
 
 
+@dataclass(frozen=True, slots=True)
+class _CallSite:
+    """What a call site showed of its callee.
+
+    Attributes:
+        exchange: Time under way minus the time the callee had the request.
+        receive: Processor time of reading the reply.
+    """
+
+    exchange: Sample
+    receive: Sample
+
+
 @dataclass(slots=True)
 class _Book:
     """What calibration knows while it fills the model in."""
@@ -124,6 +139,8 @@ class _Book:
     coverage: list[EntryCoverage] = field(default_factory=list)
     queries: dict[tuple[str, str], CommunicationSamples] = field(default_factory=dict)
     callers: dict[tuple[str, str], list[Key]] = field(default_factory=dict)
+    matched: dict[str, Matched] = field(default_factory=dict)
+    sites: dict[str, list[_CallSite]] = field(default_factory=dict)
 
     @property
     def base(self) -> tuple[FloatArray, ...]:
@@ -149,6 +166,30 @@ class _Book:
 
     def worker(self, service: str, weights: FloatArray) -> float:
         return self.work.worker(service, weights) if self.ingredients.framework else 0.0
+
+    def known(self, service: str, site: _CallSite, weights: FloatArray) -> float:
+        """Return the seconds between ``contactDest`` and ``commFinish`` that other numbers stand for."""
+        receive = site.receive.mean(weights) if len(site.receive) else 0.0
+        inside = self.front(service, weights) + self.worker(service, weights)
+        return inside + (receive or 0.0) - self.work.waiting(service, weights)
+
+    def overlap(self, service: str, weights: FloatArray) -> float:
+        """Return the seconds of framework work per request that nobody waits for.
+
+        Fronts and workers clear up after a reply has left. That work is part of what they use, but not of
+        the time a call takes; it shows where their work is longer than the time there was for it.
+        """
+        total = count = 0.0
+        for site in self.sites.get(service, ()):
+            elapsed, number = site.exchange.mean(weights), site.exchange.count(weights)
+            if elapsed is not None:
+                total += number * (self.known(service, site, weights) - elapsed)
+                count += number
+        return min(max(0.0, total / count), self.front(service, weights) / 2) if count else 0.0
+
+    def front_on_path(self, service: str, weights: FloatArray) -> float:
+        """Return the seconds of the front per request that somebody waits for."""
+        return self.front(service, weights) - self.overlap(service, weights)
 
     def client(self, service: str, weights: FloatArray) -> float:
         return self.work.client(service, weights) if self.ingredients.generator else 0.0
@@ -210,9 +251,10 @@ def calibrate(
     )
     _general_warnings(book)
     draws = replicates(book.terms, observed, calibrated, count=bootstrap) if bootstrap else ()
+    found = variants(book.matched) if ingredients.variants else {}
     calibrated = replace(
-        calibrated,
-        uncertainty=Uncertainty(replicates=draws) if draws else None,
+        shared_by_variants(split(calibrated, plans, found), found),
+        uncertainty=Uncertainty(replicates=with_variants(draws, found)) if draws else None,
         provenance=_provenance(book, stale, host),
     )
     return Calibration(
@@ -244,7 +286,7 @@ def _read_task(
         _read_entry(book, task, entry, plans[task.name, entry.name], by_endpoint.get(label, []))
     if ("front", task.name) in book.work.used and book.ingredients.framework:
         # Both halves together; the model has them apart.
-        front = Term(partial(book.work.front, task.name))
+        front = Term(partial(book.front_on_path, task.name))
         book.terms.put((task.name, "", "front"), front, None)
 
 
@@ -256,115 +298,100 @@ def _read_entry(
     if failed:
         book.warnings.append(f"{label}: {len(failed)} of {len(mine)} executions failed and are left out")
     usable = [e for e in mine if not e.failed]
-    groups = dict(group(usable))
-    # Only foreign logs come without waits; they have no CPU clock either.
-    has_gets = any(e.begin.cpu >= 0 for e in usable)
-    taken: list[list[Execution]] = []
-    matched = 0
-    for plan in plans:
-        # Taken out, so that no execution counts for two paths that a log without waits cannot tell apart.
-        found = groups.pop(_signature(plan, gets=has_gets), [])
-        matched += len(found)
-        taken.append(found)
-    if len(usable) - matched > UNMATCHED_LIMIT * len(usable):
+    found = match(plans, usable)
+    if len(found.unmatched) > UNMATCHED_LIMIT * len(usable):
         raise LogError(
-            f"{len(usable) - matched} of {len(usable)} executions of {label} fit no path of its source",
+            f"{len(found.unmatched)} of {len(usable)} executions of {label} fit no path of its source:"
+            f" {found.unmatched[0].reason}",
             where=str(book.run.path),
             hint="the log belongs to other code; run 'mup explore' again",
         )
-    if len(usable) > matched:
-        book.warnings.append(f"{label}: {len(usable) - matched} executions fit no path and are left out")
-    observed = sum(1 for t in taken if t)
-    book.coverage.append(EntryCoverage(label, len(plans), observed, matched))
-    for plan, found in zip(plans, taken, strict=True):
-        if not found:
+    if found.unmatched:
+        book.warnings.append(
+            f"{label}: {len(found.unmatched)} executions fit no path and are left out"
+            f" ({found.unmatched[0].reason})"
+        )
+    observed = sum(1 for count in found.counts if count)
+    book.coverage.append(EntryCoverage(label, len(plans), observed, found.matched))
+    for plan, count in zip(plans, found.counts, strict=True):
+        if not count:
             book.uncovered.append(f"{label}: {plan.describe()}")
-    if not matched:
+    if not found.matched:
         return
-    counts = []
-    for plan, found in zip(plans, taken, strict=True):
-        count = Sample()
-        for execution in found:
-            count.add(1.0, book.observed.window_of[execution.request])
-        counts.append(count)
-        if found:
-            aligned = found if has_gets else [_with_gets(e, plan) for e in found]
-            samples = sample_path(
-                aligned, len(plan.operations), book.observed, cpu_clock=book.ingredients.cpu_clock
-            )
+    book.matched[label] = found
+    for plan, matches in zip(plans, found.taken, strict=True):
+        if matches:
+            samples = sample_path(matches, plan, book.observed, cpu_clock=book.ingredients.cpu_clock)
             _read_path(book, task, plan, samples)
     if len(plans) > 1:
-        book.terms.choices[task.name, entry.name, entry.start] = Choice(tuple(counts))
+        book.terms.choices[task.name, entry.name, entry.start] = _choice(book, found.taken)
 
 
-def _signature(plan: PathPlan, *, gets: bool) -> Signature:
-    return tuple(
-        (
-            o.op,
-            (o.site.file, o.site.function, o.site.ordinal),
-            o.target if o.op in ("call", "query") else "",
-        )
-        for o in plan.operations
-        if gets or o.op != "get"
-    )
-
-
-def _with_gets(execution: Execution, plan: PathPlan) -> Execution:
-    """Insert the waits that a log without ``waitStart`` does not show.
-
-    Each is taken to begin where the operation before it let the flow go on, so that waiting is never
-    charged as local work, and to end when its reply came.
-    """
-    rest = iter(execution.steps)
-    steps: list[Step] = []
-    for operation in plan.operations:
-        if operation.op != "get":
-            steps.append(next(rest))
-            continue
-        seq = steps[operation.of].seq if operation.of is not None else 0
-        start = steps[-1].resume if steps else execution.begin
-        known = execution.operations.get(seq)
-        finish = known.finish if known is not None else None
-        steps.append(Step("get", None, seq, start, finish or start))
-    return replace(execution, steps=steps)
+def _choice(book: _Book, taken: Sequence[Sequence[Match]]) -> Choice:
+    counts = []
+    for matches in taken:
+        count = Sample()
+        for one in matches:
+            count.add(1.0, book.observed.window_of[one.execution.request])
+        counts.append(count)
+    return Choice(tuple(counts))
 
 
 def _read_path(book: _Book, task: Task, plan: PathPlan, samples: PathSamples) -> None:
     """Make terms of the samples of one path, and remember those of Net and databases."""
-    for index, name in enumerate(plan.segments):
-        demand = of_sample(samples.demand[index])
-        if index == 0 and demand is not None and not task.is_reference:
-            demand = _with_worker(book, task.name, samples.demand[index])
-        book.terms.put((task.name, plan.entry, name), demand, of_sample(samples.delay[index], phased=False))
-    for index, found in samples.communication.items():
-        operation = plan.operations[index]
-        registry = (task.name, plan.entry, plan.registry[index])
-        communication = (task.name, plan.entry, plan.communication[index])
-        book.terms.put(
-            registry, of_sample(found.registry_demand), of_sample(found.registry_delay, phased=False)
-        )
-        if operation.op == "query":
-            database, query = operation.target.split(".", 1)
-            _extend(book.queries.setdefault((database, query), CommunicationSamples()), found)
-            book.callers.setdefault((database, query), []).append(communication)
-            book.terms.put(communication, of_sample(found.driver_demand), _nothing())
-            continue
-        book.terms.put(communication, _nothing(), _nothing())
-        _read_exchange(book, task, plan, index, found)
+    parts = dict(plan.parts())
+    for (place, index), sample in samples.demand.items():
+        name = parts[place].segments[index]
+        demand = of_sample(sample)
+        if not task.is_reference and place == ():
+            if index == 0:
+                demand = _plus(sample, partial(book.worker, task.name))
+            elif parts[place].operations[index - 1].op == "respond":
+                demand = _plus(sample, partial(book.overlap, task.name))
+        delay = of_sample(samples.delay[place, index], phased=False)
+        book.terms.put((task.name, plan.entry, name), demand, delay)
+    for (place, index), found in samples.communication.items():
+        _read_communication(book, task, parts[place], index, found)
+    for (place, index), counts in samples.counts.items():
+        loop = parts[place].loops[index]
+        key = (task.name, plan.entry, loop.choice or loop.bodies[0].segments[0])
+        book.terms.repetitions[key] = Repetition(counts)
+        if loop.choice:
+            taken = samples.bodies.get((place, index), {})
+            several = tuple(taken.get(number, Sample()) for number in range(len(loop.bodies)))
+            book.terms.choices[task.name, plan.entry, loop.choice] = Choice(several)
     if task.is_reference:
-        _read_think(book, plan)
+        for place, part in parts.items():
+            _read_think(book, part, whole=place == ())
+
+
+def _read_communication(
+    book: _Book, task: Task, plan: PathPlan, index: int, found: CommunicationSamples
+) -> None:
+    operation = plan.operations[index]
+    registry = (task.name, plan.entry, plan.registry[index])
+    communication = (task.name, plan.entry, plan.communication[index])
+    book.terms.put(registry, of_sample(found.registry_demand), of_sample(found.registry_delay, phased=False))
+    if operation.op == "query":
+        database, query = operation.target.split(".", 1)
+        _extend(book.queries.setdefault((database, query), CommunicationSamples()), found)
+        book.callers.setdefault((database, query), []).append(communication)
+        book.terms.put(communication, of_sample(found.driver_demand), _nothing())
+        return
+    book.terms.put(communication, _nothing(), _nothing())
+    _read_exchange(book, task, plan, index, found)
 
 
 def _nothing() -> Term:
     return Term(lambda _: 0.0, phased=False)
 
 
-def _with_worker(book: _Book, service: str, sample: Sample) -> Term:
-    """Return the term of a first segment: what the log saw, and what the worker does around it."""
+def _plus(sample: Sample, more: Callable[[FloatArray], float]) -> Term:
+    """Return the term of a segment: what the log saw, and framework work done beside it."""
 
     def mean(weights: FloatArray) -> float | None:
         seen = sample.mean(weights)
-        return None if seen is None else seen + book.worker(service, weights)
+        return None if seen is None else seen + more(weights)
 
     return Term(mean, sample)
 
@@ -392,10 +419,11 @@ def _read_exchange(book: _Book, task: Task, plan: PathPlan, index: int, found: C
         book.terms.put(key, _nothing(), _nothing())
         return
 
+    site = _CallSite(found.exchange, found.receive)
+    book.sites.setdefault(called, []).append(site)
+
     def known(weights: FloatArray) -> float:
-        receive = found.receive.mean(weights) if len(found.receive) else 0.0
-        inside = book.front(called, weights) + book.worker(called, weights)
-        return inside + (receive or 0.0) - book.work.waiting(called, weights)
+        return book.known(called, site, weights) - book.overlap(called, weights)
 
     def mean(weights: FloatArray) -> float | None:
         elapsed = found.exchange.mean(weights)
@@ -404,10 +432,11 @@ def _read_exchange(book: _Book, task: Task, plan: PathPlan, index: int, found: C
     book.terms.put(key, _nothing(), Term(mean, found.exchange, known))
 
 
-def _read_think(book: _Book, plan: PathPlan) -> None:
-    """Charge the load generator's own work outside its cycles to the first think step."""
+def _read_think(book: _Book, plan: PathPlan, *, whole: bool) -> None:
+    """Charge the load generator's own work outside its cycles to the first think step of a path."""
     for position, name in enumerate(plan.think.values()):
-        demand = Term(partial(book.client, plan.task)) if position == 0 else _nothing()
+        charged = whole and position == 0
+        demand = Term(partial(book.client, plan.task)) if charged else _nothing()
         book.terms.put((plan.task, plan.entry, name), demand, None)
 
 
@@ -512,18 +541,11 @@ def _filled(book: _Book, task: Task) -> Task:
 
 
 def _filled_entry(book: _Book, task: Task, entry: Entry) -> Entry:
-    choice = book.terms.choices.get((task.name, entry.name, entry.start))
-    odds = None
-    if choice is not None:
-        odds = next((o for w in book.steady if (o := choice.odds(w)) is not None), None)
-    precedences = entry.precedences
-    if odds is not None:
-        precedences = tuple(
-            replace(p, probabilities=odds) if p.fork == "or" and p.pre == (entry.start,) else p
-            for p in precedences
-        )
+    found = book.matched.get(entry_label(task.name, entry.name))
+    if found is not None:
+        entry = with_frequencies(entry, found.plans, found.taken)
     activities = tuple(_filled_activity(book, (task.name, entry.name, a.name), a) for a in entry.activities)
-    return replace(entry, activities=activities, precedences=precedences)
+    return replace(entry, activities=activities)
 
 
 def _filled_activity(book: _Book, key: Key, activity: Activity) -> Activity:

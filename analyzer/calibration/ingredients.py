@@ -25,6 +25,7 @@ class Ingredients:
         warmth: Processor time depends on the rate of requests.
         speed: Times are corrected for the speed of the machine in each window.
         distributions: Families by likelihood; else all times are exponential.
+        variants: Path probabilities per calling site, where they differ.
     """
 
     host: bool = True
@@ -36,6 +37,7 @@ class Ingredients:
     warmth: bool = True
     speed: bool = True
     distributions: bool = True
+    variants: bool = True
 
     @property
     def left_out(self) -> list[str]:

@@ -15,17 +15,16 @@ A segment begins where the operation before it lets the flow go on:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from analyzer.calibration.executions import Execution, Moment, Operation, SiteKey, Step
+from analyzer.calibration.executions import Execution, Moment, Operation, Step
+from analyzer.calibration.matching import Match, OperationKey, SegmentKey, spread
 from analyzer.calibration.observed import Observed, Sample
+from analyzer.static.translate import PathPlan
 from mup.events.ids import child_id
 
-__all__ = ["PathSamples", "Signature", "group", "sample_path"]
-
-Signature = tuple[tuple[str, SiteKey | None, str], ...]
-"""Operation, call site, and destination of calls and queries, in order: what identifies a path in a log."""
+__all__ = ["CommunicationSamples", "PathSamples", "sample_path"]
 
 _NS = 1e-9
 
@@ -54,46 +53,59 @@ class CommunicationSamples:
 
 @dataclass(slots=True)
 class PathSamples:
-    """Samples of one path, by segment (0..n) and by index of the communicating operation."""
+    """Samples of one path and of the bodies of its loops.
 
-    executions: int
-    demand: list[Sample]
-    delay: list[Sample]
-    communication: dict[int, CommunicationSamples]
+    Attributes:
+        demand, delay: Per segment.
+        communication: Per call and query.
+        counts: Per loop, its iterations each time it was come to.
+        bodies: Per loop and body, 1 for every iteration that was this body.
+    """
+
+    demand: dict[SegmentKey, Sample] = field(default_factory=dict)
+    delay: dict[SegmentKey, Sample] = field(default_factory=dict)
+    communication: dict[OperationKey, CommunicationSamples] = field(default_factory=dict)
+    counts: dict[OperationKey, Sample] = field(default_factory=dict)
+    bodies: dict[OperationKey, dict[int, Sample]] = field(default_factory=dict)
 
 
 def sample_path(
-    executions: Sequence[Execution], operations: int, observed: Observed, *, cpu_clock: bool = True
+    matches: Sequence[Match], plan: PathPlan, observed: Observed, *, cpu_clock: bool = True
 ) -> PathSamples:
-    """Sample every segment and communication of one path.
+    """Sample every segment, communication and loop of one path.
 
     Processor times are divided by the slowness of the machine in their window.
 
     Args:
-        executions: Complete executions that took this path; each has ``operations`` steps.
-        operations: Number of remote operations on the path.
+        matches: Complete executions that took this path.
+        plan: The path.
         observed: The run they are from.
         cpu_clock: Tell processor time from delays; else all wall time counts as processor time.
     """
-    samples = PathSamples(
-        len(executions),
-        [Sample() for _ in range(operations + 1)],
-        [Sample() for _ in range(operations + 1)],
-        {},
-    )
-    for execution in executions:
-        window = observed.window_of[execution.request]
-        speed = 1 / float(observed.slowness[window])
-        for index in range(operations + 1):
-            demand, delay = _segment(execution, index)
-            if not cpu_clock:
-                demand, delay = demand + delay, 0.0
-            samples.demand[index].add(demand * speed, window)
-            samples.delay[index].add(delay, window)
-        for index, step in enumerate(execution.steps):
+    samples = PathSamples()
+    windows = [observed.window_of[one.execution.request] for one in matches]
+
+    def measure(one: Match, gap: int) -> tuple[float, float]:
+        demand, delay = _segment(one.execution, gap)
+        return (demand, delay) if cpu_clock else (demand + delay, 0.0)
+
+    for key, found in spread(matches, plan, measure).items():
+        demands, delays = samples.demand.setdefault(key, Sample()), samples.delay.setdefault(key, Sample())
+        for owner, demand, delay in zip(found.owner, found.demand, found.delay, strict=True):
+            window = windows[owner]
+            demands.add(demand / float(observed.slowness[window]), window)
+            delays.add(delay, window)
+    for one, window in zip(matches, windows, strict=True):
+        execution = one.execution
+        for key, step in zip(one.shape.steps, execution.steps, strict=True):
             if step.op in ("call", "query"):
-                found = samples.communication.setdefault(index, CommunicationSamples())
-                _communication(execution, execution.operations[step.seq], found, observed, window)
+                communication = samples.communication.setdefault(key, CommunicationSamples())
+                _communication(execution, execution.operations[step.seq], communication, observed, window)
+        for entry in one.shape.loops:
+            samples.counts.setdefault(entry.loop, Sample()).add(float(len(entry.bodies)), window)
+            taken = samples.bodies.setdefault(entry.loop, {})
+            for body in entry.bodies:
+                taken.setdefault(body, Sample()).add(1.0, window)
     return samples
 
 
@@ -174,19 +186,3 @@ def _communication(
     get = next((s for s in execution.steps if s.op == "get" and s.seq == operation.seq), None)
     if get is not None and finish.time >= get.start.time and get.start.cpu >= 0 and finish.cpu >= 0:
         samples.receive.add((finish.cpu - get.start.cpu) * _NS * speed, window)
-
-
-def group(executions: Sequence[Execution]) -> Mapping[Signature, list[Execution]]:
-    """Group executions by their sequence of operations: what each does, where in the source, to whom."""
-    groups: dict[Signature, list[Execution]] = {}
-    for execution in executions:
-        groups.setdefault(_signature(execution), []).append(execution)
-    return groups
-
-
-def _signature(execution: Execution) -> Signature:
-    # One call site can have several destinations (a variable that holds one of two paths).
-    return tuple(
-        (s.op, s.site, execution.operations[s.seq].dest if s.op in ("call", "query") else "")
-        for s in execution.steps
-    )

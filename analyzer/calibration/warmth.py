@@ -7,12 +7,16 @@ each make the ``Warmth`` of a task.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from analyzer.calibration.callsites import Variant, variant_name
 from analyzer.calibration.framework import FrameworkWork
 from analyzer.calibration.observed import FloatArray, Observed
 from analyzer.calibration.terms import Terms
-from mup.lqn import Task, Warmth
+from mup.lqn import Model, Task, Warmth, entry_label
 
-__all__ = ["warmth"]
+__all__ = ["shared_by_variants", "warmth"]
 
 APART = 1.5
 """Rates that differ by less are too close to tell a dependence from noise."""
@@ -77,3 +81,35 @@ def _rate(work: FrameworkWork, task: Task, weights: FloatArray, seconds: float) 
         total = [work.rate(name, weights, seconds) for name in work.requests]
         return max(total, default=0.0)
     return work.rate(task.name, weights, seconds) / task.replicas
+
+
+def shared_by_variants(model: Model, found: Mapping[str, Sequence[Variant]]) -> Model:
+    """Give the variants of an entry the warmth of the entry they were split from.
+
+    Args:
+        model: With an entry for every variant.
+        found: Variants by label of their entry.
+    """
+
+    def task(old: Task) -> Task:
+        if old.warmth is None:
+            return old
+        names = {
+            entry.name: [variant_name(entry.name, v.number) for v in found[label]]
+            for entry in old.entries
+            if (label := entry_label(old.name, entry.name)) in found
+        }
+
+        def spread(values: Mapping[str, tuple[float, ...]]) -> dict[str, tuple[float, ...]]:
+            result = dict(values)
+            for key, value in values.items():
+                entry, _, activity = key.rpartition(":")
+                result.update({f"{name}:{activity}": value for name in names.get(entry, ())})
+            return result
+
+        return replace(
+            old,
+            warmth=replace(old.warmth, demands=spread(old.warmth.demands), delays=spread(old.warmth.delays)),
+        )
+
+    return replace(model, tasks=tuple(task(t) for t in model.tasks)) if found else model
