@@ -2,12 +2,14 @@
 
 The *calling site* of an execution is the operation that caused it: entry of the caller, path the caller took,
 and index of the call in that path. It is known from request ids alone (``mup.events.ids.child_id``), so it
-does not matter when the reply was picked up. If the paths of an endpoint (or the iterations of its loops)
-are not equally frequent for all its calling sites, the entry is split into *variants*: the same activities,
-with probabilities and loop counts of their own. Probabilities per calling site survive that way, and so
-does the correlation between the path of a caller and the path of what it calls.
+does not matter when the reply was picked up. The chain of calling sites up to the client is the *context* of
+an execution. If the paths of an endpoint (or the iterations of its loops) are not equally frequent in all
+contexts, it is split into *variants*: entries with the same activities, and with probabilities and loop
+counts of their own; and so is whatever lies between it and where the contexts part. Probabilities per calling
+site survive that way, and so does the correlation between the path of a caller and the path of what it calls.
 
-Callers come first: a variant of a caller is a calling site of its own.
+What does not survive: that two calls of one execution tend to take the same path, if the caller's own path
+does not depend on it; and times, which are those of all variants together.
 """
 
 from __future__ import annotations
@@ -15,8 +17,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple, TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, TypeAlias
 
 from analyzer.calibration.matching import (
     Match,
@@ -51,7 +53,10 @@ EFFECT = 0.05
 """Total variation below which a difference is not worth a variant."""
 
 FEW = 20
-"""A calling site seen less often than this decides nothing; it goes with the majority."""
+"""A caller seen less often than this decides nothing; it goes with those it resembles most."""
+
+HARDLY = 5
+"""A caller seen less often than this resembles nobody; it goes with the majority."""
 
 MAX_VARIANTS = 8
 
@@ -75,8 +80,8 @@ class CallingSite(NamedTuple):
 Behaviour: TypeAlias = tuple[int, tuple[tuple[OperationKey, int], ...]]
 """Path, and per loop the iterations in powers of two (0, 1, 2-3, 4-7, ...)."""
 
-Table: TypeAlias = Mapping[CallingSite | None, Mapping[Behaviour, int]]
-"""How often executions caused by each site behaved how; the site is None where the caller is not known."""
+Table: TypeAlias = Mapping[Any, Mapping[Any, int]]
+"""How often executions behaved how, per calling site or context; None where the caller is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,26 +99,29 @@ class Variant:
     taken: tuple[list[Match], ...]
 
 
-def calling_sites(matched: Mapping[str, Matched]) -> dict[str, Table]:
+def calling_sites(matched: Mapping[str, Matched]) -> dict[str, dict[CallingSite | None, Counter[Behaviour]]]:
     """Return for every entry (by label) how its executions behaved, per calling site."""
-    caused = _Caused()
-    for label, found in matched.items():
-        caused.add(label, 1, found.taken)
-    return {label: _table(found.taken, caused) for label, found in matched.items()}
+    tables: dict[str, dict[CallingSite | None, Counter[Behaviour]]] = {label: {} for label in matched}
+    for context in _contexts(matched):
+        site = None
+        if context.caller is not None:
+            site = CallingSite(context.caller.label, 1, context.path, context.operation)
+        tables[context.label].setdefault(site, Counter()).update(context.behaviours)
+    return tables
 
 
 def differs(table: Table, *, tests: int = 1) -> bool:
-    """Return whether the calling sites of an entry see it behave differently.
+    """Return whether an entry behaves differently for different callers.
 
-    They do if a likelihood-ratio (G) test of independence says so, at 1e-3 divided by the number of tests,
-    and a site's behaviour is further than 0.05 (total variation) from that of all sites together. Sites with
-    less than 20 executions, and unknown callers, do not take part; rare behaviours are pooled.
+    It does if a likelihood-ratio (G) test of independence says so, at 1e-3 divided by the number of tests,
+    and if the behaviour in one row is further than 0.05 (total variation) from that of all together. Rows
+    with less than 20 executions, and unknown callers, do not take part; rare behaviours are pooled.
 
     Args:
-        table: Executions per calling site and behaviour.
+        table: Executions per caller and behaviour.
         tests: How many entries are tested.
     """
-    rows = [row for site, row in table.items() if site is not None and sum(row.values()) >= FEW]
+    rows = [row for caller, row in table.items() if caller is not None and sum(row.values()) >= FEW]
     if len(rows) < 2:
         return False
     total: Counter[Behaviour] = Counter()
@@ -129,13 +137,9 @@ def differs(table: Table, *, tests: int = 1) -> bool:
     furthest = 0.0
     for row in cells:
         share = sum(row.values()) / everything
-        distance = 0.0
-        for behaviour, expected in columns.items():
-            seen = row.get(behaviour, 0)
-            if seen:
-                statistic += 2 * seen * math.log(seen / (expected * share))
-            distance += abs(seen / (share * everything) - expected / everything) / 2
-        furthest = max(furthest, distance)
+        for behaviour, seen in row.items():
+            statistic += 2 * seen * math.log(seen / (columns[behaviour] * share))
+        furthest = max(furthest, _distance(row, columns))
     from scipy.stats import chi2  # noqa: PLC0415  (slow to import; most entries have one caller)
 
     freedom = (len(cells) - 1) * (len(columns) - 1)
@@ -143,32 +147,39 @@ def differs(table: Table, *, tests: int = 1) -> bool:
 
 
 def variants(matched: Mapping[str, Matched]) -> dict[str, tuple[Variant, ...]]:
-    """Return the variants of every entry that needs more than one, by label, callers first."""
-    order = _callers_first(matched)
-    tests = sum(1 for label in order if len(matched[label].plans) > 1 or _has_loops(matched[label])) or 1
-    caused = _Caused()
+    """Return the variants of every entry that needs more than one, by label, callers first.
+
+    Args:
+        matched: The good executions of every entry, clients' scenarios included, by label.
+    """
+    contexts = _contexts(matched)
+    by_label: dict[str, list[_Context]] = {}
+    for context in contexts:
+        by_label.setdefault(context.label, []).append(context)
+    tests = sum(len({b for c in own for b in c.behaviours}) > 1 for own in by_label.values())
+    for own in by_label.values():
+        known = {number: c for number, c in enumerate(own) if c.caller is not None}
+        table = {number: context.behaviours for number, context in known.items()}
+        if differs(table, tests=tests):
+            for group, numbers in enumerate(_groups(table, tests), 1):
+                for number in numbers:
+                    known[number].group = group
+    for context in reversed(contexts):
+        # Callers come first in the list, so here whatever a context calls is finished.
+        context.kind = (context.group, frozenset(context.unusual))
+        if context.caller is not None and context.kind != USUAL:
+            context.caller.unusual.add((context.path, context.operation, context.label, context.kind))
     found: dict[str, tuple[Variant, ...]] = {}
-    for label in order:
-        taken = matched[label].taken
-        table = _table(taken, caused)
-        groups = _groups(table, tests) if differs(table, tests=tests) else []
-        if len(groups) < 2:
-            caused.add(label, 1, taken)
-            continue
-        number_of = {site: number for number, group in enumerate(groups, 1) for site in group}
-        shares: list[tuple[list[Match], ...]] = [tuple([] for _ in taken) for _ in groups]
-        for path, matches in enumerate(taken):
-            for one in matches:
-                site = caused.site(one)
-                # A caller that is not known says nothing about any calling site.
-                if site is not None:
-                    shares[number_of[site] - 1][path].append(one)
-        found[label] = tuple(
-            Variant(number, frozenset(group), share)
-            for number, (group, share) in enumerate(zip(groups, shares, strict=True), 1)
-        )
-        for variant in found[label]:
-            caused.add(label, variant.number, variant.taken)
+    for label, own in by_label.items():
+        executions: Counter[_Kind] = Counter()
+        for context in own:
+            if context.caller is not None:
+                executions[context.kind] += sum(context.behaviours.values())
+        kinds = [kind for kind, _ in executions.most_common(MAX_VARIANTS)]
+        for context in own:
+            context.variant = kinds.index(context.kind) + 1 if context.kind in kinds else 1
+        if len(kinds) > 1:
+            found[label] = tuple(_variant(number, own) for number in range(1, len(kinds) + 1))
     return found
 
 
@@ -266,40 +277,76 @@ def _to(call: Call, task: str, entry: str) -> Call:
     return replace(call, entry=entry) if call.task == task else call
 
 
-class _Caused:
-    """Which operation caused which request."""
+_Kind: TypeAlias = tuple[int, frozenset[Any]]
+"""Group of a context by its own behaviour, and which of its calls lead to an unusual kind."""
 
-    def __init__(self) -> None:
-        self._sites: dict[int, CallingSite] = {}
+USUAL: _Kind = (1, frozenset())
 
-    def add(self, label: str, variant: int, taken: Sequence[Sequence[Match]]) -> None:
-        """Note what the executions of one (variant of an) entry caused."""
-        for path, matches in enumerate(taken):
-            known: dict[OperationKey, CallingSite] = {}
+
+@dataclass(eq=False, slots=True)
+class _Context:
+    """A chain of calling sites; the executions of one entry that it caused.
+
+    Attributes:
+        label: The entry.
+        caller: The chain without its last element; None if the caller is not known, or there is none.
+        path, operation: The last element: the call on the path that the caller took.
+    """
+
+    label: str
+    caller: _Context | None = None
+    path: int = 0
+    operation: OperationKey = ((), 0)
+    taken: dict[int, list[Match]] = field(default_factory=dict)
+    paths: int = 0
+    behaviours: Counter[Behaviour] = field(default_factory=Counter)
+    group: int = 1
+    unusual: set[Any] = field(default_factory=set)
+    kind: _Kind = USUAL
+    variant: int = 1
+
+
+def _contexts(matched: Mapping[str, Matched]) -> list[_Context]:
+    """Return all contexts with their executions, callers before what they call."""
+    contexts: dict[tuple[object, ...], _Context] = {}
+    caused: dict[int, tuple[_Context, int, OperationKey]] = {}
+    for label in _callers_first(matched):
+        for path, matches in enumerate(matched[label].taken):
             for one in matches:
                 request = one.execution.request
-                for step, key in zip(one.execution.steps, one.shape.steps, strict=True):
+                origin = caused.get(request)
+                key = (label,) if origin is None else (id(origin[0]), *origin[1:], label)
+                context = contexts.get(key)
+                if context is None:
+                    context = _Context(label) if origin is None else _Context(label, *origin)
+                    context.paths = len(matched[label].plans)
+                    contexts[key] = context
+                context.taken.setdefault(path, []).append(one)
+                context.behaviours[_behaviour(path, one)] += 1
+                for step, operation in zip(one.execution.steps, one.shape.steps, strict=True):
                     if step.op == "call":
-                        site = known.get(key)
-                        if site is None:
-                            site = known[key] = CallingSite(label, variant, path, key)
-                        self._sites[child_id(request, step.seq)] = site
-
-    def site(self, one: Match) -> CallingSite | None:
-        """Return what caused an execution."""
-        return self._sites.get(one.execution.request)
+                        caused[child_id(request, step.seq)] = (context, path, operation)
+    return list(contexts.values())
 
 
-def _table(taken: Sequence[Sequence[Match]], caused: _Caused) -> dict[CallingSite | None, Counter[Behaviour]]:
-    table: dict[CallingSite | None, Counter[Behaviour]] = {}
-    for path, matches in enumerate(taken):
-        for one in matches:
-            iterations: Counter[OperationKey] = Counter()
-            for loop in one.shape.loops:
-                iterations[loop.loop] += len(loop.bodies)
-            behaviour = (path, tuple(sorted((key, n.bit_length()) for key, n in iterations.items())))
-            table.setdefault(caused.site(one), Counter())[behaviour] += 1
-    return table
+def _behaviour(path: int, one: Match) -> Behaviour:
+    if not one.shape.loops:
+        return path, ()
+    iterations: Counter[OperationKey] = Counter()
+    for loop in one.shape.loops:
+        iterations[loop.loop] += len(loop.bodies)
+    return path, tuple(sorted((key, n.bit_length()) for key, n in iterations.items()))
+
+
+def _variant(number: int, contexts: Iterable[_Context]) -> Variant:
+    own = [c for c in contexts if c.variant == number and c.caller is not None]
+    sites = frozenset(
+        CallingSite(c.caller.label, c.caller.variant, c.path, c.operation)
+        for c in own
+        if c.caller is not None
+    )
+    taken = tuple([m for c in own for m in c.taken.get(path, ())] for path in range(own[0].paths))
+    return Variant(number, sites, taken)
 
 
 def _pooled(row: Mapping[Behaviour, int], rare: set[Behaviour]) -> dict[Behaviour, int]:
@@ -308,37 +355,30 @@ def _pooled(row: Mapping[Behaviour, int], rare: set[Behaviour]) -> dict[Behaviou
     return {**pooled, (-1, ()): rest} if rest else pooled
 
 
-def _groups(table: Table, tests: int) -> list[list[CallingSite]]:
-    """Put sites that behave alike into one group, the largest group first."""
-    sites = [site for site in table if site is not None]
-    sites.sort(key=lambda site: (-sum(table[site].values()), site))
-    groups: list[tuple[list[CallingSite], Counter[Behaviour]]] = []
-    few = [site for site in sites if sum(table[site].values()) < FEW]
-    for site in sites:
-        if site in few:
-            continue
-        row = table[site]
-        closest = sorted(groups, key=lambda group: _distance(group[1], row))
-        fitting = [g for g in closest if not differs({g[0][0]: g[1], site: row}, tests=tests)]
+def _groups(table: Mapping[int, Mapping[Behaviour, int]], tests: int) -> list[list[int]]:
+    """Put rows that behave alike into one group, the largest group first."""
+    size = {row: sum(behaviours.values()) for row, behaviours in table.items()}
+    groups: list[tuple[list[int], Counter[Behaviour]]] = []
+    for row in sorted((r for r in table if size[r] >= FEW), key=lambda r: (-size[r], r)):
+        behaviours = table[row]
+        closest = sorted(groups, key=lambda group: _distance(group[1], behaviours))
+        fitting = [g for g in closest if not differs({0: g[1], 1: behaviours}, tests=tests)]
         if not fitting and len(groups) < MAX_VARIANTS:
-            groups.append(([site], Counter(row)))
+            groups.append(([row], Counter(behaviours)))
             continue
         group = (fitting or closest)[0]
-        group[0].append(site)
-        group[1].update(row)
+        group[0].append(row)
+        group[1].update(behaviours)
     groups.sort(key=lambda group: -sum(group[1].values()))
-    if groups:
-        groups[0][0].extend(few)
+    for row in (r for r in table if size[r] < FEW):
+        alike = [_distance(group[1], table[row]) for group in groups]
+        groups[alike.index(min(alike)) if size[row] >= HARDLY else 0][0].append(row)
     return [group for group, _ in groups]
 
 
 def _distance(one: Mapping[Behaviour, int], other: Mapping[Behaviour, int]) -> float:
     first, second = sum(one.values()), sum(other.values())
     return sum(abs(one.get(b, 0) / first - other.get(b, 0) / second) for b in {*one, *other}) / 2
-
-
-def _has_loops(matched: Matched) -> bool:
-    return any(part.loops for plan in matched.plans for _, part in plan.parts())
 
 
 def _callers_first(matched: Mapping[str, Matched]) -> list[str]:

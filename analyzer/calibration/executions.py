@@ -32,8 +32,8 @@ SiteKey = tuple[str, str, int]
 class Operation:
     """One ``call`` or ``query`` of an execution.
 
-    ``contact`` and ``finish`` of a query carry the CPU clock of the auxiliary thread that ran it; those
-    of a call carry the worker's.
+    ``awaited`` is set when the flow asks for the reply. ``contact`` and ``finish`` of a query carry the CPU
+    clock of the auxiliary thread that ran it; those of a call carry the worker's.
     """
 
     seq: int
