@@ -631,6 +631,7 @@ def _provenance(book: _Book, stale: Mapping[str, str], host: Host | None) -> dic
             if book.observed.phase(name).any()
         },
         "speed": book.observed.speed,
+        "monitored_speed": book.observed.monitored,
         "response_time": info.response_time,
         "stop": info.stop,
         "foreign_cpu": info.foreign_cpu,

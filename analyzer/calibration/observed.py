@@ -75,8 +75,8 @@ class Observed:
         by_request: All executions, also those outside.
         slowness: Per window, how much longer work took than on average over the run: factor on processor
             times that makes up for it is ``1 / slowness``. 1 where the speed is unknown.
-        speed: Mean speed over the windows (units per second, see ``mup.workload.speed_monitor``); None if
-            unknown.
+        speed: Mean speed over the windows, in units of ``mup.workload.speed`` per second; None if unknown.
+        monitored: The same in units of ``mup.workload.speed_monitor``.
     """
 
     windows: tuple[Window, ...]
@@ -85,7 +85,8 @@ class Observed:
     window_of: Mapping[int, int]
     by_request: Mapping[int, Execution]
     slowness: FloatArray
-    speed: float | None
+    speed: float | None = None
+    monitored: float | None = None
 
     def phase(self, *names: str) -> FloatArray:
         """Return weights: 1 for the windows of these phases, 0 for the others."""
@@ -122,8 +123,16 @@ def observe(run: Run, *, scaled: bool = True) -> Observed:
         windows += mine
         parts += [part] * len(mine)
         _sort_in(found, mine, first, inside, window_of)
-    slowness, speed = _slowness(windows) if scaled else (np.ones(len(windows)), None)
-    return Observed(tuple(windows), tuple(parts), tuple(inside), window_of, by_request, slowness, speed)
+    return Observed(
+        tuple(windows),
+        tuple(parts),
+        tuple(inside),
+        window_of,
+        by_request,
+        _slowness(windows) if scaled else np.ones(len(windows)),
+        _mean_speed(windows, [w.speed for w in windows]),
+        _mean_speed(windows, [w.monitored for w in windows]),
+    )
 
 
 def _everything(executions: Sequence[Execution]) -> Window:
@@ -150,11 +159,21 @@ def _sort_in(
             window_of[execution.request] = first + order[at]
 
 
-def _slowness(windows: Sequence[Window]) -> tuple[FloatArray, float | None]:
-    known = [(w.seconds, w.speed) for w in windows if w.speed]
+def _slowness(windows: Sequence[Window]) -> FloatArray:
+    """Return per window how much longer work took than on average.
+
+    What a monitor saw while the window lasted counts, else the probes around it.
+    """
+    for speeds in ([w.monitored for w in windows], [w.speed for w in windows]):
+        mean = _mean_speed(windows, speeds)
+        if mean is not None and all(speeds):
+            return np.array([mean / speed for speed in speeds if speed])
+    return np.ones(len(windows))
+
+
+def _mean_speed(windows: Sequence[Window], speeds: Sequence[float | None]) -> float | None:
+    known = [(w.seconds, speed) for w, speed in zip(windows, speeds, strict=True) if speed]
     if not known:
-        return np.ones(len(windows)), None
+        return None
     # The mean time of a unit of work is what averages; speeds do not.
-    unit = sum(seconds / speed for seconds, speed in known) / sum(seconds for seconds, _ in known)
-    slowness = np.array([1 / (w.speed * unit) if w.speed else 1.0 for w in windows])
-    return slowness, 1 / unit
+    return sum(seconds for seconds, _ in known) / sum(seconds / speed for seconds, speed in known)

@@ -126,6 +126,6 @@ def test_databases_in_one_server_share_its_time() -> None:
     }
     execution = Execution(1, LOG, "worker", "A", 0, Moment(0, 0), operations=queries)
     part = Part(Path(), info, ())
-    observed = Observed((window,), (part,), (execution,), {1: 0}, {1: execution}, np.ones(1), None)
+    observed = Observed((window,), (part,), (execution,), {1: 0}, {1: execution}, np.ones(1))
     work = framework_work(observed)
     assert [work.database(name, np.ones(1)) for name in ("one", "two")] == pytest.approx([0.01, 0.01])
