@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from accuracy.deploy import circumstances, deployable, prepare, seed_of
-from accuracy.judge import half_width, usable
-from accuracy.measured import Window, measure
+from accuracy.judge import response_times, usable
+from accuracy.measured import WindowLength, measure
 from accuracy.points import Point, choose
 from accuracy.predictions import calibrated, describe, points_of, predict_system
 from accuracy.quiet import Quiet
@@ -52,7 +52,7 @@ class Campaign:
     repeats: int = 3
     width: float = 0.03
     observed: float = 60.0
-    window: Window = field(default_factory=Window)
+    window: WindowLength = field(default_factory=WindowLength)
     void: int = 6
     explore_seconds: float | None = None
     precision: float = 0.005
@@ -88,7 +88,9 @@ class Campaign:
         if not self.results.prediction(FIRST, folder.name).exists():
             self._check_time()
             with self.quiet.shared():
-                record = predict_system(self.results, folder.name, FIRST, {}, precision=self.precision)
+                record = predict_system(
+                    self.results, folder.name, FIRST, {}, precision=self.precision, window=self.window
+                )
             self.say(f"predicted {describe(record)}")
         record = read_json(self.results.prediction(FIRST, folder.name))
         # All points once, then all points again: what drifts hits each of them alike.
@@ -135,11 +137,9 @@ class Campaign:
             return True
         if len(valid) < self.repeats:
             return False
-        means = [float(r["measurement"]["response_time"]["mean"]) for r in valid]
-        reached = half_width([r["batches"] for r in valid]) / (sum(means) / len(means))
-        return (
-            reached <= self.width or sum(r["measurement"]["window_seconds"] for r in valid) >= self.observed
-        )
+        together = response_times(valid)
+        reached = together.ci95 is not None and together.ci95 <= self.width * together.mean
+        return reached or sum(r["window_us"] for r in valid) * 1e-6 >= self.observed
 
     def _measure(self, folder: SystemFolder, point: Point, prediction: dict[str, Any]) -> None:
         predicted = prediction["points"][point.name]

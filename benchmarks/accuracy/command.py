@@ -11,7 +11,7 @@ from pathlib import Path
 from accuracy.campaign import Campaign, TimeIsUpError
 from accuracy.deploy import TRANSLATOR, prepare
 from accuracy.discrepancy import write_discrepancy
-from accuracy.measured import Window
+from accuracy.measured import WindowLength
 from accuracy.predictions import describe, ladder, parse_switches, predict_system, set_name
 from accuracy.quiet import Quiet
 from accuracy.report import Selection, write_report
@@ -67,7 +67,8 @@ def _parser() -> argparse.ArgumentParser:
     predict.add_argument("--ingredient", action="append", default=[], metavar="NAME=off", help="repeatable")
     predict.add_argument("--ladder", action="store_true", help="with one ingredient more each time")
     predict.add_argument("--set", metavar="NAME", help="store under this name (default: from the switches)")
-    predict.add_argument("--precision", type=float, default=0.005)
+    predict.add_argument("--precision", type=float, default=0.01, help="relative half-width")
+    predict.add_argument("--no-intervals", action="store_true", help="faster; so are those of --ladder")
     report = command("report", _report, "Print errors per point and their distribution, as Markdown.")
     report.add_argument("--set", default=FIRST, metavar="NAME", help="which predictions to compare")
     report.add_argument("--ladder", action="store_true", help="the distribution for every set there is")
@@ -126,7 +127,7 @@ def _run(options: argparse.Namespace) -> int:
         width=options.width,
         observed=options.observed,
         void=options.void,
-        window=Window(options.window, max(options.window, options.longest_window)),
+        window=WindowLength(options.window, max(options.window, options.longest_window)),
         explore_seconds=options.explore_seconds,
         precision=options.precision,
         deadline=time.monotonic() + 60 * minutes if minutes is not None else float("inf"),
@@ -153,7 +154,14 @@ def _predict(options: argparse.Namespace) -> int:
             if folder.name not in wanted or not folder.points.exists():
                 continue
             try:
-                record = predict_system(results, folder.name, kind, chosen, precision=options.precision)
+                record = predict_system(
+                    results,
+                    folder.name,
+                    kind,
+                    chosen,
+                    precision=options.precision,
+                    window=None if options.ladder or options.no_intervals else WindowLength(),
+                )
                 print(f"{kind}: {describe(record)}", flush=True)
             except MupError as error:
                 failed += 1

@@ -41,12 +41,10 @@ def estimate(rows: Sequence[Row], *, source: str) -> Discrepancy:
         raise UsageError(f"{len(rows)} measured points say too little, at least {FEWEST} are needed")
 
     def response(row: Row) -> float:
-        return math.hypot(row.measured.response_width, row.simulation) / NORMAL
+        return math.hypot(min(row.measured.response_width, 1.0), row.simulation) / NORMAL
 
     def throughput(row: Row) -> float:
-        # With think time a slower answer costs less throughput than that; the larger figure is the safe one
-        # to leave out, so only the simulation's own is taken off.
-        return row.simulation / NORMAL
+        return math.hypot(min(row.measured.throughput_width, 1.0), row.simulation) / NORMAL
 
     figures: dict[str, tuple[Callable[[Row], float], Explained]] = {
         "response_time": (lambda r: r.corrected, response),

@@ -77,8 +77,8 @@ def _roles(records: Sequence[Mapping[str, Any]]) -> str:
     for record in records:
         for role, used in record["measurement"]["cpu"]["seconds"].items():
             seconds[role] = seconds.get(role, 0.0) + used
-    think = fmean(r["think"]["per_cycle"] for r in records)
-    late = fmean(r["think"]["late"]["mean"] for r in records)
+    think = fmean(r["think"] for r in records)
+    late = fmean(r["measurement"]["think_lateness"] for r in records)
     parts = [f"{role} {1000 * used / cycles:.3f}" for role, used in seconds.items()]
     return ", ".join([*parts, f"think {1000 * think:.2f} (late {1000 * late:.2f})"])
 

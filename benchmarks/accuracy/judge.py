@@ -1,8 +1,7 @@
 """How far is a prediction from a measured point, and how sure is the measurement itself?
 
-The measured value of a point is the median of its repeats. Its half-width is that of their mean: from all
-batches together if repeats differ no more among each other than their batches let expect, else from the
-repeats alone (the F test of a one-way analysis of variance decides).
+The measured value of a point is the median of its repeats; its half-width is that of all repeats together,
+by the rule of ``mup load`` (``mup.workload.intervals``).
 """
 
 from __future__ import annotations
@@ -14,21 +13,24 @@ from statistics import fmean, median
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
-__all__ = ["Measured", "Row", "half_width", "judge", "measured"]
+from mup.workload.figures import ResponseTime, Sample, Window, rate, spread
 
-POOLING_LEVEL = 0.10
-"""Repeats that differ this unlikely by chance are not pooled."""
+__all__ = ["Measured", "Row", "judge", "measured", "response_times", "usable"]
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The repeats of a point, together; times in seconds, half-widths as fractions of the value.
+    """The repeats of a point, together; times in seconds.
 
     Attributes:
         repeats, void: Valid ones, and those that say nothing.
         seconds: Observed in the valid ones.
+        response, p95, throughput, utilization, host: Medians over the repeats.
+        response_width, p95_width, throughput_width: 95 % half-widths as fractions of the value, infinite
+            where there are too few data to tell.
+        speed: Mean of the probes.
+        think: Mean realised think time per cycle.
     """
 
     repeats: int
@@ -39,14 +41,34 @@ class Measured:
     p95: float
     p95_width: float
     throughput: float
+    throughput_width: float
     utilization: dict[str, float]
     host: float
-    speed: float | None
+    speed: float
+    think: float
 
 
 def usable(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Return the valid repeats."""
     return [r for r in records if not r["void"]]
+
+
+def response_times(records: Sequence[Mapping[str, Any]]) -> ResponseTime:
+    """Return mean and percentiles over all given repeats, with their half-widths."""
+    return spread(
+        [
+            Sample(
+                _window(record),
+                np.array(record["starts_us"], dtype=np.int64) * 1000,
+                np.array(record["responses_us"], dtype=np.float64) * 1e-6,
+            )
+            for record in records
+        ]
+    )
+
+
+def _window(record: Mapping[str, Any]) -> Window:
+    return Window(0, record["window_us"] * 1000)
 
 
 def measured(records: Sequence[Mapping[str, Any]]) -> Measured | None:
@@ -55,50 +77,32 @@ def measured(records: Sequence[Mapping[str, Any]]) -> Measured | None:
     if not valid:
         return None
     documents = [r["measurement"] for r in valid]
+    together = response_times(valid)
+    completed = rate([(_window(r), np.array(r["ends_us"], dtype=np.int64) * 1000) for r in valid])
     response = median(d["response_time"]["mean"] for d in documents)
-    tails = [d["response_time"]["p95"] for d in documents]
-    speeds = [r["speed"] for r in valid if r["speed"] is not None]
-    shares = [{n: _plain(t["utilization"]) for n, t in d["tasks"].items()} for d in documents]
+    p95 = median(d["response_time"]["p95"] for d in documents)
+    throughput = median(d["throughput"]["mean"] for d in documents)
+    services = [n for n, t in documents[0]["tasks"].items() if t["utilization"] is not None]
+    cycles = sum(len(r["responses_us"]) for r in valid)
     return Measured(
         repeats=len(valid),
         void=len(records) - len(valid),
-        seconds=sum(d["window_seconds"] for d in documents),
+        seconds=sum(r["window_us"] for r in valid) * 1e-6,
         response=response,
-        response_width=half_width([r["batches"] for r in valid]) / response,
-        p95=median(tails),
-        p95_width=_of_means(tails) / median(tails),
-        throughput=median(_plain(d["throughput"]) or 0.0 for d in documents),
-        utilization={n: median(s[n] or 0.0 for s in shares) for n in shares[0] if shares[0][n] is not None},
+        response_width=_relative(together.ci95, response),
+        p95=p95,
+        p95_width=_relative(together.p95_ci95, p95),
+        throughput=throughput,
+        throughput_width=_relative(completed.ci95, throughput),
+        utilization={n: median(d["tasks"][n]["utilization"] for d in documents) for n in services},
         host=median(d["cpu"]["host_utilization"] for d in documents),
-        speed=fmean(speeds) if speeds else None,
+        speed=fmean(r["speed"] for r in valid),
+        think=sum(r["think"] * len(r["responses_us"]) for r in valid) / cycles,
     )
 
 
-def _plain(figure: Any) -> float | None:
-    """Return the mean of a figure that may or may not have an interval."""
-    found: float | None = figure["mean"] if isinstance(figure, dict) else figure
-    return found
-
-
-def half_width(groups: Sequence[Sequence[float]]) -> float:
-    """Return the 95 % half-width of the mean of grouped values, one group of batches per repeat.
-
-    Infinite if there are too few values to tell.
-    """
-    groups = [g for g in groups if g]
-    if len(groups) > 1 and sum(len(g) for g in groups) > len(groups):
-        # Equal groups (nothing varies at all) have no F statistic.
-        constant = all(len(set(g)) == 1 for g in groups)
-        if not constant and stats.f_oneway(*groups).pvalue < POOLING_LEVEL:
-            return _of_means([fmean(g) for g in groups])
-    return _of_means([value for g in groups for value in g])
-
-
-def _of_means(values: Sequence[float]) -> float:
-    if len(values) < 2:
-        return math.inf
-    quantile = float(stats.t.ppf(0.975, len(values) - 1))
-    return quantile * float(np.std(values, ddof=1)) / math.sqrt(len(values))
+def _relative(half_width: float | None, value: float) -> float:
+    return math.inf if half_width is None else half_width / value
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +112,12 @@ class Row:
     Attributes:
         load: Predicted utilization of what is busiest.
         raw, corrected: Error of the mean response time; corrected = predicted at the measured speed.
+        host: Error of the utilization of the fullest processor.
+        ratio: Speed of the machine when it was measured, relative to the calibration.
         inside: Whether the measured value is inside the prediction interval; None without one.
         width: Half-width of that interval as a fraction of the prediction.
-        utilization: The largest absolute error among services.
+        simulation: Half-width of the simulation alone, as a fraction.
+        utilization: The largest absolute error among services; ``shares`` has them all, signed.
     """
 
     system: str
@@ -144,7 +151,7 @@ def judge(
     """Compare one point of a prediction record with what was measured."""
     raw = record["points"][point]
     fair = record["corrected"].get(point, raw)
-    interval = raw.get("interval")
+    interval = (raw["prediction"] or {}).get("response_time")
     predicted = raw["response_time"]["mean"]
     shares = {n.partition(" ")[2]: u for n, u in fair["utilization"].items() if n.startswith("task ")}
     gaps = {n: shares[n] - u for n, u in found.utilization.items() if n in shares}

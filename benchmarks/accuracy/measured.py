@@ -6,26 +6,23 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
-import numpy as np
-
 from accuracy.deploy import circumstances, deployable
-from accuracy.observed import entry_figures, summary
+from accuracy.observed import entry_figures
 from accuracy.points import Point
 from accuracy.store import SystemFolder
 from mup.workload.measure import Measurement, measure_load
-from mup.workload.result import LoadResult
-from mup.workload.speed import Bracket, probe
 
-__all__ = ["Window", "measure"]
+__all__ = ["WindowLength", "measure"]
 
-FOREIGN_LIMIT = 0.02
-FEWEST_BATCHES, MOST_BATCHES = 5, 10
+FAILED_LIMIT = 0.001
+"""Share of failed cycles from which on a repeat says nothing."""
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class WindowLength:
     """How long one repeat takes.
 
     Attributes:
@@ -52,7 +49,6 @@ def measure(
     """Run one repeat of a point and return its record."""
     seed = 1000 * number + point.clients
     with deployable(folder) as project, tempfile.TemporaryDirectory(prefix="mup-accuracy-") as logs:
-        before = probe()
         measurement = measure_load(
             project,
             clients=point.clients,
@@ -63,55 +59,31 @@ def measure(
             seed=seed,
             log_dir=Path(logs),
         )
-        bracket = Bracket(before, probe())
         (result,) = measurement.results
         entries = entry_figures(Path(logs), result.start_ns, result.end_ns)
     return {
         "point": point.to_json(),
         "repeat": number,
-        "void": _void(measurement, bracket),
+        "void": _void(measurement),
         "created": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
         "circumstances": circumstances(),
         "warmup": warmup,
         "seed": seed,
-        "speed": bracket.speed,
-        "jump": bracket.jump,
-        "probes": [bracket.before.to_json(), bracket.after.to_json()],
+        "speed": measurement.speed.speed,
+        "jump": measurement.speed.jump,
         "measurement": measurement.to_json(),
-        "think": _think(result),
-        "batches": _batches(result),
-        "endpoints": {
-            name: {"count": e.count, "mean_seconds": e.mean_seconds, "errors": e.errors}
-            for name, e in result.endpoints.items()
-        },
+        "think": fmean(c.think for c in result.cycles) if result.cycles else 0.0,
         "entries": entries,
-        "response_us": [round(1e6 * r) for r in result.response_times],
+        # Microseconds since the window opened, and of each cycle: what intervals are made of later.
+        "window_us": round((result.end_ns - result.start_ns) / 1000),
+        "starts_us": [round((c.intended_ns - result.start_ns) / 1000) for c in result.cycles],
+        "responses_us": [round(1e6 * c.response) for c in result.cycles],
+        "ends_us": [round((end - result.start_ns) / 1000) for end in result.completions],
     }
 
 
-def _void(measurement: Measurement, bracket: Bracket) -> str:
+def _void(measurement: Measurement) -> str:
     """Return why a repeat says nothing, or ""."""
-    if not bracket.steady:
-        return f"the machine's speed changed by {bracket.jump:.1%}"
-    if measurement.cpu.foreign > FOREIGN_LIMIT:
-        return f"others used {measurement.cpu.foreign:.1%} of the machine"
-    if measurement.failed_share > 0:
+    if measurement.failed_share > FAILED_LIMIT:
         return f"{measurement.errors} cycles failed: {measurement.first_error}"
-    return ""
-
-
-def _think(result: LoadResult) -> dict[str, Any]:
-    """Return realised think time per cycle, and by how much timers were late."""
-    return {
-        "per_cycle": float(np.mean([c.think for c in result.cycles])) if result.cycles else 0.0,
-        "late": summary(np.array(result.think_lateness)),
-    }
-
-
-def _batches(result: LoadResult) -> list[float]:
-    """Return mean response times of equal spans of the window, of the cycles that began in them."""
-    count = max(FEWEST_BATCHES, min(MOST_BATCHES, int(result.window_seconds)))
-    starts = np.array([c.start_ns for c in result.cycles], dtype=np.float64)
-    spans = ((starts - result.start_ns) / (result.end_ns - result.start_ns) * count).astype(int)
-    values = np.array(result.response_times)
-    return [float(values[spans == k].mean()) for k in range(count) if (spans == k).any()]
+    return measurement.void

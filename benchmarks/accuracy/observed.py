@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +15,7 @@ import numpy.typing as npt
 from mup.events.reader import read_log
 from mup.events.record import Event
 
-__all__ = ["entry_figures", "summary"]
+__all__ = ["entry_figures"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -64,15 +63,4 @@ def _means(rows: FloatArray) -> dict[str, float]:
         "cpu": cpu,
         "service_cv": deviations[0] / service if service else 0.0,
         "cpu_cv": deviations[2] / cpu if cpu else 0.0,
-    }
-
-
-def summary(values: FloatArray) -> dict[str, Any]:
-    """Return mean, 95th percentile and maximum."""
-    if not len(values):
-        return {"mean": 0.0, "p95": 0.0, "max": 0.0}
-    return {
-        "mean": float(values.mean()),
-        "p95": float(np.percentile(values, 95)),
-        "max": float(values.max()),
     }

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from mup.lqn import Model
-from mup.lqn.edits import with_clients, with_pool, with_replicas
+from mup.lqn.edits import with_clients
 from simulator import simulate
 from simulator.saturation import saturation
+from simulator.whatif import Change, Scenario, grid
 
 __all__ = ["Point", "choose"]
 
@@ -32,14 +33,13 @@ class Point:
     pools: dict[str, int]
     replicas: dict[str, int]
 
-    def apply(self, model: Model) -> Model:
-        """Return the model of this point."""
-        model = with_clients(model, self.clients)
-        for name, threads in self.pools.items():
-            model = with_pool(model, name, threads)
-        for name, count in self.replicas.items():
-            model = with_replicas(model, name, count)
-        return model
+    def scenario(self, model: Model) -> Scenario:
+        """Return this point as a what-if about a model."""
+        changes = [Change("clients", "", self.clients)]
+        changes += [Change("pool", name, threads) for name, threads in self.pools.items()]
+        changes += [Change("replicas", name, count) for name, count in self.replicas.items()]
+        (found,) = grid(model, [(change,) for change in changes])
+        return found
 
     def to_json(self) -> dict[str, Any]:
         """Return it as JSON values."""

@@ -1,42 +1,47 @@
 """What does the model of a stored exploratory run predict for the points of its system?
 
 Needs no measurement: whatever changes in calibration or simulation, ``predict`` says within minutes what
-it would have predicted. Figures are also given *speed-corrected*: simulated on a host as fast as the probes
-found it during the measurement, relative to the probes of the calibration.
+it would have predicted. Figures are also given *corrected*: simulated on a host as fast as the probes found
+it during the measurement, relative to the calibration, and with the mean think time that users realised (the
+mean of a few hundred drawn think times is off by some percent, and timers are late).
 """
 
 from __future__ import annotations
 
-import inspect
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from statistics import fmean
 from typing import Any
 
 from accuracy.deploy import TRANSLATOR, circumstances
+from accuracy.judge import measured
+from accuracy.measured import WindowLength
 from accuracy.points import Point
 from accuracy.store import Results, SystemFolder, read_json, write_json
-from analyzer.calibration import calibrate as calibration
+from analyzer.calibration.calibrate import calibrate
+from analyzer.calibration.ingredients import Ingredients
 from analyzer.calibration.rundir import load_run
 from analyzer.static import analyse_project
 from mup.errors import UsageError, did_you_mean
 from mup.lqn import Model, load_model, save_model
-from mup.lqn.edits import with_speed
+from mup.lqn.edits import with_speed, with_think
 from mup.project import load_project
-from simulator import Result, simulate_many
+from simulator import Result, simulate, simulate_many
+from simulator.grids import run_scenarios
+from simulator.prediction import RealRun
 
 __all__ = ["correct", "ingredient_names", "ladder", "points_of", "predict_points", "predict_system"]
 
-MAX_EVENTS = 40_000_000
-SAME = 1e-4
-"""Speed ratios closer than this give the same corrected figures."""
+SAME = 1e-5
+"""Speed ratios, and think times in seconds, that differ by less give the same corrected figures."""
+ROUGHLY = 0.05
+"""Precision of a simulation that only has to say how long a window will be."""
+REPEATS = 3
 
 
 def ingredient_names() -> list[str]:
     """Return the ingredients of calibration that can be switched off, in the order they are added."""
-    kind = getattr(calibration, "Ingredients", None)
-    return [] if kind is None else [f.name for f in fields(kind)]
+    return [f.name for f in fields(Ingredients)]
 
 
 def ladder() -> dict[str, dict[str, bool]]:
@@ -57,29 +62,41 @@ def calibrated(folder: SystemFolder, switches: Mapping[str, bool]) -> tuple[Mode
     """Return the model of the stored run, and what calibration warns of."""
     run = load_run(folder.run)
     application = analyse_project(load_project(folder.project))
-    extra: dict[str, Any] = {}
-    if "ingredients" in inspect.signature(calibration.calibrate).parameters:
-        known = ingredient_names()
-        for name in switches:
-            if name not in known:
-                raise UsageError(f"no ingredient {name!r}; {did_you_mean(name, known)}")
-        extra["ingredients"] = getattr(calibration, "Ingredients")(**switches)  # noqa: B009
-    elif switches:
-        raise UsageError("this version of the calibration has no ingredients to switch")
-    found = calibration.calibrate(run, application, name=folder.name, **extra)
+    known = ingredient_names()
+    for name in switches:
+        if name not in known:
+            raise UsageError(f"no ingredient {name!r}; {did_you_mean(name, known)}")
+    found = calibrate(run, application, name=folder.name, ingredients=Ingredients(**switches))
     return found.model, list(found.warnings)
 
 
 def predict_system(
-    results: Results, name: str, kind: str, switches: Mapping[str, bool], *, precision: float
+    results: Results,
+    name: str,
+    kind: str,
+    switches: Mapping[str, bool],
+    *,
+    precision: float,
+    window: WindowLength | None,
 ) -> dict[str, Any]:
-    """Calibrate and predict one system, and store both; corrected figures too where it was measured."""
+    """Calibrate and predict one system, and store both; corrected figures too where it was measured.
+
+    Args:
+        results: Where everything is.
+        name: Of the system.
+        kind: The set of predictions to store them in.
+        switches: Ingredients to leave out.
+        precision: Of the simulations.
+        window: Of repeats still to be measured, for the intervals; None = no intervals, which is faster.
+    """
     folder = results.system(name)
     began = time.perf_counter()
     model, warnings = calibrated(folder, switches)
     calibrate_seconds = time.perf_counter() - began
     results.model(kind, name).parent.mkdir(parents=True, exist_ok=True)
     save_model(model, results.model(kind, name))
+    points = points_of(folder)
+    runs = real_runs(folder, model, points, window) if window is not None else {}
     record = {
         "system": name,
         "set": kind,
@@ -89,7 +106,7 @@ def predict_system(
         "precision": precision,
         "speed": calibration_speed(folder, model),
         "warnings": warnings,
-        "points": predict_points(model, points_of(folder), precision=precision),
+        "points": predict_points(model, points, runs, precision=precision),
         "corrected": {},
     }
     record["seconds"] = {"calibrate": calibrate_seconds, "all": time.perf_counter() - began}
@@ -97,10 +114,41 @@ def predict_system(
     return correct(results, name, kind)
 
 
-def predict_points(model: Model, points: Sequence[Point], *, precision: float) -> dict[str, Any]:
-    """Return the figures of every point by its name."""
-    outcomes = simulate_many([p.apply(model) for p in points], precision=precision, max_events=MAX_EVENTS)
-    return {p.name: {"point": p.to_json(), **figures(r)} for p, r in zip(points, outcomes, strict=True)}
+def predict_points(
+    model: Model, points: Sequence[Point], runs: Mapping[str, RealRun], *, precision: float
+) -> dict[str, Any]:
+    """Return the figures of every point by its name; of those with a run, also where it should land."""
+    found = {}
+    for point in points:
+        (outcome,) = run_scenarios(
+            [point.scenario(model)],
+            precision=precision,
+            differences=False,
+            limits=False,
+            run=runs.get(point.name),
+        )
+        prediction = None if outcome.prediction is None else outcome.prediction.to_json()
+        found[point.name] = {
+            "point": point.to_json(),
+            **figures(outcome.result),
+            "prediction": prediction,
+        }
+    return found
+
+
+def real_runs(
+    folder: SystemFolder, model: Model, points: Sequence[Point], window: WindowLength
+) -> dict[str, RealRun]:
+    """Return how long each point was measured; or will be at least, where it was not yet."""
+    runs = {}
+    for point in points:
+        found = measured(folder.repeats(point.name))
+        if found is not None:
+            runs[point.name] = RealRun(found.seconds / found.repeats, found.repeats)
+            continue
+        rough = simulate(point.scenario(model).model, precision=ROUGHLY)
+        runs[point.name] = RealRun(window.seconds(rough.cycle.throughput.mean), REPEATS)
+    return runs
 
 
 def figures(result: Result) -> dict[str, Any]:
@@ -143,38 +191,41 @@ def calibration_speed(folder: SystemFolder, model: Model) -> float | None:
     return found
 
 
-def measured_speed(repeats: Sequence[Mapping[str, Any]]) -> float | None:
-    """Return the mean probe units per second of the valid repeats."""
-    speeds = [r["speed"] for r in repeats if r["speed"] is not None and not r["void"]]
-    return fmean(speeds) if speeds else None
-
-
 def correct(results: Results, name: str, kind: str) -> dict[str, Any]:
     """Bring the corrected figures of a stored prediction up to date with the measurements; return it."""
     file = results.prediction(kind, name)
     record: dict[str, Any] = read_json(file)
     folder = results.system(name)
-    ratios = {}
+    wanted = {}
     for point in record["points"]:
-        speed = measured_speed(folder.repeats(point))
-        if speed is not None and record["speed"]:
+        found = measured(folder.repeats(point))
+        if found is not None:
             # The example burns until a CPU clock has advanced: its work does not depend on speed.
-            ratios[point] = 1.0 if name == TRANSLATOR else speed / record["speed"]
-    stale = [
-        p
-        for p, ratio in ratios.items()
-        if abs(record["corrected"].get(p, {}).get("ratio", 0.0) - ratio) > SAME
-    ]
+            fixed = name == TRANSLATOR or not record["speed"]
+            ratio = 1.0 if fixed else found.speed / record["speed"]
+            wanted[point] = {"ratio": ratio, "think": found.think}
+    stale = [p for p, now in wanted.items() if not _same(record["corrected"].get(p), now)]
     if not stale:
         return record
     model = load_model(results.model(kind, name))
-    points = [Point.from_json(record["points"][p]["point"]) for p in stale]
-    models = [faster(p.apply(model), ratios[p.name]) for p in points]
-    outcomes = simulate_many(models, precision=record["precision"], max_events=MAX_EVENTS)
+    scenarios = [Point.from_json(record["points"][p]["point"]).scenario(model) for p in stale]
+    models = [_as_it_was(scenario.model, wanted[p]) for scenario, p in zip(scenarios, stale, strict=True)]
+    outcomes = simulate_many(models, precision=record["precision"])
     for point, outcome in zip(stale, outcomes, strict=True):
-        record["corrected"][point] = {"ratio": ratios[point], **figures(outcome)}
+        record["corrected"][point] = {**wanted[point], **figures(outcome)}
     write_json(file, record)
     return record
+
+
+def _same(known: Mapping[str, Any] | None, now: Mapping[str, float]) -> bool:
+    return known is not None and all(abs(known[k] - value) <= SAME for k, value in now.items())
+
+
+def _as_it_was(model: Model, now: Mapping[str, float]) -> Model:
+    """Return the model with the speed and the think time of the measurement."""
+    if now["think"] > 0:
+        model = with_think(model, now["think"])
+    return faster(model, now["ratio"])
 
 
 def faster(model: Model, ratio: float) -> Model:
