@@ -44,6 +44,7 @@ from mup.workload.measurement import CallFigures, CpuUse, Measurement, Run
 from mup.workload.result import LoadResult
 from mup.workload.service_logs import ServiceLogs, endpoint_figures, read_service_logs
 from mup.workload.speed import JUMP_LIMIT, Bracket, Speed, probe
+from mup.workload.speed_monitor import MonitoredSpeed, SpeedMonitor
 
 __all__ = ["CpuUse", "Figure", "Measurement", "ResponseTime", "measure_load"]
 
@@ -56,10 +57,19 @@ TICKS_SECONDS = 0.05
 class _Outcome:
     """One run: what the driver returned, and what was seen around it."""
 
-    def __init__(self, result: LoadResult, watch: _Watch, speed: Bracket, *, attached: bool) -> None:
+    def __init__(
+        self,
+        result: LoadResult,
+        watch: _Watch,
+        speed: Bracket,
+        monitored: MonitoredSpeed | None,
+        *,
+        attached: bool,
+    ) -> None:
         self.result = result
         self.watch = watch
         self.speed = speed
+        self.monitored = monitored
         self.attached = attached
         # None without logs.
         self.logs: ServiceLogs | None = None
@@ -74,7 +84,10 @@ class _Outcome:
     @property
     def void(self) -> str:
         """Why this run says nothing, or ""."""
-        if not self.speed.steady:
+        if self.monitored is not None:
+            if self.monitored.unsteady:
+                return self.monitored.unsteady
+        elif not self.speed.steady:
             return (
                 f"the machine's speed changed by {self.speed.jump:.1%} during the run"
                 f" (limit {JUMP_LIMIT:.0%})"
@@ -98,6 +111,7 @@ class _Outcome:
             cycles=len(self.result.cycles),
             errors=self.result.errors,
             speed=self.speed,
+            monitored=self.monitored,
             foreign=self.foreign,
             void=self.void,
         )
@@ -310,21 +324,26 @@ def _fresh(
     ):
         processes = deployment.processes()
         workers = Counter(p.service for p in processes if p.role == "worker")
-        watch = _Watch({p.pid: _role(p) for p in processes} | {driver.pid: "client"})
-        before = probe()
-        result = drive(driver, watch)
-        outcome = _Outcome(result, watch, Bracket(before, probe()), attached=False)
+        roles = {p.pid: _role(p) for p in processes}
+        outcome = _observed(driver, drive, roles, attached=False)
     # The last records reach the disk when the processes end.
-    outcome.logs = read_service_logs(folder, Window.of(result), workers)
+    outcome.logs = read_service_logs(folder, Window.of(outcome.result), workers)
     return outcome
 
 
 def _attached(project: Project | HttpLoad, registry_url: str, drive: _Drive) -> _Outcome:
     with LoadDriver(project, registry_url) as driver:
-        watch = _Watch({driver.pid: "client"})
-        before = probe()
+        return _observed(driver, drive, {}, attached=True)
+
+
+def _observed(driver: LoadDriver, drive: _Drive, roles: Mapping[int, str], *, attached: bool) -> _Outcome:
+    """Drive a load between two probes of the machine's speed, and watch the speed meanwhile."""
+    before = probe()
+    with SpeedMonitor() as monitor:
+        watch = _Watch({**roles, driver.pid: "client", monitor.pid: "monitor"})
         result = drive(driver, watch)
-        return _Outcome(result, watch, Bracket(before, probe()), attached=True)
+    monitored = monitor.speed(result.start_ns, result.end_ns)
+    return _Outcome(result, watch, Bracket(before, probe()), monitored, attached=attached)
 
 
 class _Watch:
@@ -410,6 +429,7 @@ def _summary(services: Sequence[str], outcomes: Sequence[_Outcome], settings: Se
         else lateness([late for result in results for late in result.start_lateness]),
         series=series(results),
         speed=_speed([run.speed for run in used]),
+        monitored_speed=_monitored(used),
         void=next((run.void for run in used if run.void), ""),
         attached=any(run.attached for run in used),
         runs=tuple(run.summary() for run in outcomes),
@@ -449,6 +469,14 @@ def _speed(brackets: Sequence[Bracket]) -> Bracket:
     if len(brackets) == 1:
         return brackets[0]
     return Bracket(mean([b.before for b in brackets]), mean([b.after for b in brackets]))
+
+
+def _monitored(outcomes: Sequence[_Outcome]) -> float | None:
+    """Return the mean speed during all windows; None if it is not known of every one."""
+    known = [(run.result.window_seconds, run.monitored.mean) for run in outcomes if run.monitored]
+    if len(known) < len(outcomes):
+        return None
+    return sum(seconds for seconds, _ in known) / sum(seconds / speed for seconds, speed in known)
 
 
 def _sums(items: Iterable[tuple[str, float]]) -> dict[str, float]:

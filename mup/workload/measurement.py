@@ -12,6 +12,7 @@ from mup.workload.figures import Figure, Lateness, Point, ResponseTime
 from mup.workload.result import LoadResult
 from mup.workload.service_logs import EndpointFigures
 from mup.workload.speed import Bracket
+from mup.workload.speed_monitor import MonitoredSpeed
 
 __all__ = ["CallFigures", "CpuUse", "Measurement", "Run"]
 
@@ -65,6 +66,7 @@ class Run:
         response_time, p95, throughput, utilization: Seconds, cycles per second, and busy shares by service.
         cycles, errors: Successful and failed cycles.
         speed: Of the machine, before and after.
+        monitored: Of the machine, during the window; None if there were too few samples.
         foreign: Share of the machine used by others.
         void: Why it counts for nothing, or "".
     """
@@ -77,6 +79,7 @@ class Run:
     cycles: int
     errors: int
     speed: Bracket
+    monitored: MonitoredSpeed | None
     foreign: float
     void: str
 
@@ -91,6 +94,7 @@ class Run:
             "cycles": self.cycles,
             "errors": self.errors,
             "speed": _speed(self.speed),
+            "monitored": None if self.monitored is None else asdict(self.monitored),
             "foreign": self.foreign,
             "void": self.void or None,
         }
@@ -128,6 +132,7 @@ class Measurement:
         late_thinks, late_starts: How late think times ended, and arrivals of an open load began.
         series: The course of the window.
         speed: Of the machine, before and after; the mean of the runs.
+        monitored_speed: Of the machine during the windows (units of ``mup.workload.speed_monitor`` per second).
         void: Why all runs are void, or "". If some are valid, the figures are theirs alone.
         attached: The system was not started here.
         runs: Every run there was, void ones included.
@@ -159,6 +164,7 @@ class Measurement:
     late_starts: Lateness | None
     series: tuple[Point, ...]
     speed: Bracket
+    monitored_speed: float | None
     void: str
     attached: bool
     runs: tuple[Run, ...]
@@ -278,6 +284,7 @@ class Measurement:
             },
             "series": [asdict(point) for point in self.series],
             "speed": _speed(self.speed),
+            "monitored_speed": self.monitored_speed,
             "void": self.void or None,
             "median": {
                 "response_time": self.median_response_time,

@@ -35,6 +35,9 @@ UNIT = 10_000
 SLOW = 1.25
 """A sample that took so many times as long as the median one was taken in a slow moment."""
 FEWEST = 4
+JUMP_LIMIT = 0.08
+"""Where the speed is known for the whole time, most of a change can be made up for; beyond this it cannot."""
+SLOW_LIMIT = 0.15
 
 
 class Sample(NamedTuple):
@@ -53,12 +56,26 @@ class MonitoredSpeed:
         mean: Units per second of processor time, averaged over time and cores: the reciprocal of the mean
             time of a unit, so slow moments weigh as they do for everybody else's work.
         slow_share: Share of the samples that took 1.25 times as long as the median one, or longer.
+        jump: Relative change of the mean from the first to the second half of the samples.
         samples: How many there are.
     """
 
     mean: float
     slow_share: float
+    jump: float
     samples: int
+
+    @property
+    def unsteady(self) -> str:
+        """Why nothing can be made of what was measured meanwhile, or ""."""
+        if abs(self.jump) > JUMP_LIMIT:
+            return f"the machine's speed changed by {self.jump:+.1%} meanwhile (limit {JUMP_LIMIT:.0%})"
+        if self.slow_share > SLOW_LIMIT:
+            return (
+                f"the machine was slow for {self.slow_share:.0%} of the time (limit {SLOW_LIMIT:.0%}):"
+                " somebody else uses its cores"
+            )
+        return ""
 
     @classmethod
     def of(cls, samples: Sequence[Sample]) -> MonitoredSpeed | None:
@@ -66,12 +83,24 @@ class MonitoredSpeed:
         if len(samples) < FEWEST:
             return None
         times = sorted(sample.unit_ns for sample in samples)
-        by_core: dict[int, list[float]] = {}
-        for sample in samples:
-            by_core.setdefault(sample.core, []).append(sample.unit_ns)
-        mean = sum(sum(values) / len(values) for values in by_core.values()) / len(by_core)
+        mean = _mean(samples)
         limit = SLOW * times[len(times) // 2]
-        return cls(1e9 / mean, sum(value >= limit for value in times) / len(times), len(times))
+        ordered = sorted(samples)
+        half = len(ordered) // 2
+        return cls(
+            1e9 / mean,
+            sum(value >= limit for value in times) / len(times),
+            _mean(ordered[:half]) / _mean(ordered[half:]) - 1,
+            len(times),
+        )
+
+
+def _mean(samples: Sequence[Sample]) -> float:
+    """Return the mean time of a unit in ns, of all cores alike however often they were sampled."""
+    by_core: dict[int, list[float]] = {}
+    for sample in samples:
+        by_core.setdefault(sample.core, []).append(sample.unit_ns)
+    return sum(sum(values) / len(values) for values in by_core.values()) / len(by_core)
 
 
 class SpeedMonitor:

@@ -33,6 +33,19 @@ def test_too_few_samples_tell_nothing() -> None:
     assert MonitoredSpeed.of(samples(1e6, 1e6, 1e6)) is None
 
 
+def test_a_jump_and_slow_moments_make_a_measurement_void() -> None:
+    """A step of 12 % is one, and so is a fifth of the samples at half speed; little noise is neither."""
+    steady = MonitoredSpeed.of(samples(*(1e6 + 1e4 * (i % 3) for i in range(40))))
+    stepped = MonitoredSpeed.of(samples(*([1e6] * 20 + [1.12e6] * 20)))
+    disturbed = MonitoredSpeed.of(samples(*([1e6, 1e6, 1e6, 1e6, 2e6] * 8)))
+    assert steady is not None
+    assert stepped is not None
+    assert disturbed is not None
+    assert steady.unsteady == ""
+    assert "changed by -10" in stepped.unsteady
+    assert "slow for 20%" in disturbed.unsteady
+
+
 @pytest.mark.services
 def test_a_monitor_samples_every_core_and_ends() -> None:
     """A real monitor delivers samples while it runs and leaves no process behind."""
