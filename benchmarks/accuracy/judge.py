@@ -30,6 +30,7 @@ class Measured:
         response_width, p95_width, throughput_width: 95 % half-widths as fractions of the value, infinite
             where there are too few data to tell.
         speed: Mean of the probes.
+        monitored: Mean speed while the windows lasted; None if it is not known of all repeats.
         think: Mean realised think time per cycle.
     """
 
@@ -45,6 +46,7 @@ class Measured:
     utilization: dict[str, float]
     host: float
     speed: float
+    monitored: float | None
     think: float
 
 
@@ -97,8 +99,14 @@ def measured(records: Sequence[Mapping[str, Any]]) -> Measured | None:
         utilization={n: median(d["tasks"][n]["utilization"] for d in documents) for n in services},
         host=median(d["cpu"]["host_utilization"] for d in documents),
         speed=fmean(r["speed"] for r in valid),
+        monitored=_mean_of_known([r.get("monitored") for r in valid]),
         think=sum(r["think"] * len(r["responses_us"]) for r in valid) / cycles,
     )
+
+
+def _mean_of_known(speeds: Sequence[float | None]) -> float | None:
+    known = [speed for speed in speeds if speed is not None]
+    return fmean(known) if len(known) == len(speeds) else None
 
 
 def _relative(half_width: float | None, value: float) -> float:

@@ -71,6 +71,7 @@ def measure(
         "seed": seed,
         "speed": measurement.speed.speed,
         "jump": measurement.speed.jump,
+        "monitored": measurement.monitored_speed,
         "measurement": measurement.to_json(),
         "think": fmean(c.think for c in result.cycles) if result.cycles else 0.0,
         "entries": entries,

@@ -14,7 +14,7 @@ from dataclasses import fields
 from typing import Any
 
 from accuracy.deploy import TRANSLATOR, circumstances
-from accuracy.judge import measured
+from accuracy.judge import Measured, measured
 from accuracy.measured import WindowLength
 from accuracy.points import Point
 from accuracy.store import Results, SystemFolder, read_json, write_json
@@ -105,6 +105,7 @@ def predict_system(
         "circumstances": circumstances(),
         "precision": precision,
         "speed": calibration_speed(folder, model),
+        "monitored": model.provenance.get("monitored_speed"),
         "warnings": warnings,
         "points": predict_points(model, points, runs, precision=precision),
         "corrected": {},
@@ -201,8 +202,7 @@ def correct(results: Results, name: str, kind: str) -> dict[str, Any]:
         found = measured(folder.repeats(point))
         if found is not None:
             # The example burns until a CPU clock has advanced: its work does not depend on speed.
-            fixed = name == TRANSLATOR or not record["speed"]
-            ratio = 1.0 if fixed else found.speed / record["speed"]
+            ratio = 1.0 if name == TRANSLATOR else _ratio(record, found)
             wanted[point] = {"ratio": ratio, "think": found.think}
     stale = [p for p, now in wanted.items() if not _same(record["corrected"].get(p), now)]
     if not stale:
@@ -215,6 +215,13 @@ def correct(results: Results, name: str, kind: str) -> dict[str, Any]:
         record["corrected"][point] = {**wanted[point], **figures(outcome)}
     write_json(file, record)
     return record
+
+
+def _ratio(record: Mapping[str, Any], found: Measured) -> float:
+    """Return the speed of a measurement relative to the calibration, from monitors where both have one."""
+    if found.monitored is not None and record.get("monitored"):
+        return float(found.monitored / record["monitored"])
+    return float(found.speed / record["speed"]) if record["speed"] else 1.0
 
 
 def _same(known: Mapping[str, Any] | None, now: Mapping[str, float]) -> bool:
