@@ -27,6 +27,7 @@ from simulator.parallel import Job
 from simulator.program import Program, compile_model
 from simulator.recording import AREA, Layout
 from simulator.result import Figure, Result
+from simulator.warmth import at_rates
 from simulator.whatif import Scenario
 
 __all__ = ["FIGURES", "Alternatives", "Key", "Spread", "figures", "spread", "spread_jobs"]
@@ -119,10 +120,13 @@ def spread_jobs(
     """
     seeds = replication_seeds(seed, REPLICATIONS + SERIES)[REPLICATIONS:]
     warmup, length = _lengths(scenario.model, result)
+    # What the load does to processor times is the same for all: the scenario's own run says how often
+    # requests come.
+    rates = {t.name: result.tasks[t.name].throughput.mean / t.replicas for t in scenario.model.tasks}
 
     def job(number: int) -> Job[Pair | None]:
         def run(progress: Callable[[Progress], None]) -> Pair | None:
-            program = compile_model(alternatives.model(scenario, number))
+            program = compile_model(at_rates(alternatives.model(scenario, number), rates))
             try:
                 found = []
                 for each in seeds:

@@ -21,11 +21,22 @@ LEGEND_LINE = 18
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """Values over x, each with a half-width (None where there is none)."""
+    """Values over x, each between two bounds (None where there are none)."""
 
     x: Sequence[float]
     y: Sequence[float]
-    half_width: Sequence[float | None]
+    low: Sequence[float | None]
+    high: Sequence[float | None]
+
+    @property
+    def lows(self) -> list[float]:
+        """The lower bounds, or the values themselves, at least 0."""
+        return [max(0.0, y if low is None else low) for y, low in zip(self.y, self.low, strict=True)]
+
+    @property
+    def highs(self) -> list[float]:
+        """The upper bounds, or the values themselves."""
+        return [y if high is None else high for y, high in zip(self.y, self.high, strict=True)]
 
 
 def nice_ticks(high: float, count: int = 5) -> list[float]:
@@ -41,12 +52,7 @@ def nice_ticks(high: float, count: int = 5) -> list[float]:
 def draw_chart(title: str, x_label: str, y_label: str, predicted: Curve, measured: Curve) -> str:
     """Return a stand-alone SVG; x is spread logarithmically, y starts at 0."""
     xs = sorted({*predicted.x, *measured.x})
-    tops = [
-        y + (h or 0.0)
-        for curve in (predicted, measured)
-        for y, h in zip(curve.y, curve.half_width, strict=True)
-    ]
-    ticks = nice_ticks(max(tops, default=1.0))
+    ticks = nice_ticks(max([*predicted.highs, *measured.highs], default=1.0))
     low, high = math.log(xs[0]), math.log(xs[-1])
     span = high - low or 1.0
 
@@ -82,23 +88,17 @@ def draw_chart(title: str, x_label: str, y_label: str, predicted: Curve, measure
         f'<text transform="translate(18 {middle:.1f}) rotate(-90)" text-anchor="middle" fill="#1f2937">',
         f"{escape(y_label)}</text>",
     ]
-    upper = [
-        f"{px(x):.1f},{py(y + (h or 0)):.1f}"
-        for x, y, h in zip(predicted.x, predicted.y, predicted.half_width, strict=True)
-    ]
-    lower = [
-        f"{px(x):.1f},{py(max(0.0, y - (h or 0))):.1f}"
-        for x, y, h in zip(predicted.x, predicted.y, predicted.half_width, strict=True)
-    ]
+    upper = [f"{px(x):.1f},{py(y):.1f}" for x, y in zip(predicted.x, predicted.highs, strict=True)]
+    lower = [f"{px(x):.1f},{py(y):.1f}" for x, y in zip(predicted.x, predicted.lows, strict=True)]
     line = " ".join(f"{px(x):.1f},{py(y):.1f}" for x, y in zip(predicted.x, predicted.y, strict=True))
     parts.append(
         f'<polygon points="{" ".join(upper + lower[::-1])}" fill="{PREDICTED}" opacity="0.18"/>'
         f'<polyline points="{line}" fill="none" stroke="{PREDICTED}" stroke-width="2"/>'
     )
-    for x, y, h in zip(measured.x, measured.y, measured.half_width, strict=True):
+    for x, y, low_end, high_end in zip(measured.x, measured.y, measured.lows, measured.highs, strict=True):
         cx, cy = px(x), py(y)
-        if h:
-            above, below = py(y + h), py(max(0.0, y - h))
+        if high_end > low_end:
+            above, below = py(high_end), py(low_end)
             bar = f"M{cx:.1f} {above:.1f}V{below:.1f}M{cx - 5:.1f} {above:.1f}h10M{cx - 5:.1f} {below:.1f}h10"
             parts.append(f'<path d="{bar}" stroke="{MEASURED}" stroke-width="1.5" fill="none"/>')
         parts.append(f'<circle cx="{cx:.1f}" cy="{cy:.1f}" r="4" fill="{MEASURED}"/>')
@@ -159,8 +159,7 @@ def _panel(
     panel: Panel, x_label: str, x_names: Sequence[str], colours: Mapping[str, str], offset: int
 ) -> list[str]:
     top, bottom, right = offset + 10, offset + HEIGHT - BOTTOM, WIDTH - RIGHT
-    highest = [y + (h or 0.0) for c in panel.curves.values() for y, h in zip(c.y, c.half_width, strict=True)]
-    ticks = nice_ticks(max(highest, default=1.0))
+    ticks = nice_ticks(max((y for c in panel.curves.values() for y in c.highs), default=1.0))
     step = (right - LEFT) / max(1, len(x_names))
 
     def px(x: float) -> float:
@@ -187,8 +186,8 @@ def _panel(
         parts.append(f'<text {place} text-anchor="middle" fill="#1f2937">{escape(label)}</text>')
     for name, curve in panel.curves.items():
         points = [
-            (px(x), py(y - (h or 0.0)), py(y), py(y + (h or 0.0)))
-            for x, y, h in zip(curve.x, curve.y, curve.half_width, strict=True)
+            (px(x), py(low), py(y), py(high))
+            for x, low, y, high in zip(curve.x, curve.lows, curve.y, curve.highs, strict=True)
         ]
         upper = [f"{x:.1f},{high:.1f}" for x, _, _, high in points]
         lower = [f"{x:.1f},{min(low, bottom):.1f}" for x, low, _, _ in points]

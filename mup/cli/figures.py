@@ -38,6 +38,20 @@ def interval(figure: Figure | Mapping[str, Any] | None, factor: float = 1.0, *, 
     return f"{mean:{sign}.{digits}f} +- {half:.{digits}f}"
 
 
+def number(value: float, half_width: float) -> str:
+    """Return a number with as many digits as a half-width leaves meaningful: two of it."""
+    if half_width <= ROUNDING * abs(value) or not math.isfinite(half_width):
+        return f"{value:.5g}"
+    digits = min(9, max(0, 1 - math.floor(math.log10(half_width))))
+    return f"{value:.{digits}f}"
+
+
+def span(low: float, high: float) -> str:
+    """Return ``11.2 .. 13.9``, with two digits of half the length."""
+    half = (high - low) / 2
+    return f"{number(low, half)} .. {number(high, half)}"
+
+
 def print_table(
     out: Console, title: str, headings: Sequence[str], rows: Iterable[Sequence[str]], *, texts: int = 1
 ) -> None:

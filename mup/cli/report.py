@@ -40,11 +40,13 @@ def comparison_chart(scenarios: Sequence[Mapping[str, Any]]) -> str:
 
     def curve(side: str) -> Curve:
         figures = [s[side]["response_time"] for s in scenarios]
-        return Curve(
-            clients,
-            [f["mean"] * 1e3 for f in figures],
-            [None if f.get("ci95") is None else f["ci95"] * 1e3 for f in figures],
-        )
+        means = [f["mean"] * 1e3 for f in figures]
+        halves = [None if f.get("ci95") is None else f["ci95"] * 1e3 for f in figures]
+        ends = [
+            [None if h is None else m + sign * h for m, h in zip(means, halves, strict=True)]
+            for sign in (-1, 1)
+        ]
+        return Curve(clients, means, *ends)
 
     return draw_chart(
         "Mean response time of a cycle",

@@ -33,10 +33,15 @@ def write_csv(path: str, outcomes: Sequence[Outcome]) -> None:
     servers = list(dict.fromkeys(name for o in outcomes for name in utilizations(o.result)))
     figures = ("throughput", "response_time", "p50", "p90", "p95", "p99")
     compared = any(o.difference for o in outcomes)
+    predicted = any(o.prediction for o in outcomes)
     heading = [*keys, *(f"{f}{suffix}" for f in figures for suffix in ("", "_ci95"))]
     if compared:
         heading += [f"{f}_change{suffix}" for f in figures for suffix in ("", "_ci95")]
     heading += [f"utilization {name}{suffix}" for name in servers for suffix in ("", " ci95")]
+    tasks = list(dict.fromkeys(t for o in outcomes if o.prediction for t in o.prediction.utilization))
+    if predicted:
+        names = ["throughput", "response_time", "p95", *(f"utilization task {t}" for t in tasks)]
+        heading += [f"{name}_run_{end}" for name in names for end in ("low", "high")]
     try:
         with Path(path).open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
@@ -53,6 +58,15 @@ def write_csv(path: str, outcomes: Sequence[Outcome]) -> None:
                         row += _cells(None if change is None else change.figures["cycle", name])
                 for name in servers:
                     row += _cells(share.get(name))
+                found = outcome.prediction
+                if found is not None:
+                    for each in (
+                        found.throughput,
+                        found.response_time,
+                        found.p95,
+                        *(found.utilization.get(task) for task in tasks),
+                    ):
+                        row += ["", ""] if each is None else [each.low, each.high]
                 writer.writerow(row)
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror}") from error
@@ -64,6 +78,15 @@ def _key(change: Change) -> str:
 
 def _cells(figure: Figure | None) -> list[object]:
     return ["", ""] if figure is None else [figure.mean, figure.ci95]
+
+
+def _bounds(outcome: Outcome, figure: str) -> tuple[float, float]:
+    """Return the ends of the band: where real runs would land, or else the simulation's interval."""
+    if outcome.prediction is not None:
+        found = getattr(outcome.prediction, figure)
+        return found.low, found.high
+    simulated = getattr(outcome.result.cycle, figure)
+    return simulated.mean - simulated.ci95, simulated.mean + simulated.ci95
 
 
 def draw_scenarios(path: str, title: str, axes: Sequence[Axis], outcomes: Sequence[Outcome]) -> None:
@@ -91,19 +114,22 @@ def draw_scenarios(path: str, title: str, axes: Sequence[Axis], outcomes: Sequen
         return next(at[c] for c in outcome.scenario.changes if c in at)
 
     panels = []
-    for label, factor in (("response time, ms", 1e3), ("throughput, 1/s", 1.0)):
+    for label, figure, factor in (("ms", "response_time", 1e3), ("1/s", "throughput", 1.0)):
         drawn = {}
         for name, points in curves.items():
-            cycles = [o.result.cycle for o in points]
-            figures = [c.response_time if factor > 1 else c.throughput for c in cycles]
+            means = [getattr(o.result.cycle, figure).mean * factor for o in points]
+            bounds = [_bounds(o, figure) for o in points]
             drawn[name] = Curve(
                 [position(o) for o in points],
-                [f.mean * factor for f in figures],
-                [f.ci95 * factor for f in figures],
+                means,
+                [low * factor for low, _ in bounds],
+                [high * factor for _, high in bounds],
             )
-        panels.append(Panel(label, drawn))
+        panels.append(Panel(f"{figure.replace('_', ' ')}, {label}", drawn))
+    run = next((o.prediction.run for o in outcomes if o.prediction is not None), None)
+    band = "simulation, 95 %" if run is None else f"real runs of {run.total:g} s, 95 %"
     names = [c.value if isinstance(c.value, str) else f"{c.value:g}" for c in across]
-    text = draw_panels(title, _key(across[0]), names, panels)
+    text = draw_panels(f"{title} (bands: {band})", _key(across[0]), names, panels)
     try:
         Path(path).write_text(text, encoding="utf-8")
     except OSError as error:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mup.cli.figures import interval, print_table
+from mup.cli.scenario_predictions import print_predictions
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -65,11 +66,13 @@ def print_scenarios(out: Console, outcomes: Sequence[Outcome]) -> None:
     print_table(out, "", headings, rows, texts=2)
     _print_limits(out, outcomes)
     out.print(
-        "Response times exclude think time; +- is the half-width of the 95 % interval; % is utilization."
+        "Response times exclude think time; +- is the half-width of the simulation's 95 % interval;"
+        " % is utilization."
     )
     if compared:
         pairs = next(o.difference.replications for o in outcomes if o.difference)
         out.print(f"A change is the mean of {pairs} paired runs with common random numbers.")
+    print_predictions(out, outcomes)
     for outcome in outcomes:
         for warning in outcome.result.warnings:
             out.print(f"warning: {outcome.scenario}: {warning}", markup=False)

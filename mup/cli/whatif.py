@@ -62,6 +62,25 @@ import click
     show_default=True,
     help="Also find what saturates first in every scenario, and at what load.",
 )
+@click.option(
+    "--interval/--no-interval",
+    default=True,
+    show_default=True,
+    help="Also say between which figures a real run would land (95 %), and what would narrow that.",
+)
+@click.option(
+    "--run-seconds",
+    default=60.0,
+    show_default=True,
+    help="Length of the real run whose figures are predicted.",
+)
+@click.option("--run-repeats", default=1, show_default=True, help="How many such runs are taken together.")
+@click.option(
+    "--host",
+    type=click.Path(),
+    metavar="PROFILE.json",
+    help="Predict on the machine of this profile ('mup host') instead of that of the calibration.",
+)
 @click.option("--workers", type=int, help="Simulations at once (default: one per core).")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.option("--csv", "csv_file", type=click.Path(), help="Also write one line per scenario to this file.")
@@ -82,6 +101,10 @@ def command(
     seed: int,
     difference: bool,
     saturation: bool,
+    interval: bool,
+    run_seconds: float,
+    run_repeats: int,
+    host: str | None,
     workers: int | None,
     as_json: bool,
     csv_file: str | None,
@@ -91,6 +114,8 @@ def command(
 
     Every combination of the given values is one scenario, compared with the model as it is; the file is not
     changed. All scenarios see the same random numbers, so that differences stand out from the noise.
+
+    Each figure also has a prediction interval: where a real run of --run-seconds would land, 19 times of 20.
     """
     import json
 
@@ -111,6 +136,11 @@ def command(
     check_output(csv_file)
     check_output(plot, starts=("<",))
     loaded = read_model(model)
+    if host is not None:
+        from analyzer.host.placement import on_host
+        from analyzer.host.profile import load_profile
+
+        loaded = on_host(loaded, load_profile(host))
     options = {"clients": clients, "arrivals": arrivals, "think": think, "pool": pool, "replicas": replicas}
     options |= {"cores": cores, "speed": speed, "place": place, "probability": probability, "calls": calls}
     asked = axes(options)
@@ -118,7 +148,10 @@ def command(
         raise UsageError("nothing to change", hint="for example --clients 1,2,4,8 or --pool B=4")
 
     from simulator.grids import run_scenarios
+    from simulator.prediction import RealRun
     from simulator.whatif import Scenario, grid
+
+    run = RealRun(run_seconds, run_repeats) if interval else None
 
     scenarios = [Scenario((), loaded), *grid(loaded, asked)]
     curves = (len(scenarios) - 1) // max(map(len, asked))
@@ -139,6 +172,7 @@ def command(
             workers=workers,
             differences=difference,
             limits=saturation,
+            run=run,
             progress=lambda done, total: bars.update(bar, completed=done, total=total),
         )
     if csv_file is not None:
@@ -147,12 +181,16 @@ def command(
         draw_scenarios(plot, loaded.name, asked, outcomes)
     if as_json:
         document = {
-            "baseline": outcomes[0].result_json(),
+            "baseline": {
+                **outcomes[0].result_json(),
+                **({} if (own := outcomes[0].prediction) is None else {"prediction": own.to_json()}),
+            },
             "scenarios": [
                 {
                     "change": o.scenario.to_json(),
                     "result": o.result_json(),
                     **({} if o.difference is None else {"difference": o.difference.to_json()}),
+                    **({} if o.prediction is None else {"prediction": o.prediction.to_json()}),
                 }
                 for o in outcomes[1:]
             ],

@@ -231,8 +231,9 @@ def test_files_are_written(capsys: pytest.CaptureFixture[str], file: str, tmp_pa
 def test_differences_and_limits_can_be_left_out(capsys: pytest.CaptureFixture[str], file: str) -> None:
     """Without them a grid takes one simulation per scenario."""
     code, out, _ = run(
-        capsys, "whatif", file, "--pool", "B=2", *FAST, "--no-difference", "--no-saturation", "--json"
-    )
+        capsys, "whatif", file, "--pool", "B=2", *FAST,
+        "--no-difference", "--no-saturation", "--no-interval", "--json",
+    )  # fmt: skip
     document = json.loads(out)
     assert code == 0
     assert set(document["scenarios"][0]) == {"change", "result"}

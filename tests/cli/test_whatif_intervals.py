@@ -1,0 +1,138 @@
+"""Does ``mup whatif`` say where a real run would land, of what that consists, and what is not covered?"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import run, saved, shop
+
+from mup.lqn import Discrepancy, Model, Replicate, Uncertainty
+
+FAST = ("--precision", "0.1", "--no-difference", "--no-saturation")
+PARTS = {"calibration", "simulation", "measurement", "discrepancy"}
+
+
+def known() -> Model:
+    """The shop, with replicates and a discrepancy of every figure."""
+    replicates = tuple(
+        Replicate(demands={"A/a/:in": 1 + 0.05 * math.sin(i), "B/b/:w": 1 + 0.01 * math.cos(3 * i)})
+        for i in range(8)
+    )
+    points = dict.fromkeys(("response_time", "p95", "throughput"), ((0.0, 0.03, 0.0), (1.0, 0.06, 0.0)))
+    discrepancy = Discrepancy(
+        points={**points, "utilization": ((0.0, 0.01, 0.0),)}, source="test", systems=12, points_used=70
+    )
+    return replace(shop(), uncertainty=Uncertainty(replicates=replicates, discrepancy=discrepancy))
+
+
+def document(capsys: pytest.CaptureFixture[str], file: str, *arguments: str) -> dict[str, Any]:
+    """Run a what-if of two loads; return its document."""
+    code, out, err = run(capsys, "whatif", file, "--clients", "1,8", *FAST, *arguments, "--json")
+    assert code == 0, err
+    result: dict[str, Any] = json.loads(out)
+    return result
+
+
+def test_every_figure_has_an_interval_and_its_parts(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """JSON: mean, bounds and shares of response time, p95, throughput and every utilization; advice; nothing missing."""
+    data = document(capsys, saved(tmp_path, known()))
+    for prediction in (data["baseline"]["prediction"], *(s["prediction"] for s in data["scenarios"])):
+        assert (prediction["run_seconds"], prediction["run_repeats"]) == (60, 1)
+        figures = [prediction[name] for name in ("response_time", "p95", "throughput")]
+        figures += prediction["utilization"].values()
+        assert set(prediction["utilization"]) == {"A", "B"}
+        for figure in figures:
+            assert figure["low"] <= figure["mean"] <= figure["high"]
+            assert set(figure["parts"]) == PARTS
+            assert sum(figure["parts"].values()) == pytest.approx(1)
+        assert prediction["missing"] == []
+        assert prediction["advice"]
+    result = data["scenarios"][1]["result"]["cycle"]["response_time"]
+    assert data["scenarios"][1]["prediction"]["response_time"]["mean"] == result["mean"]
+
+
+def test_the_stated_length_of_the_run_counts(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """A run of 2 s is much less certain than three of 600 s."""
+    file = saved(tmp_path, known())
+    widths = []
+    for options in (("--run-seconds", "2"), ("--run-seconds", "600", "--run-repeats", "3")):
+        time = document(capsys, file, *options)["scenarios"][1]["prediction"]["response_time"]
+        widths.append(time["high"] / time["low"])
+    assert math.log(widths[0]) > 1.5 * math.log(widths[1])
+
+
+def test_people_read_intervals_shares_and_advice(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """The table has the stated run; below it is what narrows the interval."""
+    code, out, _ = run(
+        capsys, "whatif", saved(tmp_path, known()), "--clients", "8", *FAST, "--run-seconds", "30"
+    )
+    assert code == 0
+    assert "Where a real run of 30 s would land, 19 times of 20" in out
+    assert "to narrow the response time" in out
+    assert "not covered:" not in out
+
+
+def test_a_hand_written_model_says_what_is_not_covered(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Nobody knows how a hand-written model was calibrated or how far off it is."""
+    file = saved(tmp_path, shop())
+    prediction = document(capsys, file)["scenarios"][0]["prediction"]
+    assert prediction["missing"] == ["calibration", "discrepancy"]
+    assert set(prediction["response_time"]["parts"]) == {"simulation", "measurement"}
+    _, out, _ = run(capsys, "whatif", file, "--clients", "8", *FAST)
+    assert "not covered: calibration ('mup model'" in out
+    assert "model error ('mup validate'" in out
+
+
+def test_many_scenarios_are_printed_in_short(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """A large grid prints one line per scenario, and says where the rest is."""
+    _, out, _ = run(capsys, "whatif", saved(tmp_path, shop()), "--clients", "1,2,3,4,5,6,7,8,9", *FAST)
+    assert out.count("response ms") == 1 + 10  # a heading, and a line for the baseline and each load
+    assert "More figures are in --json and --csv." in out
+
+
+def test_intervals_can_be_left_out(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Without them neither the document nor the table mentions real runs."""
+    file = saved(tmp_path, known())
+    data = document(capsys, file, "--no-interval")
+    assert "prediction" not in data["baseline"]
+    assert set(data["scenarios"][0]) == {"change", "result"}
+    _, out, _ = run(capsys, "whatif", file, "--clients", "8", *FAST, "--no-interval")
+    assert "real run" not in out
+
+
+def test_files_have_the_intervals(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """CSV has the bounds of every figure; the band of the chart is that of real runs."""
+    table, picture = tmp_path / "grid.csv", tmp_path / "grid.svg"
+    data = document(capsys, saved(tmp_path, known()), "--csv", str(table), "--plot", str(picture))
+    with table.open(newline="") as text:
+        rows = list(csv.DictReader(text))
+    assert len(rows) == 3
+    time = data["scenarios"][1]["prediction"]["response_time"]
+    assert float(rows[2]["response_time_run_low"]) == time["low"]
+    assert float(rows[2]["response_time_run_high"]) == time["high"]
+    busy = data["scenarios"][1]["prediction"]["utilization"]["A"]
+    assert float(rows[2]["utilization task A_run_high"]) == busy["high"]
+    assert "bands: real runs of 60 s, 95 %" in picture.read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [(("--run-seconds", "0"), "number of seconds > 0"), (("--run-repeats", "0"), "repeats")],
+)
+def test_runs_that_cannot_be_are_refused(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, options: tuple[str, ...], says: str
+) -> None:
+    """The run to be predicted has a positive length and number."""
+    code, out, err = run(capsys, "whatif", saved(tmp_path, shop()), "--clients", "2", *options)
+    assert (code, out) == (2, "")
+    assert says in err
