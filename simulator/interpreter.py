@@ -550,7 +550,8 @@ def advance(s: State, until: float) -> int:
                 frame_ints[frame, CARRIER] = NOBODY
                 frame_ints[frame, INLINE] = flow + 1
                 frame_ints[frame, SAVED_CORE] = flow_ints[flow, OWN_CORE]
-                flow_ints[flow, OWN_CORE] = -1
+                if frame_ints[frame, SEAT] >= 0:
+                    flow_ints[flow, OWN_CORE] = v.seat_cores[frame_ints[frame, SEAT]]
                 at = a
 
             elif operation == BRANCH_END and frame_ints[frame, INLINE] == flow + 1:
@@ -743,7 +744,11 @@ def advance(s: State, until: float) -> int:
                     frame_ints[frame, ACTIVE] += 1
                     frame_ints[frame, REFERENCES] += 1
                     stream, child = split(stream)
-                    push_urgent(scalars, f, new_flow(scalars, f, child, frame, a))
+                    branch = new_flow(scalars, f, child, frame, a)
+                    flow_ints[branch, OWN_CORE] = flow_ints[flow, OWN_CORE]
+                    if frame_ints[frame, CARRIER] == flow and frame_ints[frame, SEAT] >= 0:
+                        flow_ints[branch, OWN_CORE] = v.seat_cores[frame_ints[frame, SEAT]]
+                    push_urgent(scalars, f, branch)
 
                 elif operation == SEND:
                     if scalars[FREE_FLOW] < 0:

@@ -142,6 +142,11 @@ class _Flow:
         self.demand = 0.0  # of that use
 
 
+def _seat(request: _Request, flow: _Flow) -> Seat:
+    """Return the thread that runs a flow: that of its request if it carries it, else one of its own."""
+    return request.seat if request.carrier is flow and request.seat else flow.seat
+
+
 _AWAY = _Flow(Stream(0))
 """Carries a request while the flow that did is away on a call."""
 
@@ -282,7 +287,7 @@ class ReferenceEngine:
                     begun = env.now
                     if self.trace is not None:
                         self.trace(begun, flow.key, at)
-                    seat = request.seat if request.carrier is flow and request.seat else flow.seat
+                    seat = _seat(request, flow)
                     if c == BY_FRONT:
                         seat = self._front_seats[request.station]
                     rank = tasks[entries[request.entry].task].rank
@@ -397,7 +402,9 @@ class ReferenceEngine:
 
             elif operation == FORK:
                 request.active += 1
-                self._begin(_Flow(stream.child()), request, a, carries=False)
+                branch = _Flow(stream.child())
+                branch.seat.core = _seat(request, flow).core
+                self._begin(branch, request, a, carries=False)
 
             elif operation == JOIN:
                 arrived = self._arrive_at_join(request, a, flow)

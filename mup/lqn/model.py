@@ -88,7 +88,8 @@ class Migration:
     """How threads move between the cores of a processor whose discipline is ``cores``.
 
     Threads are sticky: one that wakes up goes back to the core it ran on last, unless it is moved. All
-    three at 0 pin every thread to its first core (the k-th thread to core k modulo the cores).
+    three at 0 pin every thread to its first core (the k-th thread to core k modulo the cores). A branch
+    starts on the core of the flow it was forked from.
 
     Attributes:
         wake: Probability that a thread that wakes up while its core is busy moves to an idle core.
