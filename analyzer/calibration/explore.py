@@ -47,6 +47,7 @@ from mup.runtime.launcher import Deployment, ProcessInfo
 from mup.workload import speed
 from mup.workload.driver import LoadDriver
 from mup.workload.speed import Bracket, Speed
+from mup.workload.speed_monitor import SpeedMonitor
 
 __all__ = ["ExploreSettings", "Progress", "explore"]
 
@@ -193,6 +194,16 @@ def _resumed(
     return exploration
 
 
+@dataclass(frozen=True, slots=True)
+class _Bench:
+    """What runs while a part is being explored."""
+
+    deployment: Deployment
+    driver: LoadDriver
+    meter: Meter
+    monitor: SpeedMonitor
+
+
 class _Exploration:
     """One run while it is going on.
 
@@ -281,15 +292,14 @@ class _Exploration:
         """Start the services, run rounds until the rule is met or the time is up, stop them."""
         settings = self._settings
         with (
+            SpeedMonitor() as monitor,
             Deployment(self._project.with_any_ports(), log_dir=self._folder) as deployment,
             LoadDriver(self._project, deployment.registry_url, log_dir=self._folder) as driver,
         ):
-            client = self._earlier.client
-            meter = Meter(
-                deployment.processes(),
-                ProcessInfo(role="client", service=client, replica=0, worker=0, pid=driver.pid),
-            )
-            self._describe(deployment, meter)
+            generator = ProcessInfo(role="client", service=self._earlier.client, pid=driver.pid)
+            meter = Meter(deployment.processes(), generator, [monitor.pid])
+            bench = _Bench(deployment, driver, meter, monitor)
+            self._describe(bench)
             meter.measure_idle(settings.idle_seconds)
             pace = self._warm_up(driver)
             scale = pace.cold_scale(settings.round_seconds)
@@ -306,9 +316,7 @@ class _Exploration:
                     break
                 phase = self._rounds.next_phase(self._phases, settings.max_seconds)
                 before = self._round(
-                    deployment,
-                    driver,
-                    meter,
+                    bench,
                     before,
                     phase=phase,
                     seconds=min(length, left),
@@ -317,9 +325,7 @@ class _Exploration:
             for _ in range(2 * BURST_ROUNDS if settings.burst else 0):
                 if len(self._rounds.good("burst")) >= BURST_ROUNDS:
                     break
-                before = self._round(
-                    deployment, driver, meter, before, phase="burst", seconds=length, think_scale=scale
-                )
+                before = self._round(bench, before, phase="burst", seconds=length, think_scale=scale)
 
     def _warm_up(self, driver: LoadDriver) -> ClientPace:
         seconds = max(self._settings.warmup_seconds, 0.2)
@@ -334,9 +340,7 @@ class _Exploration:
 
     def _round(
         self,
-        deployment: Deployment,
-        driver: LoadDriver,
-        meter: Meter,
+        bench: _Bench,
         before: Speed,
         *,
         phase: Phase,
@@ -346,6 +350,7 @@ class _Exploration:
         """Run one round and the housekeeping behind it; return the speed probed after it."""
         seed = self._settings.seed + len(self._rounds.all) + 1
         clients = self._settings.burst if phase == "burst" else 1
+        driver, meter = bench.driver, bench.meter
         if clients == 1:
             # A single client's round is observed as a whole: whatever its processes did was for its cycles.
             meter.start()
@@ -365,6 +370,7 @@ class _Exploration:
             end = result.end_ns
         after = self.probe()
         bracket = Bracket(before, after)
+        monitored = bench.monitor.speed(result.start_ns, end)
         window = Window(
             start=result.start_ns,
             end=end,
@@ -373,6 +379,7 @@ class _Exploration:
             think_scale=think_scale,
             speed=bracket.speed,
             jump=bracket.jump,
+            monitored=monitored.mean if monitored is not None else None,
             cpu=meter.last.cpu,
             foreign=meter.last.foreign,
             cycles=len(result.cycles),
@@ -380,15 +387,12 @@ class _Exploration:
             response_time=_mean(result.response_times),
             think_lateness=_mean(result.think_lateness) or 0.0,
         )
-        replaced = meter.replaced(deployment.processes())
+        replaced = meter.replaced(bench.deployment.processes())
         reason = doubt_about(window, self._settings.foreign_limit)
         usable = True
         if replaced:
             usable = False
             reason = f"a process of {', '.join(replaced)} died and was replaced"
-            self._info = msgspec.structs.replace(
-                self._info, replaced=sorted({*self._info.replaced, *replaced})
-            )
         elif not result.cycles:
             usable = False
             reason = "no cycle of the client ended well"
@@ -397,7 +401,7 @@ class _Exploration:
         self._bad += result.errors
         self._first_error = self._first_error or result.first_error
         self._check_cycles(GIVE_UP)
-        self._describe(deployment, meter)
+        self._describe(bench)
         self._read_logs()
         self._save()
         self._tell(phase, reason, bracket.speed)
@@ -430,10 +434,11 @@ class _Exploration:
                 hint="fix the scenario or the services; 'mup run' shows their log lines",
             )
 
-    def _describe(self, deployment: Deployment, meter: Meter) -> None:
+    def _describe(self, bench: _Bench) -> None:
         """Put what is running into the description of this part."""
         deployed = {
-            name: {"pool": d.pool_size, "replicas": d.replicas} for name, d in deployment.services().items()
+            name: {"pool": d.pool_size, "replicas": d.replicas}
+            for name, d in bench.deployment.services().items()
         }
         for part in self._earlier.parts[-1:]:
             if part.deployment and part.deployment != deployed:
@@ -447,9 +452,9 @@ class _Exploration:
             deployment=deployed,
             databases={
                 name: DatabaseUse(embedded=d.embedded, colocated=d.pid is not None)
-                for name, d in deployment.databases().items()
+                for name, d in bench.deployment.databases().items()
             },
-            processes=meter.processes(),
+            processes=bench.meter.processes(),
         )
 
     def _save(self, *, final: bool = False, complete: bool = False) -> None:
@@ -493,9 +498,8 @@ class _Exploration:
                 )
             elif len(good) < MIN_ROUNDS:
                 found.append(f"only {len(good)} {phase} rounds: no interval is known")
-        replaced = sorted({name for part in [*self._earlier.parts, self._info] for name in part.replaced})
-        if replaced:
-            found.append(f"processes of {', '.join(replaced)} died and were replaced")
+        died = {r.reason for r in self._rounds.all if r.reason and not r.usable}
+        found += [f"a round is void: {reason}" for reason in sorted(died)]
         return found
 
     def _tell(self, phase: Phase, note: str, speed_now: float) -> None:

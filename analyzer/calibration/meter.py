@@ -32,17 +32,21 @@ class Meter:
     Args:
         processes: Of the deployment.
         client: The load generator.
+        helpers: Process ids of programs that only observe: neither part of the system nor foreign.
 
     Attributes:
         last: What the round that was ended last used.
     """
 
-    def __init__(self, processes: Sequence[ProcessInfo], client: ProcessInfo) -> None:
+    def __init__(
+        self, processes: Sequence[ProcessInfo], client: ProcessInfo, helpers: Sequence[int] = ()
+    ) -> None:
         self._processes = [*processes, client]
         self._client = client
         self._idle = dict.fromkeys(self._pids(), 0.0)
         self._mark: dict[int, float] = {}
         self._prepared = 0.0
+        self._helpers = helpers
         self._own = 0.0
         self._host = HostCpu()
         self.last = RoundUse({}, 0.0)
@@ -74,7 +78,7 @@ class Meter:
         self._host.start()
         self._mark = self._read()
         self._prepared = 0.0
-        self._own = time.process_time()
+        self._own = self._observers()
 
     def start_client(self) -> None:
         """Leave out what the load generator has done since `start`: it prepared the round."""
@@ -88,9 +92,17 @@ class Meter:
         now = self._read()
         used = {pid: cpu - self._mark[pid] for pid, cpu in now.items() if pid in self._mark}
         self._host.stop()
-        ours = sum(used.values()) + self._prepared + time.process_time() - self._own
+        ours = sum(used.values()) + self._prepared + self._observers() - self._own
         foreign = max(0.0, (self._host.busy_seconds - ours) / self._host.capacity_seconds)
         self.last = RoundUse({str(pid): seconds for pid, seconds in used.items()}, foreign)
+
+    def _observers(self) -> float:
+        """Return the seconds this process and the helpers have used."""
+        total = time.process_time()
+        for pid in self._helpers:
+            with suppress(ProcessLookupError):
+                total += process_cpu_seconds(pid)
+        return total
 
     def replaced(self, now: Sequence[ProcessInfo]) -> list[str]:
         """Return the services in which a new process has taken over; it is watched from now on."""

@@ -9,6 +9,7 @@ them: what is joined by time is joined inside one part.
 from __future__ import annotations
 
 import json
+import math
 import os
 import platform
 import time
@@ -68,6 +69,8 @@ class Window(msgspec.Struct, frozen=True):
         speed: Of the machine in units of ``mup.workload.speed`` per second and core, mean of the probes
             before and after; None if unknown.
         jump: Relative change of the speed across the window, of the core where it is largest.
+        monitored: Speed during the window in units of ``mup.workload.speed_monitor`` per second; None if
+            unknown.
         cpu: Processor seconds used inside the window, per process id (as text).
         foreign: Share of the machine that other programs used; None if unknown.
         cycles, failed: Client cycles that ended well and badly.
@@ -83,6 +86,7 @@ class Window(msgspec.Struct, frozen=True):
     think_scale: float = 1.0
     speed: float | None = None
     jump: float | None = None
+    monitored: float | None = None
     cpu: dict[str, float] = {}
     foreign: float | None = None
     cycles: int = 0
@@ -160,7 +164,8 @@ class PartInfo(msgspec.Struct, frozen=True, kw_only=True):
         processes: Everything that ran for the deployment.
         databases: Where they were.
         deployment: Pool size and replicas per service.
-        replaced: Services of which a process died and was replaced by one whose time was not measured.
+        replaced: Services of which a process died and was replaced by one whose time was not measured (older
+            runs; now such rounds are void).
     """
 
     folder: str = ""
@@ -477,6 +482,14 @@ def merge_runs(paths: Sequence[str | Path]) -> Run:
         first.info,
         parts=[part.info for part in parts],
         complete=all(run.info.complete for run in runs),
+        widths=_merged_widths([run.info.widths for run in runs]),
+        cold_widths=_merged_widths([run.info.cold_widths for run in runs]),
+        paths=_merged_paths([run.info.paths for run in runs]),
+        unmatched={
+            label: sum(run.info.unmatched.get(label, 0) for run in runs)
+            for label in sorted({label for run in runs for label in run.info.unmatched})
+        },
+        warnings=list(dict.fromkeys(text for run in runs for text in run.info.warnings)),
     )
     return Run(first.path, info, parts, tuple(run.path for run in runs))
 
@@ -503,6 +516,51 @@ def _check_mergeable(first: Run, other: Run) -> None:
             where=str(other.path),
             hint="calibrate from one of them",
         )
+
+
+def _merged_widths(runs: Sequence[Mapping[str, Width]]) -> dict[str, Width]:
+    labels = sorted({label for widths in runs for label in widths})
+    found = {label: _merged_width([widths.get(label) for widths in runs]) for label in labels}
+    return {label: width for label, width in found.items() if width is not None}
+
+
+def _merged_width(parts: Sequence[Width | None]) -> Width | None:
+    """Return the width of the mean over independent runs."""
+    widths = [w for w in parts if w is not None]
+    if not widths:
+        return None
+    total = sum(w.executions for w in widths)
+    halves = [w.half_width for w in widths if w.half_width is not None]
+    known = len(halves) == len(widths)
+    shares = [w.executions / total for w in widths]
+    return Width(
+        mean=sum(share * w.mean for share, w in zip(shares, widths, strict=True)),
+        half_width=math.hypot(*(share * half for share, half in zip(shares, halves, strict=True)))
+        if known
+        else None,
+        executions=total,
+        batches=sum(w.batches for w in widths),
+    )
+
+
+def _merged_paths(runs: Sequence[Mapping[str, list[PathUse]]]) -> dict[str, list[PathUse]]:
+    merged: dict[str, dict[str, list[PathUse]]] = {}
+    for paths in runs:
+        for label, uses in paths.items():
+            for use in uses:
+                merged.setdefault(label, {}).setdefault(use.path, []).append(use)
+    return {
+        label: [
+            PathUse(
+                path=text,
+                executions=sum(u.executions for u in uses),
+                hot=_merged_width([u.hot for u in uses]),
+                cold=_merged_width([u.cold for u in uses]),
+            )
+            for text, uses in texts.items()
+        ]
+        for label, texts in merged.items()
+    }
 
 
 def same_machine(one: RunInfo, other: RunInfo) -> bool:

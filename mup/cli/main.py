@@ -21,6 +21,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("mup.cli.demo", "The whole journey on a small example: code, model, prediction, reality."),
     "run": ("mup.cli.run", "Start a project's registry and services, and stop them cleanly."),
     "explore": ("mup.cli.explore", "Run a single user against the project and log what happens."),
+    "runs": ("mup.cli.runs", "List what was explored, and delete what is not needed any more."),
     "paths": ("mup.cli.paths", "List the execution paths of every endpoint, and what cannot be analysed."),
     "model": ("mup.cli.model", "Derive the performance model from source, calibrated by a log."),
     "convert": ("mup.cli.convert", "Convert a model between the native format and lqnx."),

@@ -12,7 +12,13 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("project", default=".", type=click.Path())
-@click.option("--log", "log", type=click.Path(), help="Run directory (default: the latest of the project).")
+@click.option(
+    "--log",
+    "logs",
+    multiple=True,
+    type=click.Path(),
+    help="Run directory (default: the latest of the project). Several are merged.",
+)
 @click.option("--static", "static_only", is_flag=True, help="Uncalibrated: only what the source says.")
 @click.option("--partial", is_flag=True, help="Leave endpoints that changed since the log uncalibrated.")
 @click.option("--client", help="Client class that becomes the reference task (default: the one that ran).")
@@ -20,7 +26,7 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def command(
     project: str,
-    log: str | None,
+    logs: tuple[str, ...],
     static_only: bool,
     partial: bool,
     client: str | None,
@@ -36,7 +42,7 @@ def command(
     from pathlib import Path
 
     from analyzer.calibration.calibrate import calibrate
-    from analyzer.calibration.rundir import latest_run, load_run
+    from analyzer.calibration.rundir import latest_run, merge_runs
     from analyzer.static import analyse_project
     from analyzer.static.translate import translate
     from mup.cli.display import console, reject_errors
@@ -55,7 +61,7 @@ def command(
     if static_only:
         model = translate(application, name=loaded.name, client=name)
     else:
-        run = load_run(log or latest_run(loaded.state / "runs"))
+        run = merge_runs(logs or [latest_run(loaded.state / "runs")])
         calibration = calibrate(run, application, name=loaded.name, client=client, partial=partial)
         model = calibration.model
     save_model(model, path)

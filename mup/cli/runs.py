@@ -1,0 +1,134 @@
+"""``mup runs``: what was explored, and what of it can go."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rich.table import Table
+
+    from analyzer.calibration.run_list import RunEntry
+    from mup.project import Project
+
+
+@click.command()
+@click.argument("project", default=".", type=click.Path())
+@click.option("--prune", is_flag=True, help="Delete runs that are not needed any more.")
+@click.option(
+    "--keep", type=int, help="With --prune: the newest N stay (default: 1, or 0 with --older-than)."
+)
+@click.option("--older-than", type=float, metavar="DAYS", help="With --prune: only older ones.")
+@click.option("--all", "used_too", is_flag=True, help="With --prune: also those a model was made from.")
+@click.option("-y", "--yes", is_flag=True, help="With --prune: do not ask.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def command(
+    project: str,
+    prune: bool,
+    keep: int | None,
+    older_than: float | None,
+    used_too: bool,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    """List PROJECT's run directories, newest first, or delete old ones.
+
+    The source of a run is fresh if 'mup model' would accept its log, and stale if it has changed since.
+    """
+    import json
+    import sys
+
+    from analyzer.calibration.run_list import delete_runs, list_runs, prunable
+    from mup.cli.display import console
+    from mup.errors import UsageError
+    from mup.project import load_project
+
+    if not prune and (keep is not None or older_than is not None or used_too or yes):
+        raise UsageError("--keep, --older-than, --all and --yes say what to delete", hint="add --prune")
+    loaded = load_project(project)
+    runs = list_runs(loaded.state, loaded.root, _current_fingerprints(loaded))
+    out = console()
+    if not prune:
+        if as_json:
+            click.echo(json.dumps({"runs": [run.to_json() for run in runs]}, indent=1))
+        elif runs:
+            out.print(_table(runs))
+        else:
+            out.print(f"no runs below {loaded.state / 'runs'}; 'mup explore' makes one", soft_wrap=True)
+        return
+    if keep is None:
+        keep = 1 if older_than is None else 0
+    going = prunable(runs, keep=keep, older_than=older_than, used_too=used_too)
+    if going and not yes:
+        if as_json or not sys.stdin.isatty():
+            raise UsageError(
+                f"{len(going)} runs would be deleted, and nobody can be asked",
+                hint="add --yes to delete them",
+            )
+        err = console(stderr=True)
+        err.print(_table(going))
+        if not click.confirm(f"Delete these {len(going)} of {len(runs)} runs?", err=True):
+            out.print("nothing was deleted")
+            return
+    delete_runs(going)
+    if as_json:
+        left = [run.to_json() for run in runs if run not in going]
+        click.echo(json.dumps({"deleted": [str(run.path) for run in going], "runs": left}, indent=1))
+        return
+    freed = sum(run.size for run in going)
+    out.print(f"deleted {len(going)} of {len(runs)} runs ({_size(freed)})")
+
+
+def _current_fingerprints(project: Project) -> Mapping[str, str] | None:
+    """Return what the source is now; None if it cannot be analysed."""
+    from analyzer.calibration.rundir import fingerprints
+    from analyzer.static import analyse_project
+    from mup.errors import MupError
+
+    try:
+        application = analyse_project(project)
+    except MupError:
+        return None
+    return None if application.errors else fingerprints(application)
+
+
+def _table(runs: Sequence[RunEntry]) -> Table:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("run", no_wrap=True)
+    table.add_column("created")
+    for title in ("observed s", "endpoints", "size"):
+        table.add_column(title, justify="right")
+    for title in ("state", "source", "used by"):
+        table.add_column(title)
+    for run in runs:
+        info = run.info
+        table.add_row(
+            run.path.name,
+            info.created[:16].replace("T", " ") if info else "",
+            f"{info.observed_seconds:.0f}" if info else "",
+            str(len(info.widths)) if info else "",
+            _size(run.size),
+            _state(run),
+            run.source,
+            ", ".join(run.used_by),
+        )
+    return table
+
+
+def _state(run: RunEntry) -> str:
+    if run.active:
+        return "going on"
+    if run.info is None:
+        return "unreadable"
+    if run.info.complete:
+        return "complete"
+    return run.info.stop or "broken off"
+
+
+def _size(size: int) -> str:
+    return f"{size / 1e6:.1f} MB"
