@@ -19,12 +19,13 @@ import struct
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from analyzer.host.forks import Fork, fork
+import msgspec
+
+from analyzer.host.forks import fork
 from mup.workload.speed import ReferenceWork
 
-__all__ = ["BURSTS", "MAX_CORES", "RingPlan", "run_ring"]
+__all__ = ["BURSTS", "MAX_CORES", "Burst", "Phase", "Process", "RingPlan", "RingReport", "run_ring"]
 
 MAX_CORES = 8
 """More cores than these are not used; how threads are placed does not depend on all of them."""
@@ -69,39 +70,102 @@ class RingPlan:
         return tuple(BURSTS[i % len(BURSTS)] for i in range(3 * self.cores))
 
 
-def run_ring(plan: RingPlan) -> dict[str, Any]:
-    """Run a ring and return what its processes wrote down.
+@dataclass(frozen=True, slots=True)
+class Burst:
+    """One turn of a process.
 
-    Returns:
-        ``phases``: per phase ``start`` and ``end`` (monotonic ns), ``rest`` and ``lateness`` (mean seconds a
-        token rested, and by how much its timer was late), ``rounds`` (seconds per round). ``processes``: one per
-        process of the ring, ``pid`` and ``bursts``: ``[received ns, CPU s, wall s, run queue s or None, travel s]``.
-        ``hub``: ``pid``, and its CPU seconds per phase.
+    Attributes:
+        received: When it had read the token (monotonic ns).
+        cpu: Processor seconds, waking up and reading included.
+        wall: Seconds from reading the token to having handed it on.
+        queue: Seconds spent runnable without running, since the end of the previous burst; None = the kernel
+            does not tell.
+        travel: Seconds from sending the token to having read it.
     """
+
+    received: int
+    cpu: float
+    wall: float
+    queue: float | None
+    travel: float
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """A load of the ring.
+
+    Attributes:
+        start, end: Monotonic ns.
+        rest: Mean seconds a token was to rest.
+        lateness: Mean seconds its timer was late.
+        rounds: Seconds of every round, from leaving the hub to coming back.
+        hub_cpu: Processor seconds of the hub.
+    """
+
+    start: int
+    end: int
+    rest: float
+    lateness: float
+    rounds: tuple[float, ...]
+    hub_cpu: float
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A process of the ring."""
+
+    pid: int
+    bursts: tuple[Burst, ...]
+
+    def within(self, phase: Phase) -> list[Burst]:
+        """Return the bursts of a phase."""
+        return [burst for burst in self.bursts if phase.start <= burst.received < phase.end]
+
+
+@dataclass(frozen=True, slots=True)
+class RingReport:
+    """Everything the processes of a ring wrote down."""
+
+    cores: tuple[int, ...]
+    tokens: int
+    hub: int
+    phases: tuple[Phase, ...]
+    processes: tuple[Process, ...]
+
+    @property
+    def pids(self) -> frozenset[int]:
+        """The processes, hub included."""
+        return frozenset({self.hub, *(process.pid for process in self.processes)})
+
+    @property
+    def mean_rounds(self) -> tuple[float, ...]:
+        """Mean seconds per round, one per phase."""
+        return tuple(sum(phase.rounds) / len(phase.rounds) for phase in self.phases)
+
+
+def run_ring(plan: RingPlan) -> RingReport:
+    """Run a ring in forked processes of this one, and return what they wrote down."""
     allowed = sorted(os.sched_getaffinity(0))
+    used = allowed[: plan.cores]
     step = _step_seconds()
     links = [socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM) for _ in range(len(plan.means) + 1)]
-    os.sched_setaffinity(0, set(allowed[: plan.cores]))
+    os.sched_setaffinity(0, set(used))
     try:
         workers = [
-            fork(_worker, links, index, mean / step, plan.seed + index) for index, mean in enumerate(plan.means)
+            fork(_worker, links, index, mean / step, plan.seed + index)
+            for index, mean in enumerate(plan.means)
         ]
         hub = fork(_hub, links, plan)
         for inward, outward in links:
             inward.close()
             outward.close()
-        return _gather(hub, workers)
+        phases = msgspec.convert(hub.result(), tuple[Phase, ...])
+        processes = tuple(
+            Process(worker.pid, msgspec.convert(worker.result(), tuple[Burst, ...])) for worker in workers
+        )
+        return RingReport(tuple(used), plan.tokens, hub.pid, phases, processes)
     finally:
         os.sched_setaffinity(0, set(allowed))
-
-
-def _gather(hub: Fork, workers: list[Fork]) -> dict[str, Any]:
-    report = hub.result()
-    return {
-        "phases": report["phases"],
-        "hub": {"pid": hub.pid, "cpu": report["cpu"]},
-        "processes": [{"pid": worker.pid, "bursts": worker.result()} for worker in workers],
-    }
 
 
 def _step_seconds() -> float:
@@ -113,7 +177,9 @@ def _step_seconds() -> float:
     return (time.thread_time_ns() - start) / 1e9 / work.steps_of(60)
 
 
-def _ends(links: list[tuple[socket.socket, socket.socket]], index: int) -> tuple[socket.socket, socket.socket]:
+def _ends(
+    links: list[tuple[socket.socket, socket.socket]], index: int
+) -> tuple[socket.socket, socket.socket]:
     """Keep what member ``index`` of the ring needs: where it reads, and where the next one reads."""
     inward, outward = links[index][0], links[(index + 1) % len(links)][1]
     for pair in links:
@@ -125,11 +191,11 @@ def _ends(links: list[tuple[socket.socket, socket.socket]], index: int) -> tuple
 
 def _worker(
     links: list[tuple[socket.socket, socket.socket]], index: int, mean_steps: float, seed: int
-) -> list[tuple[int, float, float, float | None, float]]:
+) -> list[Burst]:
     inward, outward = _ends(links, index)
     draw, work, queue = random.Random(seed), ReferenceWork(), _RunQueue()
     work.run(5)
-    bursts: list[tuple[int, float, float, float | None, float]] = []
+    bursts: list[Burst] = []
     waited, clock = queue.seconds(), time.thread_time_ns
     used = clock()
     while True:
@@ -146,7 +212,7 @@ def _worker(
         outward.sendall(_TOKEN.pack(token, time.monotonic_ns()))
         ended, now_used, now_waited = time.monotonic_ns(), clock(), queue.seconds()
         bursts.append(
-            (
+            Burst(
                 received,
                 (now_used - used) / 1e9,
                 (ended - received) / 1e9,
@@ -158,20 +224,19 @@ def _worker(
     return bursts
 
 
-def _hub(links: list[tuple[socket.socket, socket.socket]], plan: RingPlan) -> dict[str, Any]:
+def _hub(links: list[tuple[socket.socket, socket.socket]], plan: RingPlan) -> list[Phase]:
     inward, outward = _ends(links, len(links) - 1)
     draw = random.Random(plan.seed + 1000)
     resting: list[tuple[float, int]] = []
     left: dict[int, float] = {}
-    phases: list[dict[str, Any]] = []
-    used: list[float] = []
+    phases: list[Phase] = []
     clock = time.monotonic
     # All tokens begin to rest; later phases begin with the tokens where they are.
     for token in range(plan.tokens):
         heapq.heappush(resting, (clock() + draw.expovariate(1 / plan.rests[0]), token))
     for rest in plan.rests:
         start, cpu = clock(), time.thread_time_ns()
-        ends, late, rests, rounds = start + plan.seconds, [0.0], [0.0], []
+        ends, late, rests, rounds = start + plan.seconds, [], [], []
         while (now := clock()) < ends:
             pause = min(ends, resting[0][0] if resting else ends) - now
             # A timer with the resolution of the system's, as event loops use.
@@ -190,22 +255,22 @@ def _hub(links: list[tuple[socket.socket, socket.socket]], plan: RingPlan) -> di
                 pause = draw.expovariate(1 / rest)
                 rests.append(pause)
                 heapq.heappush(resting, (now + pause, token))
-        used.append((time.thread_time_ns() - cpu) / 1e9)
         phases.append(
-            {
-                "start": int(start * 1e9),
-                "end": int(clock() * 1e9),
-                "rest": sum(rests) / max(1, len(rests) - 1),
-                "lateness": sum(late) / max(1, len(late) - 1),
-                "rounds": rounds,
-            }
+            Phase(
+                start=int(start * 1e9),
+                end=int(clock() * 1e9),
+                rest=sum(rests) / max(1, len(rests)),
+                lateness=sum(late) / max(1, len(late)),
+                rounds=tuple(rounds),
+                hub_cpu=(time.thread_time_ns() - cpu) / 1e9,
+            )
         )
     outward.sendall(_TOKEN.pack(_STOP, 0))
     # Until the last one has seen it: closing earlier would break somebody's pipe.
     while message := inward.recv(_TOKEN.size, socket.MSG_WAITALL):
         if _TOKEN.unpack(message)[0] == _STOP:
             break
-    return {"phases": phases, "cpu": used}
+    return phases
 
 
 class _RunQueue:

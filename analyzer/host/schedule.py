@@ -166,13 +166,12 @@ def parse_trace(text: str) -> Iterator[Event]:
 def replay(events: Iterable[Event], cores: Iterable[int]) -> Schedule:
     """Follow a trace through; threads and cores count from their first event on."""
     ordered = sorted(events, key=lambda e: e.time)
-    # Of some threads the kernel does not show when they leave; whatever they did, it was short.
-    seen = {event.pid for event in ordered if event.kind == "switch"}
-    mute = {event.to for event in ordered if event.kind == "switch"} - seen - {0}
+    # Of some threads some kernels do not show when they leave; whatever they do, it is short.
+    heard = {event.pid for event in ordered if event.kind == "switch"} | {0}
     audible = [
-        replace(event, to=0) if event.kind == "switch" and event.to in mute else event
+        replace(event, to=0) if event.kind == "switch" and event.to not in heard else event
         for event in ordered
-        if event.kind == "switch" or event.pid not in mute
+        if event.pid in heard
     ]
     return _Replay(tuple(sorted(cores))).run(audible)
 
@@ -223,8 +222,7 @@ class _Replay:
         piece = self._running[core]
         if piece is None and not self._waiting[core]:
             # Some kernels leave out the switches from the idle thread of some cores; it may still come.
-            self._running[core] = Piece(pid, core, time, implied=True)
-            self._home[pid] = core
+            self._run(pid, core, time, implied=True)
             return
         self._waiting[core][pid] = time
         if piece is not None and piece.awaited is None:
@@ -265,20 +263,25 @@ class _Replay:
                 self._schedule.idled.append((event.time, core, tuple(queues), event.to != 0 and bool(fresh)))
         self._fresh[core].clear()
         if event.to:
-            for queue in self._waiting.values():
-                queue.pop(event.to, None)
-            self._home[event.to] = core
-            awaited = event.time if self._waiting[core] else None
-            self._running[core] = Piece(event.to, core, event.time, awaited=awaited)
+            self._run(event.to, core, event.time)
             woken = self._pending.pop(event.to, None)
             if woken is not None:
                 woken.ran = event.time
+        elif self._waiting[core]:
+            # A core does not idle while it has threads: one that is not shown ran, and then the next one.
+            pid = min(self._waiting[core], key=self._waiting[core].__getitem__)
+            self._run(pid, core, event.time, implied=True)
+
+    def _run(self, pid: int, core: int, time: float, *, implied: bool = False) -> None:
+        for queue in self._waiting.values():
+            queue.pop(pid, None)
+        self._home[pid] = core
+        awaited = time if self._waiting[core] else None
+        self._running[core] = Piece(pid, core, time, awaited=awaited, implied=implied)
 
     def _lengths(self) -> tuple[int, ...]:
         """Running and waiting threads of every core."""
-        return tuple(
-            len(self._waiting[core]) + (self._running[core] is not None) for core in self._place
-        )
+        return tuple(len(self._waiting[core]) + (self._running[core] is not None) for core in self._place)
 
     def _waking(self, event: Event) -> None:
         piece = self._running.get(event.cpu)
@@ -309,7 +312,12 @@ class _Replay:
             return
         target = self._running[event.to]
         move = Move(
-            event.time, event.pid, source, event.to, event.cpu == event.to and target is not None, self._lengths()
+            event.time,
+            event.pid,
+            source,
+            event.to,
+            event.cpu == event.to and target is not None,
+            self._lengths(),
         )
         self._schedule.moves.append(move)
         self._enqueue(event.pid, event.to, self._waiting[source].get(event.pid, event.time))
