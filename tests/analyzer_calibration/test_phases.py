@@ -1,0 +1,185 @@
+"""Hot and cold rounds, the machine's speed, and other draws of the rounds: what do they make of the numbers?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from calibration_logs import LogFile
+
+from analyzer.calibration.calibrate import calibrate
+from analyzer.calibration.ingredients import Ingredients
+from analyzer.calibration.rundir import PartInfo, ProcessUse, Run, RunInfo, Window, fingerprints, load_run
+from analyzer.static import Application, analyse
+from mup.events.record import Event
+from mup.lqn import Model
+from simulator.warmth import at_rates
+
+SOURCE = """\
+import random
+
+from mup import EP, MS
+
+
+class S(MS):
+    @EP("/e/")
+    def e(self, comm):
+        if random.random() < 0.5:
+            comm.respond(1)
+        else:
+            comm.respond(2)
+"""
+
+ROUND = 1000.0
+"""Milliseconds between the begins of two rounds; a round lasts half of that."""
+
+
+class Round:
+    """One round: its phase, its requests, the CPU time of each, and what the machine was like."""
+
+    def __init__(
+        self,
+        phase: str,
+        requests: int,
+        cpu: float,
+        *,
+        front: float = 0.0,
+        speed: float | None = None,
+        first_path: int | None = None,
+    ) -> None:
+        self.phase, self.requests, self.cpu = phase, requests, cpu
+        self.front, self.speed = front, speed
+        self.first_path = requests if first_path is None else first_path
+
+
+@pytest.fixture
+def application(tmp_path: Path) -> Application:
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "services.py").write_text(SOURCE)
+    return analyse(source)
+
+
+def write(folder: Path, application: Application, rounds: Sequence[Round]) -> Run:
+    """Write a run with these rounds; times in milliseconds."""
+    folder.mkdir()
+    sites = [path.operations[0].site for path in application.endpoint("S/e/").paths]
+    log = LogFile(folder / "S.0.w0.mlog", service="S")
+    windows, request = [], 0
+    for number, one in enumerate(rounds):
+        start = ROUND * number
+        step = ROUND / 2 / one.requests
+        for k in range(one.requests):
+            request += 1
+            t = start + k * step
+            log.add(Event.BEGIN, request, t, cpu=0, name="S/e/")
+            site = sites[0 if k < one.first_path else 1]
+            log.add(Event.END, request, t + one.cpu, cpu=one.cpu, name="S/e/", site=site)
+            log.add(Event.DONE, request, t + one.cpu, cpu=one.cpu, name="S/e/")
+        windows.append(
+            Window(
+                round(start * 1e6),
+                round((start + ROUND / 2) * 1e6),
+                phase=one.phase,  # type: ignore[arg-type]
+                cpu={"7": one.front * one.requests / 1e3},
+                monitored=one.speed,
+            )
+        )
+    log.close()
+    info = RunInfo(
+        project="s",
+        cores=2,
+        parts=[PartInfo(windows=windows, processes=[ProcessUse(role="front", service="S", pid=7)])],
+        fingerprints=fingerprints(application),
+    )
+    info.save(folder)
+    return load_run(folder)
+
+
+def work(model: Model, path: int = 0) -> float:
+    """Return the mean demand of a path's first segment, in milliseconds."""
+    entry = model.task("S").entry("/e/")
+    demand = entry.activity(entry.paths[path]["segments"][0]).demand
+    assert demand is not None
+    return demand.mean * 1e3
+
+
+def test_numbers_are_hot_and_cold_rounds_make_the_warmth(tmp_path: Path, application: Application) -> None:
+    """50 requests in half a second need 2 ms each, 20 need 3: both come out at their own rates."""
+    rounds = [Round("hot", 50, 2.0, front=0.2), Round("cold", 20, 3.0, front=0.5)] * 3
+    model = calibrate(write(tmp_path / "run", application, rounds), application, name="s").model
+    assert work(model) == pytest.approx(2.0)
+    warmth = model.task("S").warmth
+    assert warmth is not None
+    assert warmth.rates == pytest.approx((40, 100))
+    assert work(at_rates(model, {"S": 40.0})) == pytest.approx(3.0)
+    assert work(at_rates(model, {"S": 100.0})) == pytest.approx(2.0)
+    front = at_rates(model, {"S": 40.0}).task("S").front
+    assert front is not None
+    assert front.request is not None
+    assert front.request.mean == pytest.approx(0.25e-3)
+
+
+def test_warmth_can_be_left_out(tmp_path: Path, application: Application) -> None:
+    """Without this ingredient the hot numbers hold at every rate."""
+    rounds = [Round("hot", 50, 2.0), Round("cold", 20, 3.0)] * 3
+    run = write(tmp_path / "run", application, rounds)
+    left = calibrate(run, application, name="s", ingredients=Ingredients(warmth=False)).model
+    assert left.task("S").warmth is None
+    assert left.provenance["left_out"] == ["warmth"]
+
+
+def test_rounds_on_a_slower_machine_count_as_if_it_had_been_the_same(
+    tmp_path: Path, application: Application
+) -> None:
+    """Twice the time at half the speed is the same work; the numbers are those of the mean time of a unit."""
+    rounds = [Round("hot", 50, 2.0, speed=1000.0), Round("hot", 50, 4.0, speed=500.0)]
+    run = write(tmp_path / "run", application, rounds)
+    model = calibrate(run, application, name="s").model
+    demand = model.task("S").entry("/e/").activities[1].demand
+    assert demand is not None
+    assert demand.mean * 1e3 == pytest.approx(3.0)
+    assert demand.scv == pytest.approx(0.0, abs=1e-9)
+    raw = calibrate(run, application, name="s", ingredients=Ingredients(speed=False)).model
+    spread = raw.task("S").entry("/e/").activities[1].demand
+    assert spread is not None
+    assert spread.scv > 0.1
+
+
+def test_replicates_vary_as_the_rounds_do(tmp_path: Path, application: Application) -> None:
+    """Equal rounds leave no doubt; rounds that differ give factors around 1, and probabilities around a half."""
+    same = calibrate(
+        write(tmp_path / "same", application, [Round("hot", 20, 2.0, first_path=10)] * 4),
+        application,
+        name="s",
+    ).model
+    mixed = calibrate(
+        write(
+            tmp_path / "mixed",
+            application,
+            [Round("hot", 20, 2.0 + k / 5, first_path=8 + k) for k in range(5)],
+        ),
+        application,
+        name="s",
+        bootstrap=40,
+    ).model
+    assert same.uncertainty is not None
+    assert mixed.uncertainty is not None
+    assert len(mixed.uncertainty.replicates) == 40
+    for replicate in same.uncertainty.replicates:
+        assert set(replicate.demands.values()) == {1.0}
+        assert set(replicate.probabilities.values()) == {(0.5, 0.5)}
+    factors = [next(iter(r.demands.values())) for r in mixed.uncertainty.replicates]
+    assert sum(factors) / 40 == pytest.approx(1.0, abs=0.03)
+    # The means of five rounds from 2 to 2.8 ms: standard deviation 0.316 / 2.4 / root 5.
+    deviation = (sum((f - 1) ** 2 for f in factors) / 40) ** 0.5
+    assert 0.03 < deviation < 0.1
+    odds = {r.probabilities["S/e/:start"][0] for r in mixed.uncertainty.replicates}
+    assert min(odds) < 0.5 < max(odds)
+
+
+def test_two_rounds_say_nothing_about_how_sure_a_number_is(tmp_path: Path, application: Application) -> None:
+    """With fewer than three batches there is no spread to speak of."""
+    run = write(tmp_path / "run", application, [Round("hot", 20, 2.0)] * 2)
+    assert calibrate(run, application, name="s").model.uncertainty is None
