@@ -428,11 +428,11 @@ class _User:
         with contextlib.suppress(_SentHome):
             self.become(index)
             if not self._ready:
-                # Not measured: whoever prepares is not late.
                 before = time.monotonic_ns()
-                await self._once("setup")
+                if await self._once("setup"):
+                    # Not measured: whoever prepares is not late.
+                    intended += time.monotonic_ns() - before
                 self._ready = True
-                intended += time.monotonic_ns() - before
             error = await self._cycle(intended, counted=counted)
             if isinstance(error, UsageError):
                 raise error
@@ -542,11 +542,11 @@ class _User:
         owner.record(cycle, end, counted=counted, error=error)
         return error
 
-    async def _once(self, name: str) -> None:
-        """Run setup or teardown as an execution of its own, if the class has one."""
+    async def _once(self, name: str) -> bool:
+        """Run setup or teardown as an execution of its own; return whether the class has one."""
         kind = type(self._client)
         if getattr(kind, name) is getattr(Client, name):
-            return
+            return False
         comm, writer = self._comm, self._round.log.writer
         self._name = self._round.log.name(f"{kind.__name__}.{name}")
         comm.begin(new_id(), new_id())
@@ -559,6 +559,7 @@ class _User:
         finally:
             if writer is not None:
                 writer.write(Event.DONE, comm.request, comm.trace, 0, 0, self._name)
+        return True
 
 
 def _endpoint(stats: CallStats) -> EndpointStats:

@@ -89,7 +89,7 @@ def quantile_half_width(
 
 
 def student(freedom: int) -> float:
-    """Return the 0.975 quantile of Student's t distribution, to 0.1 %.
+    """Return the 0.975 quantile of Student's t distribution, to 0.2 %.
 
     From five degrees of freedom on by the usual expansion around the normal quantile (Abramowitz and Stegun,
     26.7.5).

@@ -22,7 +22,6 @@ LATE_LIMIT = 0.05
 """Lateness above which it matters: share of a think time, or of what an open arrival is counted in."""
 CLOCK_SECONDS = 0.001
 """Lateness that no generator on a machine with other work can avoid."""
-FOREIGN_LIMIT = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +131,8 @@ class Measurement:
         late_thinks, late_starts: How late think times ended, and arrivals of an open load began.
         series: The course of the window.
         speed: Of the machine, before and after; the mean of the runs.
-        monitored_speed: Of the machine during the windows (units of ``mup.workload.speed_monitor`` per second).
+        monitored_speed: Of the machine during the windows (units of ``mup.workload.speed_monitor`` per
+            second).
         void: Why all runs are void, or "". If some are valid, the figures are theirs alone.
         attached: The system was not started here.
         runs: Every run there was, void ones included.
