@@ -107,7 +107,8 @@ def draw_system(name: str, rows: Sequence[Row]) -> str:
     canvas.grid(ticks, [f"{t:g}" for t in ticks])
     canvas.below(sorted(set(clients)))
     canvas.names("clients", "mean response time in ms")
-    curve = sorted((n, r) for n, r in zip(clients, rows, strict=True) if r.point != "change")
+    pairs = [(n, r) for n, r in zip(clients, rows, strict=True) if r.point != "change"]
+    curve = sorted(pairs, key=lambda pair: pair[0])
     line = " ".join(f"{canvas.px(n):.1f},{canvas.py(1000 * r.predicted):.1f}" for n, r in curve)
     canvas.parts.append(f'<polyline points="{line}" fill="none" stroke="{PREDICTED}" stroke-width="2"/>')
     for n, r in zip(clients, rows, strict=True):

@@ -17,8 +17,8 @@ from accuracy.insides import inside_tables
 from accuracy.judge import Row, judge, measured
 from accuracy.plots import draw_errors, draw_system
 from accuracy.points import Point
-from accuracy.predictions import correct
-from accuracy.store import Results
+from accuracy.predictions import correct, points_of
+from accuracy.store import Results, read_json
 from mup.errors import UsageError
 
 __all__ = ["Selection", "distribution", "rows_of", "write_report"]
@@ -146,7 +146,7 @@ def write_report(
     if len(kinds) > 1:
         return _ladder(rows)
     ((kind, found),) = rows.items()
-    parts = [_points(found), _distribution(_halves(found))]
+    parts = [_points(found), _distribution(_halves(found)), _notes(results, kind, found)]
     if details:
         parts.append(inside_tables(results, kind, found))
     return "\n\n".join(parts)
@@ -251,6 +251,26 @@ def _distribution(halves: Mapping[str, Sequence[Row]]) -> str:
     return _table(
         ("mean response time", *columns), [(n, *(column[n] for column in columns.values())) for n in names]
     )
+
+
+def _notes(results: Results, kind: str, rows: Sequence[Row]) -> str:
+    """Return how long it took to come to predictions, and which points have no valid repeat."""
+    systems = list(dict.fromkeys(r.system for r in rows))
+    took = []
+    for name in systems:
+        seconds = read_json(results.prediction(kind, name))["seconds"]["all"]
+        took.append(read_json(results.system(name).explored)["seconds"] + seconds)
+    lines = [
+        f"Exploring, calibrating and predicting: {median(took):.0f} s (median), {max(took):.0f} s (longest)."
+    ]
+    compared = {(r.system, r.point) for r in rows}
+    for name in systems:
+        folder = results.system(name)
+        for point in points_of(folder):
+            void = [r["void"] for r in folder.repeats(point.name)]
+            if (name, point.name) not in compared and void:
+                lines.append(f"Not compared: {name} {point.name}, {len(void)} void repeats ({void[-1]}).")
+    return "\n".join(lines)
 
 
 LADDER_COLUMNS = (

@@ -1,0 +1,167 @@
+"""Does the test bed report what was measured? Medians, half-widths, error distributions, discrepancy."""
+
+from __future__ import annotations
+
+import math
+import random
+from pathlib import Path
+
+import pytest
+from accuracy.command import seeds_of
+from accuracy.discrepancy import estimate
+from accuracy.judge import Measured, Row, judge, measured
+from accuracy.plots import draw_errors, draw_system
+from accuracy.report import distribution
+from measured_repeats import repeat
+
+from mup.errors import UsageError
+from mup.lqn.uncertainty import Discrepancy
+
+
+def times(mean: float, seed: int, count: int = 400) -> list[float]:
+    """Return exponential times."""
+    rng = random.Random(seed)
+    return [rng.expovariate(1 / mean) for _ in range(count)]
+
+
+def test_the_median_of_valid_repeats_counts() -> None:
+    """A void repeat is counted and left out; an outlying one does not move the value."""
+    records = [repeat("one", 0, [0.1] * 50), repeat("one", 1, [0.1] * 50), repeat("one", 2, [0.3] * 50)]
+    records.append(repeat("one", 3, [9.0] * 50, void="foreign"))
+    found = measured(records)
+    assert found is not None
+    assert found.response == pytest.approx(0.1)
+    assert (found.repeats, found.void) == (3, 1)
+    assert found.seconds == pytest.approx(30)
+    assert found.throughput == pytest.approx(5)
+
+
+def test_nothing_valid_is_nothing_measured() -> None:
+    """Without a valid repeat there are no figures."""
+    assert measured([repeat("one", 0, [0.1] * 9, void="speed")]) is None
+
+
+def test_the_half_width_shrinks_with_repeats() -> None:
+    """Nine times as much data gives about a third of the half-width; so for the 95th percentile."""
+    few = measured([repeat("one", 0, times(0.1, 0))])
+    many = measured([repeat("one", k, times(0.1, k)) for k in range(9)])
+    assert few is not None
+    assert many is not None
+    assert 0.2 < many.response_width / few.response_width < 0.6
+    assert many.p95_width < few.p95_width
+
+
+def test_repeats_that_differ_make_it_wide() -> None:
+    """If services of another start are slower, that counts, however long each repeat is."""
+    alike = measured([repeat("one", k, times(0.1, k)) for k in range(3)])
+    differing = measured([repeat("one", k, times(0.1 * (1 + 0.3 * k), k)) for k in range(3)])
+    assert alike is not None
+    assert differing is not None
+    assert differing.response_width > 3 * alike.response_width
+
+
+def figures(response: float, *, low: float | None = None, high: float | None = None) -> dict[str, object]:
+    """Return a predicted point."""
+    interval = None if low is None else {"response_time": {"low": low, "high": high}}
+    return {
+        "response_time": {"mean": response, "ci95": 0.0, "p95": 3 * response},
+        "throughput": {"mean": 40.0},
+        "utilization": {"task A": 0.45, "processor host": 0.6},
+        "load": 0.6,
+        "prediction": interval,
+    }
+
+
+def test_errors_are_signed_and_relative() -> None:
+    """Raw and corrected errors, the interval, and absolute errors of utilization come from the right places."""
+    found = measured([repeat("one", k, [0.1] * 400) for k in range(3)])
+    assert found is not None
+    record = {
+        "points": {"one": figures(0.12, low=0.105, high=0.14)},
+        "corrected": {"one": {**figures(0.09), "ratio": 1.2}},
+    }
+    row = judge("s1", "test", "one", "1 client", record, found)
+    assert row.raw == pytest.approx(0.2)
+    assert row.corrected == pytest.approx(-0.1)
+    assert row.inside is False
+    assert row.width == pytest.approx(0.0175 / 0.12)
+    assert row.utilization == pytest.approx(0.05)
+    assert row.host == pytest.approx(0.1)
+    assert row.throughput == pytest.approx(0.0)
+    assert row.ratio == 1.2
+
+
+def row(error: float, *, load: float = 0.5, system: str = "s1", width: float = 0.0) -> Row:
+    """Return a point with this error of everything."""
+    seen = Measured(
+        repeats=3, void=0, seconds=30.0, response=1.0, response_width=width, p95=2.0, p95_width=0.01,
+        throughput=5.0, throughput_width=width, utilization={"A": 0.5}, host=0.5, speed=1000.0,
+        monitored=None, think=0.0,
+    )  # fmt: skip
+    return Row(
+        system=system, half="train", point="one", change="4 clients", load=load, predicted=1 + error,
+        measured=seen, raw=error, corrected=error, p95=error, throughput=error, utilization=abs(error),
+        host=error, ratio=1.0, inside=abs(error) < 0.1, width=0.1, shares={"A": error},
+    )  # fmt: skip
+
+
+def test_shares_of_the_distribution() -> None:
+    """Shares count absolute errors; the half-width of a measurement is allowed for where it says so."""
+    found = distribution([row(0.04), row(-0.08), row(0.12, width=0.03), row(-0.3, system="s2")])
+    corrected = found["corrected"]
+    assert corrected["within_5"] == 0.25
+    assert corrected["within_10"] == 0.5
+    assert corrected["within_10_and_width"] == 0.75
+    assert corrected["within_20"] == 0.75
+    assert corrected["worst"] == pytest.approx(0.3)
+    assert corrected["bias"] == pytest.approx(-0.055)
+    assert found["systems"] == 2
+    assert found["inside"] == 0.5
+    assert found["inside_per_system"] == pytest.approx((2 / 3 + 0) / 2)
+
+
+def test_the_discrepancy_grows_where_errors_do() -> None:
+    """Bands of load get the bias and standard deviation of their own errors, less what measuring explains."""
+    rng = random.Random(1)
+    rows = [row(rng.gauss(0.0, 0.02), load=0.2 + 0.001 * k) for k in range(60)]
+    rows += [row(rng.gauss(0.05, 0.10), load=0.9 + 0.001 * k) for k in range(60)]
+    found = estimate(rows, source="made up")
+    low, high = found.at("response_time", 0.2), found.at("response_time", 0.95)
+    assert low is not None
+    assert high is not None
+    assert low == pytest.approx((0.02, 0.0), abs=0.01)
+    assert high == pytest.approx((0.10, 0.05), abs=0.03)
+    assert Discrepancy.from_json(found.to_json()) == found
+    wide = [row(rng.gauss(0.0, 0.02), load=0.5, width=1.96 * 0.02) for _ in range(60)]
+    explained = estimate(wide, source="").at("response_time", 0.5)
+    assert explained is not None
+    assert explained[0] < 0.012
+
+
+def test_a_discrepancy_needs_data() -> None:
+    """A handful of points is refused."""
+    with pytest.raises(UsageError, match="3 measured points"):
+        estimate([row(0.1)] * 3, source="")
+
+
+def test_pictures_are_drawn() -> None:
+    """Both pictures are SVG that holds a point for every row; errors beyond the edge stay visible."""
+    rows = [row(0.04), row(-0.5, load=0.9)]
+    for picture in (draw_errors(rows), draw_system("s1", rows)):
+        assert picture.startswith("<svg")
+        assert "nan" not in picture
+        assert picture.count("<circle") >= len(rows)
+
+
+def test_seeds_are_read() -> None:
+    """Ranges and single numbers may be mixed; anything else is refused."""
+    assert seeds_of("100-102,113") == [100, 101, 102, 113]
+    assert seeds_of("") == []
+    with pytest.raises(UsageError, match="--train"):
+        seeds_of("1-x", "--train")
+
+
+def test_infinite_widths_do_not_break_the_estimate(tmp_path: Path) -> None:
+    """A measurement without an interval explains everything, and nothing is negative."""
+    found = estimate([row(0.1, width=math.inf)] * 8, source=str(tmp_path)).at("response_time", 0.5)
+    assert found == (0.0, 0.1)
