@@ -63,6 +63,11 @@ class Path:
     end_line: int
     local_lines: tuple[int, ...]
 
+    @property
+    def size(self) -> int:
+        """Return how many paths this is, those of iterations included."""
+        return 1 + sum(body.size for operation in self.operations for body in operation.bodies)
+
     def walk(self) -> Iterator[Operation]:
         """Yield all operations in order; each loop is followed by what its iterations may do."""
         for operation in self.operations:

@@ -683,6 +683,8 @@ class Evaluation(ABC):
             self.may_fail(loop.leave(Flow(state)).state, kind)
         if loop.loop is not None:
             self.loops += 1
+            if sum(body.size for body in loop.loop.bodies) > MAX_PATHS:
+                raise TooManyPathsError
         if loop.waits_for_earlier:
             self.report(
                 "MUP031",

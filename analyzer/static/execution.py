@@ -13,7 +13,7 @@ own.
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -133,6 +133,10 @@ class Execution(Evaluation):
         self._check_decorators(function)
         try:
             flows = self.run_body(function, State((self.communication_of(function, receiver),)))
+            found = _paths([*flows, *self.raised])
+            if sum(path.size for path in found) > MAX_PATHS:
+                raise TooManyPathsError
+            return found
         except TooManyPathsError:
             # It may have come from deep inside a helper of another file.
             self.contexts = [Context(function.module, function)]
@@ -142,7 +146,6 @@ class Execution(Evaluation):
                 self._name_of(function),
                 "split it, or communicate in fewer branches",
             )
-            flows = []
         except RecursionError:
             self.contexts = [Context(function.module, function)]
             self.report(
@@ -151,22 +154,7 @@ class Execution(Evaluation):
                 self._name_of(function),
                 "split its longest expression",
             )
-            flows = []
-        flows = merge_flows(
-            f if f.kind == "raise" else Flow(f.state, "return") for f in [*flows, *self.raised]
-        )
-        # An exception behind the last operation (after the response, that is) does not make another path.
-        returned = {f.state.operations for f in flows if f.kind == "return"}
-        return tuple(
-            Path(
-                f.state.operations,
-                "raise" if f.kind == "raise" else "return",
-                f.line if f.kind == "raise" else 0,
-                f.state.local_lines,
-            )
-            for f in flows
-            if f.kind == "return" or f.state.operations not in returned
-        )
+        return _paths(self.raised)
 
     def _name_of(self, function: FunctionInfo) -> cst.CSTNode:
         return function.node.name if isinstance(function.node, cst.FunctionDef) else function.node
@@ -573,6 +561,23 @@ class Execution(Evaluation):
                 found |= {k.__name__ for k in kind.__mro__}
             found.update(ANCESTORS.get(name, ()))
         return found
+
+
+def _paths(flows: Iterable[Flow]) -> tuple[Path, ...]:
+    """Return the paths that a method can end with."""
+    flows = merge_flows(f if f.kind == "raise" else Flow(f.state, "return") for f in flows)
+    # An exception behind the last operation (after the response, that is) does not make another path.
+    returned = {f.state.operations for f in flows if f.kind == "return"}
+    return tuple(
+        Path(
+            f.state.operations,
+            "raise" if f.kind == "raise" else "return",
+            f.line if f.kind == "raise" else 0,
+            f.state.local_lines,
+        )
+        for f in flows
+        if f.kind == "return" or f.state.operations not in returned
+    )
 
 
 HANDLED = "<handled>"

@@ -115,6 +115,16 @@ BODIES = [
         id="too-many-paths",
     ),
     pytest.param(
+        "for v in comm.params:\n"
+        + "".join(f"    if v['{i}']:\n        comm.call('B', '/b/').get()\n" for i in range(6))
+        + "    for w in v:\n"
+        + "".join(f"        if w['{i}']:\n            comm.call('B', '/b/').get()\n" for i in range(5))
+        + "comm.respond(1)",
+        "MUP034",
+        "1000 paths",
+        id="too-many-paths-of-iterations",
+    ),
+    pytest.param(
         "f = None\ndef start():\n    nonlocal f\n    f = comm.call('B', '/b/')\nstart()\ncomm.respond(1)",
         "MUP030",
         "nonlocal",
