@@ -60,7 +60,7 @@ DURATION = 20.0
     "--external",
     multiple=True,
     metavar="NAME=URL",
-    help="Service outside of mup the client calls; repeatable.",
+    help="Other service the client calls, and where; repeatable.",
 )
 @click.option("--http", multiple=True, metavar="URL", help="No project: request this URL; repeatable.")
 @click.option(
