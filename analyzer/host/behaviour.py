@@ -43,7 +43,7 @@ class Behaviour:
             threads) differ by 2 or more.
         preempts: Woken onto a busy core: runs within 0.1 ms, that is, instead of the running thread.
         woken_wait: Seconds until it runs, otherwise; deciles 1, quartiles, decile 9.
-        turn: Seconds a thread that is awaited by others runs until another one takes over; the same quantiles.
+        turn: Seconds a thread that others wait for runs until another one takes over; the same quantiles.
         completes: Share of such turns that end because the thread has nothing more to do.
     """
 

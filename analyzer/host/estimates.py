@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median
 
-__all__ = ["Estimate", "mean_of", "share"]
+__all__ = ["Estimate", "share", "typical"]
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A mean and the half-width of its 95 % interval.
+    """A figure and the half-width of its 95 % interval.
 
     Attributes:
-        mean: The figure; NaN never occurs, a figure nobody could measure is None instead of an estimate.
+        mean: The figure.
         half: Half-width in the same unit; None = unknown.
     """
 
@@ -22,27 +23,30 @@ class Estimate:
     half: float | None = None
 
 
-def mean_of(values: Sequence[float]) -> Estimate:
-    """Return the mean of independent values, with Student's interval.
+def typical(values: Sequence[float]) -> Estimate:
+    """Return the median of independent values, with its interval from order statistics.
+
+    A median, because a machine that stutters once must not spoil a figure of ten samples. With fewer than
+    six values no two of them enclose the median with 95 %, and the whole range is the interval.
 
     Raises:
-        ValueError: There are none.
+        ValueError: There are no values.
     """
-    # scipy takes a third of a second to load; whoever only reads a profile does without.
-    from scipy.stats import t as student  # noqa: PLC0415
-
-    count = len(values)
-    if not count:
+    if not values:
         raise ValueError("no values")
-    mean = math.fsum(values) / count
-    if count < 2:
-        return Estimate(mean)
-    error = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (count - 1) / count)
-    return Estimate(mean, float(student.ppf(0.975, count - 1)) * error)
+    ordered, count = sorted(values), len(values)
+    if count == 1:
+        return Estimate(ordered[0])
+    # The number of values below the median is binomial (count, 1/2); find the largest tail within 2.5 %.
+    rank, tail = 0, 0.0
+    while (tail := tail + math.comb(count, rank) / 2**count) <= 0.025:
+        rank += 1
+    rank = max(0, rank - 1)
+    return Estimate(median(ordered), (ordered[count - 1 - rank] - ordered[rank]) / 2)
 
 
 def share(cases: int, of: int) -> Estimate:
-    """Return the share of ``cases`` and the half-width of Wilson's interval; of nothing, 0 with unknown width."""
+    """Return the share of ``cases`` and the half-width of Wilson's interval; of nothing, 0 and unknown."""
     if not of:
         return Estimate(0.0)
     p, z2 = cases / of, 1.96**2

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import fmean, pvariance
 from typing import Any
 
@@ -46,10 +47,7 @@ def ring_model(report: RingReport, phase: int, processor: Processor) -> Model:
         )
         for task in tasks
     )
-    arcs = tuple(
-        Precedence(pre=(before.name,), post=(after.name,))
-        for before, after in zip(steps, steps[1:], strict=False)
-    )
+    arcs = tuple(Precedence(pre=(before.name,), post=(after.name,)) for before, after in pairwise(steps))
     tokens = Task(
         name="tokens",
         role="reference",

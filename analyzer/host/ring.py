@@ -60,7 +60,7 @@ class RingPlan:
         """Return a ring that uses the cores to about these shares, one phase of ``seconds`` each."""
         cores = min(cores, MAX_CORES)
         tokens, work = 6 * cores, 3 * cores * sum(BURSTS) / len(BURSTS)
-        # Rounds per second = tokens / (rest + time for a round); the latter is guessed, 2 to 4 times the work.
+        # Rounds per second = tokens / (rest + time for a round); the latter is a guess.
         rests = tuple(max(0.001, tokens * work / (load * cores) - work * (1 + 2 * load)) for load in loads)
         return cls(cores, tokens, rests, seconds)
 
@@ -81,6 +81,7 @@ class Burst:
         queue: Seconds spent runnable without running, since the end of the previous burst; None = the kernel
             does not tell.
         travel: Seconds from sending the token to having read it.
+        work: Processor seconds of the same work back to back, when the ring began.
     """
 
     received: int
@@ -88,6 +89,7 @@ class Burst:
     wall: float
     queue: float | None
     travel: float
+    work: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +154,7 @@ def run_ring(plan: RingPlan) -> RingReport:
     os.sched_setaffinity(0, set(used))
     try:
         workers = [
-            fork(_worker, links, index, mean / step, plan.seed + index)
+            fork(_worker, links, index, mean, step, plan.seed + index)
             for index, mean in enumerate(plan.means)
         ]
         hub = fork(_hub, links, plan)
@@ -190,7 +192,7 @@ def _ends(
 
 
 def _worker(
-    links: list[tuple[socket.socket, socket.socket]], index: int, mean_steps: float, seed: int
+    links: list[tuple[socket.socket, socket.socket]], index: int, mean: float, step: float, seed: int
 ) -> list[Burst]:
     inward, outward = _ends(links, index)
     draw, work, queue = random.Random(seed), ReferenceWork(), _RunQueue()
@@ -208,7 +210,8 @@ def _worker(
             outward.sendall(message)
             break
         # Half constant, half exponential: a coefficient of variation of 0.5, as endpoints have.
-        work.steps(max(1, round(mean_steps * (0.5 + 0.5 * draw.expovariate(1.0)))))
+        steps = max(1, round(mean / step * (0.5 + 0.5 * draw.expovariate(1.0))))
+        work.steps(steps)
         outward.sendall(_TOKEN.pack(token, time.monotonic_ns()))
         ended, now_used, now_waited = time.monotonic_ns(), clock(), queue.seconds()
         bursts.append(
@@ -218,6 +221,7 @@ def _worker(
                 (ended - received) / 1e9,
                 None if now_waited is None or waited is None else now_waited - waited,
                 (received - sent) / 1e9,
+                steps * step,
             )
         )
         used, waited = now_used, now_waited

@@ -118,8 +118,8 @@ class Schedule:
         cores: Cores seen.
         start, end: First and last moment at which everything is known.
         changes: At each moment anything changed: who runs on each core, and how many wait for it.
-        idled: When a core fell idle or would have: moment, core, queue lengths (running and waiting) then, and
-            whether it got a waiting thread.
+        idled: When a core fell idle or would have while threads waited elsewhere: moment, core, threads
+            (running and waiting) of every core, and whether it got one of those waiting.
     """
 
     cores: tuple[int, ...]
@@ -237,7 +237,7 @@ class _Replay:
         for queue in self._waiting.values():
             queue.pop(event.pid, None)
         if leaving is not None and leaving.pid != event.pid:
-            # It seemed to run, and another one did (or the switch comes as expected, and sets the start right).
+            # It seemed to run, and another one did; or it comes now, which sets its start right.
             if leaving.implied and leaving.pid != event.to:
                 self._waiting[core][leaving.pid] = leaving.start
             leaving = None

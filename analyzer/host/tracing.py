@@ -17,6 +17,7 @@ __all__ = ["Recording", "recorded", "tracing_permitted"]
 TRACEFS = Path("/sys/kernel/tracing")
 EVENTS = ("sched_switch", "sched_waking", "sched_wakeup", "sched_wakeup_new", "sched_migrate_task")
 BUFFER_KB = 24576
+PREFIX = "mup-host-"
 
 
 class Recording:
@@ -43,7 +44,8 @@ def recorded() -> Iterator[Recording | None]:
     mounted_here = False
     if tracing_permitted() and not (TRACEFS / "instances").is_dir():
         mounted_here = _mount()
-    instance = TRACEFS / "instances" / f"mup-host-{os.getpid()}"
+    _remove_orphans()
+    instance = TRACEFS / "instances" / f"{PREFIX}{os.getpid()}"
     try:
         try:
             instance.mkdir()
@@ -66,11 +68,19 @@ def recorded() -> Iterator[Recording | None]:
             # The kernel removes what is in an instance with it.
             instance.rmdir()
         if mounted_here:
-            subprocess.run(["umount", str(TRACEFS)], check=False, capture_output=True)  # noqa: S607
+            subprocess.run(["umount", str(TRACEFS)], check=False, capture_output=True)  # noqa: S603, S607
+
+
+def _remove_orphans() -> None:
+    """End the traces of processes that were killed before they could."""
+    with suppress(OSError):
+        for instance in (TRACEFS / "instances").glob(f"{PREFIX}*"):
+            if not Path(f"/proc/{instance.name.removeprefix(PREFIX)}").exists():
+                instance.rmdir()
 
 
 def _mount() -> bool:
-    done = subprocess.run(
+    done = subprocess.run(  # noqa: S603
         ["mount", "-t", "tracefs", "nodev", str(TRACEFS)],  # noqa: S607
         check=False,
         capture_output=True,

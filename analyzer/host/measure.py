@@ -1,0 +1,222 @@
+"""How is a machine profiled?
+
+One cost after the other, each in a process of its own; last the ring, traced where that is permitted, and
+simulated: with the processors that come into question, the one that takes as long as the ring did is the
+machine's.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from statistics import fmean
+from typing import Literal
+
+import msgspec
+
+from analyzer.host.behaviour import Behaviour, behaviour
+from analyzer.host.costs import COLD_IDLES, COLD_WORKS
+from analyzer.host.estimates import Estimate, typical
+from analyzer.host.fitting import HOST, fit_migration, predict_rounds, rms_error
+from analyzer.host.profile import Cold, HostProfile, Scheduler, Timer, WakeUp, this_machine
+from analyzer.host.ring import RingReport
+from analyzer.host.schedule import parse_trace, replay
+from analyzer.host.stage import measure
+from analyzer.host.tracing import recorded
+from mup.errors import LogError, UsageError
+from mup.lqn.model import Migration, Processor
+
+__all__ = ["DEFAULT_SECONDS", "IDLE_LIMIT", "profile_host", "select_scheduler"]
+
+DEFAULT_SECONDS = 25.0
+MIN_SECONDS = 1.0
+MAX_SECONDS = 60.0
+
+IDLE_LIMIT = 0.03
+"""Share of time with an idle core and waiting work up to which a host is an ideal processor."""
+
+FIT_MARGIN = 0.05
+"""By how much another way to find the migration must explain the ring better than the trace."""
+
+# What each part takes of the time, and what it is called while it runs.
+PARTS: dict[str, tuple[float, str]] = {
+    "speeds": (0.05, "speed of each core"),
+    "parallel": (0.1, "all cores at once"),
+    "sharing": (0.1, "two processes on one core"),
+    "interpreter_lock": (0.08, "two threads of one process"),
+    "timers": (0.05, "timers"),
+    "wakeups": (0.05, "wake-ups"),
+    "cold": (0.17, "work after idling"),
+    "ring": (0.4, "scheduler"),
+}
+
+
+def profile_host(
+    progress: Callable[[float, str], None] = lambda _share, _what: None, *, seconds: float = DEFAULT_SECONDS
+) -> HostProfile:
+    """Measure this machine. It should be idle otherwise.
+
+    Args:
+        progress: Called with the share done and what is done next.
+        seconds: How long to measure; starting processes and simulating takes some seconds more.
+
+    Raises:
+        UsageError: ``seconds`` is out of range.
+        DeploymentError: A measurement failed.
+    """
+    if not MIN_SECONDS <= seconds <= MAX_SECONDS:
+        raise UsageError(
+            f"must be {MIN_SECONDS:g} to {MAX_SECONDS:g} seconds, got {seconds:g}", where="seconds"
+        )
+    if not hasattr(os, "sched_setaffinity"):
+        raise UsageError("this system cannot bind a process to a core; profiling needs Linux")
+    began = time.monotonic()
+    machine = this_machine()
+    results: dict[str, Mapping[str, list[float]]] = {}
+    done = 0.0
+    for name, (part, label) in PARTS.items():
+        if name != "ring":
+            progress(done, label)
+            results[name] = json.loads(measure(name, part * seconds))
+            done += part
+    part, label = PARTS["ring"]
+    progress(done, label)
+    with recorded() as recording:
+        report = msgspec.json.decode(
+            measure("ring", part * seconds / 3, cores=machine.cores), type=RingReport
+        )
+    progress(0.95, "simulating the same")
+    traced = _behaviour(recording.text, report) if recording is not None else None
+    speeds = results["speeds"]
+    return HostProfile(
+        identity=machine,
+        date=datetime.now(UTC).isoformat(timespec="seconds"),
+        mup=_version(),
+        python=platform.python_version(),
+        measured=True,
+        speed=tuple(typical(speeds[core]) for core in sorted(speeds, key=int)),
+        parallel=typical(results["parallel"]["efficiency"]),
+        sharing=typical(results["sharing"]["factor"]),
+        interpreter_lock=typical(results["interpreter_lock"]["factor"]),
+        switch_interval=results["interpreter_lock"]["interval"][0],
+        timers=tuple(Timer(kind, typical(late)) for kind, late in results["timers"].items()),
+        wakeups=tuple(
+            WakeUp(
+                where,
+                typical(results["wakeups"][f"{where} wall"]),
+                typical(results["wakeups"][f"{where} cpu"]),
+            )
+            for where in ("free", "same", "different")
+            if f"{where} wall" in results["wakeups"]
+        ),
+        cold=tuple(
+            Cold(work, idle, typical(results["cold"][f"{work:g}/{idle:g}"]))
+            for work in COLD_WORKS
+            for idle in COLD_IDLES
+        ),
+        scheduler=_scheduler(report, traced),
+        seconds=round(time.monotonic() - began, 1),
+    )
+
+
+def _behaviour(trace: str, report: RingReport) -> Behaviour | None:
+    """Return what a trace shows; None if it is of no use (no events recorded, say)."""
+    try:
+        schedule = replay(parse_trace(trace), report.cores)
+        return behaviour(schedule, report.pids, [(p.start / 1e9, p.end / 1e9) for p in report.phases])
+    except (ValueError, LogError):
+        return None
+
+
+def _scheduler(report: RingReport, traced: Behaviour | None) -> Scheduler:
+    measured = report.mean_rounds
+    fit = fit_migration(report)
+    processors = {
+        "ps": Processor(name=HOST, cores=len(report.cores)),
+        "fitted": _cores(report, fit.migration),
+    }
+    if traced is not None:
+        processors["traced"] = _cores(report, traced.migration)
+    errors = {
+        name: tuple(p / m - 1 for p, m in zip(predict_rounds(report, processor), measured, strict=True))
+        for name, processor in processors.items()
+    }
+    discipline, migration, source = select_scheduler(
+        idle_while_waiting=max(traced.idle_while_waiting) if traced else None,
+        traced=traced.migration if traced else None,
+        fitted=fit.migration,
+        errors={name: rms_error([1 + e for e in each], [1.0] * len(each)) for name, each in errors.items()},
+    )
+    used = [
+        sum(b.cpu for p in report.processes for b in p.within(phase)) + phase.hub_cpu
+        for phase in report.phases
+    ]
+    lengths = [(phase.end - phase.start) / 1e9 * len(report.cores) for phase in report.phases]
+    return Scheduler(
+        source=source,
+        discipline=discipline,
+        migration=migration,
+        behaviour=traced,
+        fitted=fit.migration,
+        loads=tuple(u / length for u, length in zip(used, lengths, strict=True)),
+        rounds=measured,
+        errors=errors,
+        inflation=_inflation(report),
+    )
+
+
+def select_scheduler(
+    *,
+    idle_while_waiting: float | None,
+    traced: Migration | None,
+    fitted: Migration,
+    errors: Mapping[str, float],
+) -> tuple[Literal["ps", "cores"], Migration | None, Literal["trace", "fit"]]:
+    """Return discipline, migration and source of the scheduler.
+
+    An ideal processor, where cores do not idle while work waits, or, without a trace, where it explains
+    the ring as well as anything else. Else the traced migration, unless the fitted one explains the ring
+    better by more than 5 points.
+
+    Args:
+        idle_while_waiting: Share of time, at the load where it is largest; None without a trace.
+        traced: Migration found in the trace; None without one.
+        fitted: Migration that explains the ring best.
+        errors: Root mean square of the relative errors in the ring, by ``ps``, ``traced`` and ``fitted``.
+    """
+    if idle_while_waiting is not None and traced is not None:
+        if idle_while_waiting < IDLE_LIMIT:
+            return "ps", None, "trace"
+        if errors["traced"] <= errors["fitted"] + FIT_MARGIN:
+            return "cores", traced, "trace"
+        return "cores", fitted, "fit"
+    if errors["ps"] <= errors["fitted"] + IDLE_LIMIT / 2:
+        return "ps", None, "fit"
+    return "cores", fitted, "fit"
+
+
+def _cores(report: RingReport, migration: Migration) -> Processor:
+    return Processor(name=HOST, cores=len(report.cores), discipline="cores", migration=migration)
+
+
+def _inflation(report: RingReport) -> Estimate:
+    """Return processor time in the ring over that of the same work back to back; one sample per process."""
+    return typical(
+        [
+            fmean(b.cpu for b in p.bursts) / fmean(b.work for b in p.bursts)
+            for p in report.processes
+            if p.bursts
+        ]
+    )
+
+
+def _version() -> str:
+    try:
+        return version("mup-framework")
+    except PackageNotFoundError:
+        return ""

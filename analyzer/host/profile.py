@@ -1,0 +1,294 @@
+"""What is known about a machine, and which processor of a model it is.
+
+A profile is measured once per machine (`mup host`), kept in a file, and travels with the models calibrated
+there. It is data: how it is measured is in ``analyzer.host.measure``.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from analyzer.host.behaviour import Behaviour
+from analyzer.host.estimates import Estimate
+from mup.errors import LogError, ProjectError
+from mup.lqn.model import Migration, Processor
+from mup.lqn.whole_file import write_whole
+
+__all__ = [
+    "FORMAT",
+    "Cold",
+    "HostProfile",
+    "Identity",
+    "Scheduler",
+    "Timer",
+    "WakeUp",
+    "current_profile",
+    "default_path",
+    "default_profile",
+    "load_profile",
+    "save_profile",
+    "this_machine",
+]
+
+FORMAT: Literal["mup-host/1"] = "mup-host/1"
+REMEDY = "'mup host' measures this machine in half a minute"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """Which machine; two profiles are of the same machine if all of this is equal."""
+
+    hostname: str
+    kernel: str
+    cpu: str
+    cores: int
+
+
+@dataclass(frozen=True, slots=True)
+class Timer:
+    """How late timers of a kind are, in seconds."""
+
+    kind: str
+    late: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class WakeUp:
+    """What it costs that one process wakes another one by a socket.
+
+    Attributes:
+        where: ``free``: wherever the system puts them; ``same``: both on one core; ``different``: on two.
+        wall: Seconds from sending to having received.
+        cpu: Processor seconds of both processes.
+    """
+
+    where: str
+    wall: Estimate
+    cpu: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Cold:
+    """Extra processor seconds of a piece of work because its process slept before.
+
+    Attributes:
+        work: Processor seconds of the work, back to back.
+        idle: Seconds slept before.
+        extra: What the work took longer.
+    """
+
+    work: float
+    idle: float
+    extra: Estimate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scheduler:
+    """Which processor of a model schedules as this machine does.
+
+    Attributes:
+        source: Where the answer comes from: ``trace``, ``fit`` (a simulation of what an application saw), or
+            ``assumed``.
+        discipline: ``ps`` where no core idles while work waits (below 3 % of the time); else ``cores``.
+        migration: Of the discipline ``cores``.
+        behaviour: What the trace showed; None without one.
+        fitted: What explains the times of the application best, with or without a trace.
+        loads: Busy share of the cores in the phases of the application.
+        rounds: Mean seconds the application took per round, per phase.
+        errors: Of models of the same application, by processor: relative error of the time per round, per
+            phase.
+        inflation: Processor time of the application's work over that of the same work back to back.
+    """
+
+    source: Literal["trace", "fit", "assumed"]
+    discipline: Literal["ps", "cores"]
+    migration: Migration | None = None
+    behaviour: Behaviour | None = None
+    fitted: Migration | None = None
+    loads: tuple[float, ...] = ()
+    rounds: tuple[float, ...] = ()
+    errors: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    inflation: Estimate | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostProfile:
+    """A machine, measured.
+
+    Attributes:
+        identity: Which one.
+        date: When, as ISO 8601 with time zone; "" if it was not measured.
+        mup, python: Versions that measured it; the speed is that of this Python.
+        measured: False for the ideal machine that stands in for one nobody has measured.
+        seconds: How long measuring took.
+        speed: Units of reference work per second of processor time (``mup.workload.speed``), per core.
+        parallel: Work done by all cores at once over work done by each alone.
+        sharing: Factor on the processor time of short bursts while two processes share a core.
+        interpreter_lock: Factor on the processor time of two threads of one Python process.
+        switch_interval: Seconds after which the interpreter lock changes hands.
+        timers: How late timers of a millisecond are.
+        wakeups: What waking another process costs.
+        cold: What work costs more after sleeping.
+        scheduler: How cores are given to threads.
+        format: Of the file.
+    """
+
+    identity: Identity
+    scheduler: Scheduler
+    date: str = ""
+    mup: str = ""
+    python: str = ""
+    measured: bool = False
+    seconds: float = 0.0
+    speed: tuple[Estimate, ...] = ()
+    parallel: Estimate | None = None
+    sharing: Estimate | None = None
+    interpreter_lock: Estimate | None = None
+    switch_interval: float | None = None
+    timers: tuple[Timer, ...] = ()
+    wakeups: tuple[WakeUp, ...] = ()
+    cold: tuple[Cold, ...] = ()
+    format: Literal["mup-host/1"] = FORMAT
+
+    @property
+    def cores(self) -> int:
+        """Cores a deployment may use."""
+        return self.identity.cores
+
+    @property
+    def mean_speed(self) -> float | None:
+        """Units per second and core, on average over the cores; None if unknown."""
+        return sum(core.mean for core in self.speed) / len(self.speed) if self.speed else None
+
+    def processor(self, name: str) -> Processor:
+        """Return the processor that schedules as this machine does, at the speed of calibration."""
+        return Processor(
+            name=name,
+            cores=self.cores,
+            discipline=self.scheduler.discipline,
+            migration=self.scheduler.migration if self.scheduler.discipline == "cores" else None,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        values: dict[str, Any] = msgspec.to_builtins(asdict(self))
+        return {"format": values.pop("format"), **values}
+
+    @classmethod
+    def from_json(cls, data: object, *, where: str = "") -> HostProfile:
+        """Return what `to_json` wrote.
+
+        Raises:
+            LogError: It is something else.
+        """
+        found = data.get("format") if isinstance(data, dict) else None
+        if found != FORMAT:
+            raise LogError(
+                f"not a host profile: its format must be {FORMAT!r}, got {found!r}", where=where, hint=REMEDY
+            )
+        try:
+            profile = msgspec.convert(data, cls)
+        except msgspec.ValidationError as error:
+            raise LogError(f"not a host profile: {error}", where=where, hint=REMEDY) from error
+        if profile.cores < 1 or (profile.scheduler.discipline == "cores" and not profile.scheduler.migration):
+            raise LogError("not a host profile: no cores, or no migration", where=where, hint=REMEDY)
+        return profile
+
+
+def default_profile(cores: int) -> HostProfile:
+    """Return an ideal machine with so many cores: shared without loss, at the speed of calibration."""
+    return HostProfile(
+        identity=replace(this_machine(), cores=cores),
+        scheduler=Scheduler(source="assumed", discipline="ps"),
+    )
+
+
+def this_machine() -> Identity:
+    """Return which machine this is; the cores are those this process may use."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return Identity(hostname=platform.node(), kernel=platform.release(), cpu=_cpu_model(), cores=cores)
+
+
+def _cpu_model() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
+            key, _, value = line.partition(":")
+            if key.strip() == "model name":
+                return value.strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def default_path() -> Path:
+    """Return where the profile of this machine is kept: ``$XDG_CACHE_HOME/mup/host.json``."""
+    cache = os.environ.get("XDG_CACHE_HOME")
+    return (Path(cache) if cache else Path.home() / ".cache") / "mup" / "host.json"
+
+
+def save_profile(profile: HostProfile, path: Path | None = None) -> Path:
+    """Write a profile whole or not at all; returns where.
+
+    Args:
+        profile: What to write.
+        path: Where; None = the place of this machine's profile.
+
+    Raises:
+        ProjectError: It cannot be written.
+    """
+    target = path or default_path()
+    try:
+        if path is None:
+            target.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ProjectError(f"cannot write the profile: {error.strerror}", where=str(target)) from error
+    text = msgspec.json.format(msgspec.json.encode(profile.to_json()), indent=1).decode()
+    write_whole(target, text + "\n")
+    return target
+
+
+def load_profile(path: str | Path | None = None) -> HostProfile:
+    """Read a profile.
+
+    Args:
+        path: A file, of whatever machine; None = the profile of this machine.
+
+    Raises:
+        ProjectError: There is no such file, or (without a path) it is another machine's.
+        LogError: The file is no profile.
+    """
+    target = Path(path) if path is not None else default_path()
+    try:
+        data = msgspec.json.decode(target.read_bytes())
+    except OSError as error:
+        raise ProjectError(
+            f"cannot read the host profile: {error.strerror}", where=str(target), hint=REMEDY
+        ) from error
+    except msgspec.DecodeError as error:
+        raise LogError(f"not a host profile: {error}", where=str(target), hint=REMEDY) from error
+    profile = HostProfile.from_json(data, where=str(target))
+    if path is None and profile.identity != (here := this_machine()):
+        differing = [
+            name for name in Identity.__slots__ if getattr(profile.identity, name) != getattr(here, name)
+        ]
+        listing = ", ".join(
+            f"{name} {getattr(profile.identity, name)!r} instead of {getattr(here, name)!r}"
+            for name in differing
+        )
+        raise ProjectError(f"the profile is of another machine: {listing}", where=str(target), hint=REMEDY)
+    return profile
+
+
+def current_profile() -> tuple[HostProfile, str]:
+    """Return this machine's profile and ""; or an ideal one, and why it has to stand in."""
+    try:
+        return load_profile(), ""
+    except (ProjectError, LogError) as error:
+        return default_profile(this_machine().cores), error.message

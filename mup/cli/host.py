@@ -1,0 +1,195 @@
+"""``mup host``: what does this machine add to the work of the services on it?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from rich.console import Console
+
+    from analyzer.host.estimates import Estimate
+    from analyzer.host.profile import HostProfile, Scheduler
+
+
+@click.command()
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(),
+    metavar="FILE",
+    help="Where to write the profile.  [default: the place of this machine's profile, "
+    "~/.cache/mup/host.json or $XDG_CACHE_HOME/mup/host.json]",
+)
+@click.option(
+    "--seconds",
+    type=float,
+    default=25.0,
+    show_default=True,
+    help="How long to measure, 1 to 60; starting and simulating takes a few seconds more.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the profile as one JSON document.")
+def command(output: str | None, seconds: float, as_json: bool) -> None:
+    """Measure this machine: speed of its cores, cost of sharing them, timers, wake-ups, scheduler.
+
+    Nothing else should be running meanwhile. Models calibrated here use the profile from then on; with
+    'mup whatif --host FILE' a model predicts for the machine FILE was measured on. Where tracing is not
+    permitted (it takes root) the scheduler is inferred from a small application.
+    """
+    import json
+
+    from analyzer.host.measure import profile_host
+    from analyzer.host.profile import save_profile
+    from mup.cli.display import console
+    from mup.cli.options import check_output
+
+    check_output(output, starts=("{",))
+    with _progress() as show:
+        profile = profile_host(show, seconds=seconds)
+    written = save_profile(profile, None if output is None else Path(output))
+    if as_json:
+        click.echo(json.dumps(profile.to_json(), indent=1))
+        return
+    out = console()
+    _print(out, profile)
+    out.print(f"written to {written}", markup=False, soft_wrap=True)
+
+
+def _progress() -> Any:
+    """Show how far the measurement is, on stderr."""
+    from contextlib import contextmanager
+
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from mup.cli.display import console
+
+    @contextmanager
+    def shown() -> Iterator[Callable[[float, str], None]]:
+        columns = (
+            TextColumn("measuring"),
+            BarColumn(),
+            TextColumn("{task.fields[what]}"),
+            TimeElapsedColumn(),
+        )
+        with Progress(*columns, console=console(stderr=True), transient=True) as bars:
+            bar = bars.add_task("host", total=1.0, what="")
+            yield lambda share, what: bars.update(bar, completed=share, what=what)
+
+    return shown()
+
+
+def _print(out: Console, profile: HostProfile) -> None:
+    from rich.table import Table
+
+    machine = profile.identity
+    out.print(
+        f"{machine.hostname}: {machine.cpu}, {machine.cores} cores, Linux {machine.kernel}, "
+        f"Python {profile.python}; measured in {profile.seconds:.0f} s",
+        markup=False,
+    )
+    table = Table(box=None, pad_edge=False)
+    table.add_column("figure")
+    table.add_column("value", justify="right")
+    table.add_column("+-", justify="right")
+    table.add_column("unit")
+    for name, estimate, factor, unit in _rows(profile):
+        half = "-" if estimate.half is None else _number(estimate.half * factor)
+        table.add_row(name, _number(estimate.mean * factor), half, unit)
+    out.print(table)
+    out.print()
+    _print_cold(out, profile)
+    out.print()
+    _print_scheduler(out, profile.scheduler)
+    out.print("+- is the half-width of the 95 % interval; times are medians.")
+
+
+def _rows(profile: HostProfile) -> Iterator[tuple[str, Estimate, float, str]]:
+    """Yield name, figure, factor to the unit, unit."""
+    for number, speed in enumerate(profile.speed):
+        yield f"speed of core {number}", speed, 1, "units per second of processor time"
+    factor = "x processor time"
+    named = (
+        ("all cores at once: work done, relative to each alone", profile.parallel, "x"),
+        ("two processes on one core, bursts of 1 ms", profile.sharing, factor),
+        ("two threads of one Python process", profile.interpreter_lock, factor),
+    )
+    for name, estimate, unit in named:
+        if estimate is not None:
+            yield name, estimate, 1, unit
+    for timer in profile.timers:
+        yield f"timer of 1 ms is late: {timer.kind}", timer.late, 1e3, "ms"
+    places = {"free": "anywhere", "same": "both on one core", "different": "on two cores"}
+    for wakeup in profile.wakeups:
+        yield f"waking a process, {places.get(wakeup.where, wakeup.where)}: time", wakeup.wall, 1e6, "us"
+        yield "  processor time of both", wakeup.cpu, 1e6, "us"
+    if profile.scheduler.inflation is not None:
+        yield (
+            "small services waking each other, relative to back to back",
+            profile.scheduler.inflation,
+            1,
+            factor,
+        )
+
+
+def _print_cold(out: Console, profile: HostProfile) -> None:
+    from rich.table import Table
+
+    idles = sorted({case.idle for case in profile.cold})
+    table = Table(
+        box=None, pad_edge=False, title="extra processor time after idling, us", title_justify="left"
+    )
+    table.add_column("work")
+    for idle in idles:
+        table.add_column(f"{idle * 1e3:g} ms idle", justify="right")
+    for work in sorted({case.work for case in profile.cold}):
+        cells = {case.idle: case.extra for case in profile.cold if case.work == work}
+        table.add_row(
+            f"{work * 1e3:g} ms",
+            *(
+                f"{cells[idle].mean * 1e6:.0f} +- {(cells[idle].half or 0) * 1e6:.0f}"
+                if idle in cells
+                else "-"
+                for idle in idles
+            ),
+        )
+    out.print(table)
+
+
+def _print_scheduler(out: Console, scheduler: Scheduler) -> None:
+    """Say which processor the machine is, and why."""
+    loads = " / ".join(f"{load:.0%}" for load in scheduler.loads)
+    seen = scheduler.behaviour
+    if seen is not None:
+        idle = " / ".join(f"{share:.1%}" for share in seen.idle_while_waiting)
+        out.print(f"scheduler, traced at {loads} load: a core idles while work waits {idle} of the time")
+        out.print(
+            f"  woken while its core is busy and another idle, moves there {seen.wake.mean:.0%} of the time; "
+            f"a core falling idle takes waiting work {seen.steal.mean:.0%} of the time; "
+            f"{seen.balance.mean:.0f} moves/s while queues differ by 2"
+        )
+        out.print(
+            f"  woken onto a busy core, runs at once {seen.preempts.mean:.0%} of the time; "
+            f"median turn of an awaited thread {1e3 * seen.turn[2]:.2f} ms"
+        )
+    else:
+        out.print(f"scheduler, inferred without a trace from an application at {loads} load")
+    moves = scheduler.migration
+    what = "an ideal processor (ps)"
+    if moves is not None:
+        what = (
+            f"a queue per core (cores): wake {moves.wake:.2f}, steal {moves.steal:.2f}, "
+            f"balance {moves.balance:.0f}/s"
+        )
+    out.print(f"  the model's processor is {what}, by {scheduler.source}")
+    for name, errors in scheduler.errors.items():
+        listing = ", ".join(f"{error:+.1%}" for error in errors)
+        out.print(f"  simulated time per round of that application, {name}: {listing}")
+
+
+def _number(value: float) -> str:
+    """Return a number with three or four digits."""
+    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
