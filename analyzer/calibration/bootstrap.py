@@ -67,16 +67,12 @@ def _replicate(terms: Terms, observed: Observed, model: Model, drawn: FloatArray
     factors: dict[str, dict[str, float]] = {"demand": {}, "delay": {}}
     fronts: dict[str, float] = {}
     single = observed.single
-    everything = np.ones(len(observed.windows))
+    hot = observed.phase("hot")
     known = {task.name for task in model.tasks}
     for (kind, (task, entry, activity)), term in terms.times.items():
-        weights: Sequence[FloatArray] = (
-            (observed.phase("hot"), single, everything) if term.phased else (single, everything)
-        )
-        used = next((w for w in weights if term.mean(w) is not None), None)
-        if used is None or task not in known:
+        if task not in known:
             continue
-        now, then = term.mean(used), term.mean(used * drawn)
+        now, then = term.mean(hot, single), term.mean(hot * drawn, single * drawn)
         if now is None or then is None or now <= 0:
             continue
         if activity == "front" and not entry:

@@ -18,7 +18,7 @@ Follows Garbi's thesis, section 5.2.2, with these deliberate differences:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol
@@ -32,7 +32,18 @@ from analyzer.calibration.matching import Match, Matched, match
 from analyzer.calibration.observed import FloatArray, Observed, Sample, observe
 from analyzer.calibration.rundir import Run, fingerprints, stale_endpoints
 from analyzer.calibration.samples import CommunicationSamples, PathSamples, sample_path
-from analyzer.calibration.terms import Choice, Key, Kind, Repetition, Term, Terms, of_sample, shape_of
+from analyzer.calibration.terms import (
+    Choice,
+    Key,
+    Kind,
+    Repetition,
+    Term,
+    Terms,
+    nothing,
+    of_sample,
+    same_in_all_phases,
+    shape_of,
+)
 from analyzer.calibration.warmth import shared_by_variants, warmth
 from analyzer.static.application import Application
 from analyzer.static.translate import NETWORK, PathPlan, translate_with_plan
@@ -143,23 +154,19 @@ class _Book:
     sites: dict[str, list[_CallSite]] = field(default_factory=dict)
 
     @property
-    def base(self) -> tuple[FloatArray, ...]:
-        """Weights of the windows a number that depends on warmth is taken from: the first that saw it."""
-        every = self.observed.single
-        return self.observed.phase("hot"), every, every * 0 + 1
+    def phase(self) -> FloatArray:
+        """Weights of the windows a number that depends on warmth is taken from."""
+        hot = self.observed.phase("hot")
+        return hot if hot.any() else self.steady
 
     @property
-    def steady(self) -> tuple[FloatArray, ...]:
-        """The same for numbers that do not."""
-        every = self.observed.single
-        return every, every * 0 + 1
-
-    def weights(self, term: Term) -> tuple[FloatArray, ...]:
-        return self.base if term.phased else self.steady
+    def steady(self) -> FloatArray:
+        """Weights of the windows for all other numbers."""
+        return self.observed.single
 
     def value(self, kind: Kind, key: Key) -> float | None:
         term = self.terms.times.get((kind, key))
-        return None if term is None else self.terms.value(kind, key, self.weights(term))
+        return None if term is None else term.mean(self.phase, self.steady)
 
     def front(self, service: str, weights: FloatArray) -> float:
         return self.work.front(service, weights) if self.ingredients.framework else 0.0
@@ -244,6 +251,7 @@ def calibrate(
     for task in model.tasks:
         if task.role == "database":
             _read_database(book, task)
+    same_in_all_phases(book.terms, observed.phase("hot"), observed.phase("cold"))
     calibrated = replace(
         model,
         processors=_processors(book, host),
@@ -262,7 +270,7 @@ def calibrate(
         coverage=tuple(book.coverage),
         warnings=tuple(book.warnings),
         uncovered=tuple(book.uncovered),
-        framework=book.work.summary(book.base[0]),
+        framework=book.work.summary(book.phase),
     )
 
 
@@ -286,7 +294,7 @@ def _read_task(
         _read_entry(book, task, entry, plans[task.name, entry.name], by_endpoint.get(label, []))
     if ("front", task.name) in book.work.used and book.ingredients.framework:
         # Both halves together; the model has them apart.
-        front = Term(partial(book.front_on_path, task.name))
+        front = Term(computed=partial(book.front_on_path, task.name))
         book.terms.put((task.name, "", "front"), front, None)
 
 
@@ -345,9 +353,9 @@ def _read_path(book: _Book, task: Task, plan: PathPlan, samples: PathSamples) ->
         demand = of_sample(sample)
         if not task.is_reference and place == ():
             if index == 0:
-                demand = _plus(sample, partial(book.worker, task.name))
+                demand = Term(sample, plus=partial(book.worker, task.name))
             elif parts[place].operations[index - 1].op == "respond":
-                demand = _plus(sample, partial(book.overlap, task.name))
+                demand = Term(sample, plus=partial(book.overlap, task.name))
         delay = of_sample(samples.delay[place, index], phased=False)
         book.terms.put((task.name, plan.entry, name), demand, delay)
     for (place, index), found in samples.communication.items():
@@ -376,24 +384,10 @@ def _read_communication(
         database, query = operation.target.split(".", 1)
         _extend(book.queries.setdefault((database, query), CommunicationSamples()), found)
         book.callers.setdefault((database, query), []).append(communication)
-        book.terms.put(communication, of_sample(found.driver_demand), _nothing())
+        book.terms.put(communication, of_sample(found.driver_demand), nothing())
         return
-    book.terms.put(communication, _nothing(), _nothing())
+    book.terms.put(communication, nothing(), nothing())
     _read_exchange(book, task, plan, index, found)
-
-
-def _nothing() -> Term:
-    return Term(lambda _: 0.0, phased=False)
-
-
-def _plus(sample: Sample, more: Callable[[FloatArray], float]) -> Term:
-    """Return the term of a segment: what the log saw, and framework work done beside it."""
-
-    def mean(weights: FloatArray) -> float | None:
-        seen = sample.mean(weights)
-        return None if seen is None else seen + more(weights)
-
-    return Term(mean, sample)
 
 
 def _extend(total: CommunicationSamples, more: CommunicationSamples) -> None:
@@ -416,7 +410,7 @@ def _read_exchange(book: _Book, task: Task, plan: PathPlan, index: int, found: C
             f"{entry_label(task.name, plan.entry)}: no usable network time of the call to {operation.target}"
             f" (line {operation.site.line}); {reason}. Taken as 0"
         )
-        book.terms.put(key, _nothing(), _nothing())
+        book.terms.put(key, nothing(), nothing())
         return
 
     site = _CallSite(found.exchange, found.receive)
@@ -429,14 +423,14 @@ def _read_exchange(book: _Book, task: Task, plan: PathPlan, index: int, found: C
         elapsed = found.exchange.mean(weights)
         return None if elapsed is None else max(0.0, elapsed - known(weights))
 
-    book.terms.put(key, _nothing(), Term(mean, found.exchange, known))
+    book.terms.put(key, nothing(), Term(found.exchange, mean, shift=known))
 
 
 def _read_think(book: _Book, plan: PathPlan, *, whole: bool) -> None:
     """Charge the load generator's own work outside its cycles to the first think step of a path."""
     for position, name in enumerate(plan.think.values()):
         charged = whole and position == 0
-        demand = Term(partial(book.client, plan.task)) if charged else _nothing()
+        demand = Term(computed=partial(book.client, plan.task)) if charged else nothing()
         book.terms.put((plan.task, plan.entry, name), demand, None)
 
 
@@ -456,7 +450,7 @@ def _read_database(book: _Book, task: Task) -> None:
         work = _query_work(book, task.name, entry.name, known, found.driver_demand)
         rest = _query_rest(found, work)
         if _one_server(book, task.name):
-            book.terms.put(key, work, _nothing())
+            book.terms.put(key, work, nothing())
             for caller in book.callers[task.name, entry.name]:
                 book.terms.put(caller, None, rest)
         else:
@@ -480,18 +474,18 @@ def _query_work(
         share = book.work.database(database, weights) * count * own / time if time > 0 else 0.0
         return min(share, max(0.0, own - (drivers.mean(weights) or 0.0)))
 
-    return Term(mean)
+    return Term(computed=mean)
 
 
 def _query_rest(found: CommunicationSamples, work: Term) -> Term:
     def known(weights: FloatArray) -> float:
-        return (found.driver_demand.mean(weights) or 0.0) + (work.mean(weights) or 0.0)
+        return (found.driver_demand.mean(weights) or 0.0) + (work.mean(weights, weights) or 0.0)
 
     def mean(weights: FloatArray) -> float | None:
         elapsed = found.exchange.mean(weights)
         return None if elapsed is None else max(0.0, elapsed - known(weights))
 
-    return Term(mean, found.exchange, known)
+    return Term(found.exchange, mean, shift=known)
 
 
 def _colocated(book: _Book, database: str) -> bool:
@@ -501,7 +495,7 @@ def _colocated(book: _Book, database: str) -> bool:
 
 def _one_server(book: _Book, database: str) -> bool:
     use = book.run.info.databases.get(database)
-    has_work = book.work.database(database, book.steady[0]) > 0
+    has_work = book.work.database(database, book.steady) > 0
     return use is not None and use.embedded and use.colocated and has_work and book.ingredients.database
 
 
@@ -566,7 +560,7 @@ def _time(book: _Book, kind: Kind, key: Key) -> Distribution | None:
     if seconds is None:
         return None
     term = book.terms.times[kind, key]
-    return shape_of(term, book.weights(term), seconds, fitted=book.ingredients.distributions)
+    return shape_of(term, book.phase, book.steady, seconds, fitted=book.ingredients.distributions)
 
 
 def shifted(distribution: Distribution, seconds: float) -> Distribution:
@@ -644,6 +638,6 @@ def _provenance(book: _Book, stale: Mapping[str, str], host: Host | None) -> dic
         },
         "uncovered": list(book.uncovered),
         "stale": dict(stale),
-        "framework_cpu": book.work.summary(book.base[0]),
+        "framework_cpu": book.work.summary(book.phase),
         "warnings": list(book.warnings),
     }

@@ -49,6 +49,23 @@ class Sample:
         """Return the weighted number of values."""
         return float(weights @ self._by_window(len(weights))[1])
 
+    def error(self, weights: FloatArray) -> float:
+        """Return the standard error of the mean over windows of positive weight.
+
+        The larger one of two estimates: from the means of the windows, and from the single values.
+        """
+        values = self.inside(weights)
+        if values.size < 2:
+            return float("inf")
+        alone = float(values.std(ddof=1)) / values.size**0.5
+        sums, counts = self._by_window(len(weights))
+        seen = (weights > 0) & (counts > 0)
+        batches = int(seen.sum())
+        if batches < 2:
+            return alone
+        residuals = (sums[seen] - float(values.mean()) * counts[seen]) / counts[seen].mean()
+        return max(alone, float(np.sqrt((residuals**2).sum() / (batches - 1) / batches)))
+
     def inside(self, weights: FloatArray) -> FloatArray:
         """Return the values seen in windows of positive weight."""
         values = np.asarray(self.values, dtype=float)

@@ -7,15 +7,26 @@ they are at those of the cold ones, and a bootstrap replicate is all of them at 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from analyzer.calibration.fitting import fit
 from analyzer.calibration.observed import FloatArray, Sample
 from mup.lqn import Constant, Distribution, Exponential
 
-__all__ = ["Choice", "Key", "Kind", "Repetition", "Term", "Terms", "of_sample", "shape_of"]
+__all__ = [
+    "Choice",
+    "Key",
+    "Kind",
+    "Repetition",
+    "Term",
+    "Terms",
+    "nothing",
+    "of_sample",
+    "same_in_all_phases",
+    "shape_of",
+]
 
 Kind = Literal["demand", "delay"]
 Key = tuple[str, str, str]
@@ -23,23 +34,47 @@ Key = tuple[str, str, str]
 
 Mean = Callable[[FloatArray], float | None]
 
+SIGNIFICANT = 2.5
+"""Standard errors by which hot and cold times must differ to count as different."""
+
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One time of the model.
+    """One time of the model: a sample, or what is computed of several.
 
     Attributes:
-        mean: Seconds at given weights of the windows; None where these saw nothing.
-        sample: What the shape of the distribution comes from; None = it has no spread.
+        sample: What the shape of the distribution comes from, and its mean if nothing is computed; None = it
+            has no spread.
+        computed: Its mean in seconds at given weights of the windows; None where these saw nothing.
+        plus: Seconds at given weights on top of the sample, without spread.
         shift: Seconds at given weights that something else accounts for: taken off every value of the
             sample before its shape is looked at.
-        phased: Whether it depends on how warm the system is.
+        phased: Whether it depends on how warm the system is. (What is on top always does.)
     """
 
-    mean: Mean
     sample: Sample | None = None
+    computed: Mean | None = None
+    plus: Callable[[FloatArray], float] | None = None
     shift: Mean | None = None
     phased: bool = True
+
+    def mean(self, phase: FloatArray, steady: FloatArray) -> float | None:
+        """Return the mean in seconds; None if nothing was seen.
+
+        Args:
+            phase: Weights of the windows of one phase.
+            steady: Weights of all windows; used where the time does not depend on the phase, or the phase
+                did not see it.
+        """
+        known = self.computed or (self.sample.mean if self.sample is not None else None)
+        if known is None:
+            return None
+        found = known(phase) if self.phased else None
+        if found is None:
+            found = known(steady)
+        if found is None or self.plus is None:
+            return found
+        return found + self.plus(phase)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,25 +118,43 @@ class Terms:
         if delay is not None:
             self.times["delay", key] = delay
 
-    def value(self, kind: Kind, key: Key, weights: Sequence[FloatArray]) -> float | None:
-        """Return a mean at the first of several weights under which anything was seen."""
-        term = self.times.get((kind, key))
-        if term is None:
-            return None
-        return next((found for w in weights if (found := term.mean(w)) is not None), None)
-
 
 def of_sample(sample: Sample, *, phased: bool = True) -> Term | None:
     """Return the term of a time that is the mean of a sample; None if that is empty."""
-    return Term(sample.mean, sample, phased=phased) if len(sample) else None
+    return Term(sample, phased=phased) if len(sample) else None
 
 
-def shape_of(term: Term, weights: Sequence[FloatArray], mean: float, *, fitted: bool = True) -> Distribution:
+def nothing() -> Term:
+    """Return the term of a time that is 0."""
+    return Term(computed=lambda _: 0.0, phased=False)
+
+
+def same_in_all_phases(terms: Terms, hot: FloatArray, cold: FloatArray) -> None:
+    """Pool what hot and cold windows saw of a time, unless it differs by more than chance would explain.
+
+    A few hundred random times have a mean that is off by some percent, which is more than
+    warmth usually changes the work of an endpoint. Taking that for warmth would make predictions worse.
+    """
+    for place, term in terms.times.items():
+        if not term.phased or term.sample is None or term.computed is not None:
+            continue
+        one, other = term.sample.mean(hot), term.sample.mean(cold)
+        if one is None or other is None:
+            continue
+        error = (term.sample.error(hot) ** 2 + term.sample.error(cold) ** 2) ** 0.5
+        if abs(one - other) < SIGNIFICANT * error:
+            terms.times[place] = replace(term, phased=False)
+
+
+def shape_of(
+    term: Term, phase: FloatArray, steady: FloatArray, mean: float, *, fitted: bool = True
+) -> Distribution:
     """Return the distribution of a term with a given mean.
 
     Args:
         term: Its sample gives the shape.
-        weights: As for ``Terms.value``.
+        phase: As for `Term.mean`.
+        steady: As for `Term.mean`.
         mean: Seconds.
         fitted: Look for the family; else every time is exponential.
     """
@@ -111,12 +164,11 @@ def shape_of(term: Term, weights: Sequence[FloatArray], mean: float, *, fitted: 
         return Constant(mean)
     if not fitted:
         return Exponential(mean)
-    values = next((v for w in weights if (v := term.sample.inside(w)).size), None)
-    if values is None:
+    weights = phase if term.phased and term.sample.count(phase) > 0 else steady
+    values = term.sample.inside(weights)
+    if not values.size:
         return Constant(mean)
-    shift = None
-    if term.shift is not None:
-        shift = next((found for w in weights if (found := term.shift(w)) is not None), None)
+    shift = term.shift(weights) if term.shift is not None else None
     values = (values - shift if shift else values).clip(min=0.0)
     shape = fit(values).distribution
     # What is added to every value (framework work that no log entry sees) has no spread of its own.

@@ -13,7 +13,7 @@ from dataclasses import replace
 from analyzer.calibration.callsites import Variant, variant_name
 from analyzer.calibration.framework import FrameworkWork
 from analyzer.calibration.observed import FloatArray, Observed
-from analyzer.calibration.terms import Terms
+from analyzer.calibration.terms import Kind, Terms
 from mup.lqn import Model, Task, Warmth, entry_label
 
 __all__ = ["shared_by_variants", "warmth"]
@@ -36,17 +36,22 @@ def warmth(terms: Terms, observed: Observed, work: FrameworkWork, task: Task) ->
     hot = next((p for p in phases if p[0] == "hot"), None)
     if hot is None or len(phases) < 2:
         return None
+    steady = observed.single
     keys = [(entry.name, activity.name) for entry in task.entries for activity in entry.activities]
     demands: dict[str, tuple[float, ...]] = {}
     delays: dict[str, tuple[float, ...]] = {}
     for entry, activity in [("", "front"), *keys]:
         label = f"{entry}:{activity}" if entry else activity
-        for kind, found in (("demand", demands), ("delay", delays)):
-            term = terms.times.get((kind, (task.name, entry, activity)))  # type: ignore[call-overload]
-            if term is None or not term.phased:
+        kinds: tuple[tuple[Kind, dict[str, tuple[float, ...]]], ...] = (
+            ("demand", demands),
+            ("delay", delays),
+        )
+        for kind, found in kinds:
+            term = terms.times.get((kind, (task.name, entry, activity)))
+            if term is None:
                 continue
-            values = [term.mean(weights) for _, _, weights in phases]
-            base = term.mean(hot[2])
+            values = [term.mean(weights, steady) for _, _, weights in phases]
+            base = term.mean(hot[2], steady)
             if base is None or any(v is None for v in values):
                 continue
             extra = tuple(float(f"{v - base:.6g}") for v in values if v is not None)

@@ -35,9 +35,9 @@ UNIT = 10_000
 SLOW = 1.25
 """A sample that took so many times as long as the median one was taken in a slow moment."""
 FEWEST = 4
-JUMP_LIMIT = 0.08
+JUMP_LIMIT = 0.15
 """Where the speed is known for the whole time, most of a change can be made up for; beyond this it cannot."""
-SLOW_LIMIT = 0.15
+SLOW_LIMIT = 0.35
 
 
 class Sample(NamedTuple):
