@@ -104,6 +104,12 @@ CASES = [
         id="future-of-the-leaving-iteration",
     ),
     pytest.param(
+        "for w in comm.params:\n    f = comm.call('B', '/b/')\n    if w:\n        break\nelse:\n    comm.respond(0)\n"
+        "    return\nf.get()\ncomm.respond(1)",
+        ["loop[call:B/b/] call:B/b/ get:1 respond", "loop[call:B/b/] respond"],
+        id="only-the-last-call-is-waited-for",
+    ),
+    pytest.param(
         "while comm.call('B', '/b/').get():\n    comm.call('B', '/c/').get()\ncomm.respond(1)",
         ["loop[call:B/b/ get:0 call:B/c/ get:2] call:B/b/ get:1 respond"],
         id="test-that-communicates",

@@ -242,8 +242,8 @@ def test_false_alarms_are_rare() -> None:
 
 
 def test_rare_behaviours_are_pooled() -> None:
-    """A hundred behaviours seen once each are no evidence."""
-    rows = {c: {(0, ()): 50, **{(1 + 100 * c + k, ()): 1 for k in range(10)}} for c in range(3)}
+    """Hundreds of behaviours seen once each are no evidence."""
+    rows = {c: {(0, ()): 50, **{(1 + 200 * c + k, ()): 1 for k in range(200)}} for c in range(2)}
     assert not differs(rows)
 
 

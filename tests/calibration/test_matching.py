@@ -232,6 +232,12 @@ def test_loop_that_does_nothing_but_loop_keeps_the_total(tmp_path: Path) -> None
     assert counts[(0, 0), 0] == [5, 1]
 
 
+def test_first_of_two_equal_loops_takes_all(tmp_path: Path) -> None:
+    """Where one loop ends and an equal one begins is nowhere in the log either."""
+    _, _, matches = run(tmp_path, "two loops over one helper", [1, 2], [])
+    assert loop_counts(matches) == {((), 0): [4, 0], ((), 1): [0, 0]}
+
+
 def test_path_without_the_loop_comes_first(tmp_path: Path) -> None:
     """A branch around a loop gets the executions without iterations."""
     app = world(tmp_path, endpoint(BODIES["beside a call"]))
