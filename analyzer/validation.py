@@ -1,21 +1,32 @@
-"""Predict first, then measure for real, then compare: how far is the model off?
+"""Predict first, write it down, measure for real, then compare: how far is the model off?
 
-Errors are signed fractions, (predicted - measured) / measured. Predictions are all made before the
-first measurement starts. Response times exclude think time on both sides.
+Errors are signed fractions, (predicted - measured) / measured; of utilizations predicted - measured.
+Predictions are all made, and written to a file, before the first measurement starts. Response times exclude
+think time on both sides.
+
+The machine's speed during a measurement is known from its monitor (or the probes before and after it), that
+of the calibration from the model. *Corrected* figures are predicted again for cores of the measured speed:
+what remains is the error of the model, not of the machine.
 """
 
 from __future__ import annotations
 
-import math
+import json
+import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, TypeGuard
 
 from mup.errors import UsageError
+from mup.lqn.edits import with_speed
+from mup.lqn.model import Model
+from mup.lqn.whole_file import write_whole
 from mup.project import Project
-from mup.workload.measure import Measurement, measure_load
-from simulator.many import simulate_many
-from simulator.result import Result
+from mup.workload.measure import measure_load
+from mup.workload.measurement import Measurement
+from simulator.grids import Outcome, run_scenarios
+from simulator.prediction import Prediction, RealRun
 from simulator.whatif import Scenario
 
 __all__ = [
@@ -24,9 +35,22 @@ __all__ = [
     "Figures",
     "MeasureSettings",
     "compare",
+    "correct",
+    "default_prediction_file",
+    "judged_error",
     "max_abs_error",
+    "measure",
     "predict",
+    "save_predictions",
+    "speed_ratio",
 ]
+
+FORMAT: Final = "mup-prediction/1"
+FIGURES: Final = ("response_time", "p95", "throughput")
+MEDIAN_FROM: Final = 3
+"""Runs from which on the measured figure is their median: one disturbed run does not move it."""
+SAME_SPEED: Final = 1e-3
+"""A machine whose speed differs by less is the same: nothing needs to be predicted again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +70,7 @@ class Figures:
     """What prediction and measurement both say: seconds, cycles per second, busy share of the pool."""
 
     response_time: Figure
+    p95: Figure
     throughput: Figure
     utilization: Mapping[str, Figure | None]
 
@@ -53,6 +78,7 @@ class Figures:
         """Return the object of ``validate --json``."""
         return {
             "response_time": self.response_time.to_json(),
+            "p95": self.p95.to_json(),
             "throughput": self.throughput.to_json(),
             "utilization": {
                 task: None if figure is None else figure.to_json()
@@ -62,67 +88,214 @@ class Figures:
 
 
 @dataclass(frozen=True, slots=True)
+class Judgement:
+    """One prediction beside the measurement.
+
+    Attributes:
+        predicted: The simulated figures.
+        prediction: Where the real run was expected.
+        measured: What it showed.
+    """
+
+    predicted: Figures
+    prediction: Prediction | None
+    measured: Figures
+
+    def error(self, name: str) -> float:
+        """Return the signed relative error of ``response_time``, ``p95`` or ``throughput``."""
+        predicted: float = getattr(self.predicted, name).mean
+        measured: float = getattr(self.measured, name).mean
+        return (predicted - measured) / measured
+
+    @property
+    def utilization_errors(self) -> dict[str, float]:
+        """Predicted minus measured utilization of the services where both are known."""
+        pairs = {
+            t: (figure, self.measured.utilization.get(t)) for t, figure in self.predicted.utilization.items()
+        }
+        return {t: p.mean - m.mean for t, (p, m) in pairs.items() if p is not None and m is not None}
+
+    @property
+    def errors(self) -> dict[str, Any]:
+        """All errors, as JSON."""
+        return {
+            **{name: self.error(name) for name in FIGURES},
+            "utilization": self.utilization_errors,
+        }
+
+    @property
+    def inside(self) -> dict[str, Any]:
+        """Per figure, whether the measured one is in its prediction interval.
+
+        None where there is no such interval: one that does not know the error of the calibration is none.
+        """
+        found = self.prediction
+        if found is None or "calibration" in found.missing:
+            return {"response_time": None, "p95": None, "throughput": None, "utilization": {}}
+        measured = self.measured
+        return {
+            "response_time": found.response_time.contains(measured.response_time.mean),
+            "p95": found.p95.contains(measured.p95.mean),
+            "throughput": found.throughput.contains(measured.throughput.mean),
+            "utilization": {
+                task: interval.contains(figure.mean)
+                for task, interval in found.utilization.items()
+                if (figure := measured.utilization.get(task)) is not None
+            },
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """One scenario, predicted and measured."""
+    """One scenario, predicted and measured.
+
+    Attributes:
+        scenario: What was changed.
+        raw: The prediction as it was written down.
+        corrected: The prediction for a machine of the measured speed; None if a speed is not known.
+        speed: Of the machine while it was measured, relative to the calibration; None if not known.
+        failed_cycles: Of the clients; in no figure.
+        foreign_cpu: Share of the machine used by other programs.
+        runs: Valid runs in the measured figures.
+        void: Why none of them is valid, or "".
+        warnings: What else a reader must know about the measurement.
+    """
 
     scenario: Scenario
-    predicted: Figures
-    measured: Figures
-    failed_cycles: int
-    foreign_cpu: float
+    raw: Judgement
+    corrected: Judgement | None = None
+    speed: float | None = None
+    failed_cycles: int = 0
+    foreign_cpu: float = 0.0
+    runs: int = 1
+    void: str = ""
+    warnings: tuple[str, ...] = ()
 
     @property
-    def response_time_error(self) -> float:
-        """Signed relative error of the mean response time."""
-        return relative_error(self.predicted.response_time.mean, self.measured.response_time.mean)
-
-    @property
-    def throughput_error(self) -> float:
-        """Signed relative error of the throughput."""
-        return relative_error(self.predicted.throughput.mean, self.measured.throughput.mean)
+    def best(self) -> Judgement:
+        """The corrected judgement if there is one."""
+        return self.corrected or self.raw
 
     def to_json(self) -> dict[str, Any]:
         """Return one scenario of ``validate --json``."""
+        raw, corrected = self.raw, self.corrected
         return {
             "change": self.scenario.to_json(),
-            "predicted": self.predicted.to_json(),
-            "measured": self.measured.to_json(),
-            "error": {"response_time": self.response_time_error, "throughput": self.throughput_error},
-            # The prediction's interval is the simulation's only: it says nothing about calibration and
-            # model error, so it is not an interval that reality could be asked to fall into.
-            "inside_interval": None,
+            "predicted": raw.predicted.to_json(),
+            "measured": raw.measured.to_json(),
+            "error": raw.errors,
+            "prediction": None if raw.prediction is None else raw.prediction.to_json(),
+            "inside_interval": raw.inside["response_time"],
+            "inside": raw.inside,
+            "speed": self.speed,
+            "corrected": None
+            if corrected is None
+            else {
+                "predicted": corrected.predicted.to_json(),
+                "error": corrected.errors,
+                "prediction": None if corrected.prediction is None else corrected.prediction.to_json(),
+                "inside_interval": corrected.inside["response_time"],
+                "inside": corrected.inside,
+            },
+            "runs": self.runs,
+            "void": self.void or None,
             "failed_cycles": self.failed_cycles,
             "foreign_cpu": self.foreign_cpu,
+            "warnings": list(self.warnings),
         }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasureSettings:
-    """How each scenario is measured."""
+    """How each scenario is measured.
+
+    Attributes:
+        duration: Seconds of one window.
+        warmup: Seconds of load before it.
+        repeats: Runs, each with fresh services.
+        retries: How often a void run is done again.
+        until_width: Go on until the half-width of the mean response time is this share of it; None = no.
+        max_seconds: With ``until_width``: of all windows together.
+        seed: Of the clients.
+    """
 
     duration: float = 12.0
     warmup: float = 3.0
     repeats: int = 1
+    retries: int = 1
+    until_width: float | None = None
+    max_seconds: float = 60.0
     seed: int = 0
 
-
-def relative_error(predicted: float, measured: float) -> float:
-    """Return (predicted - measured) / measured; NaN if nothing was measured."""
-    return (predicted - measured) / measured if measured else math.nan
+    @property
+    def real_run(self) -> RealRun:
+        """The run that is predicted: at least so much is measured."""
+        return RealRun(self.duration, self.repeats)
 
 
 def predict(
     scenarios: Sequence[Scenario],
+    run: RealRun,
     *,
     precision: float,
     seed: int,
     progress: Callable[[int, int], None] | None = None,
-) -> list[Result]:
-    """Simulate every scenario."""
-    return simulate_many([s.model for s in scenarios], precision=precision, seed=seed, progress=progress)
+) -> list[Outcome]:
+    """Simulate every scenario, with the intervals in which a real run is expected."""
+    return run_scenarios(
+        scenarios,
+        precision=precision,
+        seed=seed,
+        differences=False,
+        limits=False,
+        run=run,
+        progress=progress,
+    )
 
 
-def measure(project: Project, scenario: Scenario, settings: MeasureSettings) -> Measurement:
+def default_prediction_file(project: Project) -> Path:
+    """Return where predictions made now are written: ``.mup/predictions/DATE.json`` of the project.
+
+    Raises:
+        UsageError: The folder cannot be created.
+    """
+    folder = project.state / "predictions"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"cannot write predictions: {error.strerror}", where=str(folder)) from error
+    return folder / time.strftime("%Y%m%d-%H%M%S.json")
+
+
+def save_predictions(path: Path, project: Project, model: Model, outcomes: Sequence[Outcome]) -> None:
+    """Write down what was predicted, before anything is measured.
+
+    Raises:
+        ModelError: The file cannot be written.
+    """
+    document = {
+        "format": FORMAT,
+        "project": project.name,
+        "created": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+        "model": {key: model.provenance.get(key) for key in ("run", "created", "mup", "fingerprints")},
+        "scenarios": [
+            {
+                "change": o.scenario.to_json(),
+                "predicted": _predicted(o).to_json(),
+                "prediction": None if o.prediction is None else o.prediction.to_json(),
+            }
+            for o in outcomes
+        ],
+    }
+    write_whole(path, json.dumps(document, indent=1) + "\n")
+
+
+def measure(
+    project: Project,
+    scenario: Scenario,
+    settings: MeasureSettings,
+    progress: Callable[[str], None] | None = None,
+) -> Measurement:
     """Run one scenario for real, with fresh services.
 
     Raises:
@@ -141,55 +314,135 @@ def measure(project: Project, scenario: Scenario, settings: MeasureSettings) -> 
         replicas=values.get("replicas", {}),
         seed=settings.seed,
         repeats=settings.repeats,
+        retries=settings.retries,
+        until_width=settings.until_width,
+        max_seconds=settings.max_seconds,
+        progress=progress,
     )
 
 
-def compare(scenario: Scenario, result: Result, measurement: Measurement) -> Comparison:
+def speed_ratio(model: Model, measurement: Measurement) -> float | None:
+    """Return the machine's speed in a measurement relative to that of the calibration; None if not known."""
+    provenance = model.provenance
+    monitored = provenance.get("monitored_speed")
+    if _known(monitored) and measurement.monitored_speed is not None:
+        return float(measurement.monitored_speed / monitored)
+    probed = provenance.get("speed")
+    return float(measurement.speed.speed / probed) if _known(probed) else None
+
+
+def _known(speed: object) -> TypeGuard[float]:
+    return isinstance(speed, int | float) and not isinstance(speed, bool) and speed > 0
+
+
+def compare(outcome: Outcome, measurement: Measurement) -> Comparison:
     """Put one prediction and its measurement side by side.
 
     Raises:
-        UsageError: No cycle of the measured run succeeded.
+        UsageError: No cycle of the measured run succeeded, or none ended in its window.
     """
-    if not measurement.response_time.mean > 0:
-        raise UsageError(f"nothing to compare with: no cycle succeeded ({measurement.first_error})")
-    services = [t.name for t in scenario.model.tasks if t.role == "service"]
+    if not (measurement.response_time.mean > 0 and measurement.throughput.mean > 0):
+        raise UsageError(f"nothing to compare with: no cycle was completed ({measurement.first_error})")
     return Comparison(
-        scenario,
-        _predicted(result, services),
-        _measured(measurement, services),
-        measurement.errors,
-        measurement.cpu.foreign,
+        scenario=outcome.scenario,
+        raw=Judgement(_predicted(outcome), outcome.prediction, _measured(measurement)),
+        speed=speed_ratio(outcome.scenario.model, measurement),
+        failed_cycles=measurement.errors,
+        foreign_cpu=measurement.cpu.foreign,
+        runs=len(measurement.valid_runs),
+        void=measurement.void,
+        warnings=measurement.warnings,
     )
 
 
-def max_abs_error(comparisons: Sequence[Comparison]) -> dict[str, float]:
-    """Return the largest absolute errors over all scenarios."""
-    return {
-        "response_time": max(abs(c.response_time_error) for c in comparisons),
-        "throughput": max(abs(c.throughput_error) for c in comparisons),
-    }
+def correct(
+    comparisons: Sequence[Comparison],
+    run: RealRun,
+    *,
+    precision: float,
+    seed: int,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[Comparison]:
+    """Predict again, for the speed the machine had when each scenario was measured.
+
+    Where that is not known the comparison stays as it is.
+    """
+    result = list(comparisons)
+    known = [(index, c, c.speed) for index, c in enumerate(comparisons) if c.speed is not None]
+    different = [item for item in known if abs(item[2] - 1) > SAME_SPEED]
+    scenarios = [Scenario((), _faster(c.scenario.model, speed)) for _, c, speed in different]
+    outcomes = predict(scenarios, run, precision=precision, seed=seed, progress=progress) if scenarios else []
+    for index, c, _ in known:
+        result[index] = replace(c, corrected=c.raw)
+    for (index, c, _), outcome in zip(different, outcomes, strict=True):
+        again = Judgement(_predicted(outcome), outcome.prediction, c.raw.measured)
+        result[index] = replace(c, corrected=again)
+    return result
 
 
-def _predicted(result: Result, services: Sequence[str]) -> Figures:
-    cycle = result.cycle
+def _faster(model: Model, ratio: float) -> Model:
+    """Return the model on cores that are faster by a factor; parts of a processor share its speed."""
+    for processor in model.processors:
+        if processor.parent is None:
+            model = with_speed(model, processor.name, processor.speed * ratio)
+    return model
+
+
+def max_abs_error(comparisons: Sequence[Comparison], *, corrected: bool = False) -> dict[str, float]:
+    """Return the largest absolute errors over all scenarios.
+
+    Args:
+        comparisons: At least one.
+        corrected: Of the corrected predictions, where there are any.
+    """
+    sides = [c.best if corrected else c.raw for c in comparisons]
+    worst = {name: max(abs(side.error(name)) for side in sides) for name in FIGURES}
+    busy = [abs(error) for side in sides for error in side.utilization_errors.values()]
+    return worst | {"utilization": max(busy, default=0.0)}
+
+
+def judged_error(comparisons: Sequence[Comparison]) -> float:
+    """Return the largest error of a mean response time: corrected where possible, void measurements left out.
+
+    If all are void, all of them count.
+    """
+    valid = [c for c in comparisons if not c.void] or comparisons
+    return max_abs_error(valid, corrected=True)["response_time"]
+
+
+def _services(model: Model) -> list[str]:
+    return [t.name for t in model.tasks if t.role == "service"]
+
+
+def _predicted(outcome: Outcome) -> Figures:
+    cycle = outcome.result.cycle
     utilization: dict[str, Figure | None] = {}
-    for name in services:
-        figure = result.tasks[name].utilization
+    for name in _services(outcome.scenario.model):
+        figure = outcome.result.tasks[name].utilization
         utilization[name] = None if figure is None else Figure(figure.mean, figure.ci95)
+    p95 = cycle.response_time.p95
     return Figures(
         Figure(cycle.response_time.mean, cycle.response_time.ci95),
+        Figure(p95.mean, p95.ci95),
         Figure(cycle.throughput.mean, cycle.throughput.ci95),
         utilization,
     )
 
 
-def _measured(measurement: Measurement, services: Sequence[str]) -> Figures:
-    utilization: dict[str, Figure | None] = {}
-    for name in services:
-        figure = measurement.utilization.get(name)
-        utilization[name] = None if figure is None else Figure(figure)
+def _measured(measurement: Measurement) -> Figures:
+    """Return the measured figures: of several runs the median, with the half-width of all together."""
+    times, rate = measurement.response_time, measurement.throughput
+    values = (times.mean, times.p95, rate.mean)
+    busy: Mapping[str, float | None] = measurement.utilization
+    if len(measurement.valid_runs) >= MEDIAN_FROM:
+        values = (measurement.median_response_time, measurement.median_p95, measurement.median_throughput)
+        busy = {**busy, **measurement.median_utilization}
     return Figures(
-        Figure(measurement.response_time.mean, measurement.response_time.ci95),
-        Figure(measurement.throughput.mean, measurement.throughput.ci95),
-        utilization,
+        Figure(values[0], times.ci95),
+        Figure(values[1], times.p95_ci95),
+        Figure(values[2], rate.ci95),
+        {
+            name: None if share is None else Figure(share, measurement.utilization_ci95.get(name))
+            for name, share in busy.items()
+        },
     )

@@ -49,10 +49,26 @@ def nice_ticks(high: float, count: int = 5) -> list[float]:
     return [i * step for i in range(math.ceil(high / step - 1e-9) + 1)]
 
 
-def draw_chart(title: str, x_label: str, y_label: str, predicted: Curve, measured: Curve) -> str:
-    """Return a stand-alone SVG; x is spread logarithmically, y starts at 0."""
+def draw_chart(
+    title: str,
+    x_label: str,
+    y_label: str,
+    predicted: Curve,
+    measured: Curve,
+    corrected: Sequence[float] = (),
+) -> str:
+    """Return a stand-alone SVG; x is spread logarithmically, y starts at 0.
+
+    Args:
+        title: Of the chart.
+        x_label: What x is.
+        y_label: What y is.
+        predicted: A line with a band.
+        measured: Points with bars.
+        corrected: Other predictions at the same x, drawn as a dashed line; may be empty.
+    """
     xs = sorted({*predicted.x, *measured.x})
-    ticks = nice_ticks(max([*predicted.highs, *measured.highs], default=1.0))
+    ticks = nice_ticks(max([*predicted.highs, *measured.highs, *corrected], default=1.0))
     low, high = math.log(xs[0]), math.log(xs[-1])
     span = high - low or 1.0
 
@@ -95,6 +111,12 @@ def draw_chart(title: str, x_label: str, y_label: str, predicted: Curve, measure
         f'<polygon points="{" ".join(upper + lower[::-1])}" fill="{PREDICTED}" opacity="0.18"/>'
         f'<polyline points="{line}" fill="none" stroke="{PREDICTED}" stroke-width="2"/>'
     )
+    if corrected:
+        dashed = " ".join(f"{px(x):.1f},{py(y):.1f}" for x, y in zip(predicted.x, corrected, strict=True))
+        parts.append(
+            f'<polyline points="{dashed}" fill="none" stroke="{PREDICTED}" stroke-dasharray="5 4"/>'
+            f'<text x="{WIDTH - 270}" y="36" fill="#4b5563">dashed: at the measured speed</text>'
+        )
     for x, y, low_end, high_end in zip(measured.x, measured.y, measured.lows, measured.highs, strict=True):
         cx, cy = px(x), py(y)
         if high_end > low_end:

@@ -6,16 +6,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mup.cli.display import console, milliseconds, percent
-from mup.cli.report import Report, comparison_chart, write_report
+from mup.cli.display import console, percent
+from mup.cli.figures import interval, number, print_table, span
+from mup.cli.report import Report, comparison_charts, write_report
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from analyzer.validation import Comparison, MeasureSettings
+    from analyzer.validation import Comparison, Judgement, MeasureSettings
     from mup.lqn import Model
     from mup.project import Project
-    from simulator.result import Result
+    from simulator.grids import Outcome
+    from simulator.prediction import Interval
     from simulator.whatif import Scenario
 
 __all__ = [
@@ -26,106 +28,163 @@ __all__ = [
     "run_comparison",
 ]
 
-ONE_TABLE = 104
-"""Columns of a terminal from which on the whole comparison fits."""
+WIDE = 104
+"""Columns of a terminal from which on the prediction intervals fit."""
 
 TABLE_NOTE = (
-    "Response times in milliseconds per client cycle, think time excluded, +- 95 % half-width"
-    " (measured: batch means; predicted: simulation only). Error = (predicted - measured) / measured."
-    " busy = workers in use / pool, predicted|measured."
+    "Response times in milliseconds per client cycle, think time excluded. +- is the 95 % half-width of the"
+    " measurement itself. Error = (predicted - measured) / measured; of busy workers, predicted - measured."
+    " Inside: whether the measured figure lies in the 95 % prediction interval."
 )
+CORRECTED_NOTE = " Corrected: predicted again for the speed the machine had while it was measured."
 
 
 def run_comparison(
     project: Project,
+    model: Model,
     scenarios: Sequence[Scenario],
     settings: MeasureSettings,
     *,
     precision: float,
     seed: int,
+    prediction_file: Path,
+    speed_correction: bool = True,
 ) -> list[Comparison]:
-    """Predict all scenarios, then measure each, showing progress on stderr."""
+    """Predict all scenarios, write that down, then measure each, showing progress on stderr."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from analyzer.validation import compare, measure, predict
+    from analyzer.validation import compare, correct, measure, predict, save_predictions
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console(stderr=True), transient=True) as bars:
-        bar = bars.add_task("predicting", total=len(scenarios))
-        results: list[Result] = predict(
-            scenarios,
-            precision=precision,
-            seed=seed,
-            progress=lambda done, _total: bars.update(bar, completed=done),
-        )
-        bars.update(bar, completed=len(scenarios))
+    out = console(stderr=True)
+    with Progress(*columns, console=out, transient=True, disable=not out.is_terminal) as bars:
+        bar = bars.add_task("predicting", total=None)
+
+        def predicted(done: int, total: int) -> None:
+            bars.update(bar, completed=done, total=total)
+
+        outcomes = predict(scenarios, settings.real_run, precision=precision, seed=seed, progress=predicted)
+        save_predictions(prediction_file, project, model, outcomes)
         bar = bars.add_task("measuring", total=len(scenarios))
         comparisons = []
-        for scenario, result in zip(scenarios, results, strict=True):
-            bars.update(bar, description=f"measuring {scenario}")
-            comparisons.append(compare(scenario, result, measure(project, scenario, settings)))
+        for scenario, outcome in zip(scenarios, outcomes, strict=True):
+
+            def say(text: str, scenario: Scenario = scenario) -> None:
+                bars.update(bar, description=f"measuring {scenario}: {text}")
+
+            comparisons.append(compare(outcome, measure(project, scenario, settings, say)))
             bars.advance(bar)
-    return comparisons
+        if not speed_correction:
+            return comparisons
+        bar = bars.add_task("correcting for the machine's speed", total=None)
+        return correct(comparisons, settings.real_run, precision=precision, seed=seed, progress=predicted)
 
 
-def comparison_document(comparisons: Sequence[Comparison]) -> dict[str, Any]:
+def comparison_document(comparisons: Sequence[Comparison], prediction_file: Path) -> dict[str, Any]:
     """Return the document of ``validate --json`` and ``demo --json``."""
     from analyzer.validation import max_abs_error
 
-    return {"scenarios": [c.to_json() for c in comparisons], "max_abs_error": max_abs_error(comparisons)}
+    corrected = any(c.corrected for c in comparisons)
+    return {
+        "scenarios": [c.to_json() for c in comparisons],
+        "max_abs_error": max_abs_error(comparisons),
+        "corrected_max_abs_error": max_abs_error(comparisons, corrected=True) if corrected else None,
+        "prediction_file": str(prediction_file),
+    }
 
 
-def _columns(comparisons: Sequence[Comparison]) -> list[str]:
-    services = list(comparisons[0].predicted.utilization)
-    return [
-        "scenario",
-        "ms predicted",
-        "ms measured",
-        "error",
-        "1/s pred.",
-        "1/s meas.",
-        "error",
-        *(f"busy {name}" for name in services),
-    ]
+def _columns(comparisons: Sequence[Comparison], *, wide: bool) -> list[str]:
+    corrected = ["corrected"] if any(c.corrected for c in comparisons) else []
+    between = ["95 % interval"] if wide else []
+    return ["scenario", "figure", "predicted", *between, "measured", "error", *corrected, "inside"]
 
 
-def _row(comparison: Comparison) -> list[str]:
-    predicted, measured = comparison.predicted, comparison.measured
-    cells = [
-        str(comparison.scenario),
-        milliseconds(predicted.response_time.to_json()),
-        milliseconds(measured.response_time.to_json()),
-        percent(comparison.response_time_error),
-        f"{predicted.throughput.mean:.1f}",
-        f"{measured.throughput.mean:.1f}",
-        percent(comparison.throughput_error),
-    ]
-    for name in predicted.utilization:
-        sides = (predicted.utilization[name], measured.utilization[name])
-        cells.append("|".join("-" if f is None else f"{f.mean:.2f}" for f in sides))
-    return cells
+def _rows(comparisons: Sequence[Comparison], *, wide: bool) -> list[list[str]]:
+    """Return one row per scenario and figure."""
+    corrected = any(c.corrected for c in comparisons)
+    rows = []
+    for c in comparisons:
+        raw = c.raw
+        found = raw.prediction
+        names = [("response_time", "ms", 1e3), ("p95", "p95 ms", 1e3), ("throughput", "per second", 1.0)]
+        for name, label, factor in names:
+            measured = getattr(raw.measured, name)
+            between = None if found is None else getattr(found, name)
+            rows.append(
+                [
+                    str(c.scenario) if name == "response_time" else "",
+                    label,
+                    _mean(getattr(raw.predicted, name).mean * factor, between, factor),
+                    *([_between(between, factor)] if wide else []),
+                    interval(measured.to_json(), factor),
+                    percent(raw.error(name)),
+                    *(
+                        [percent(None if c.corrected is None else c.corrected.error(name))]
+                        if corrected
+                        else []
+                    ),
+                    _inside(raw.inside[name], c.corrected, name),
+                ]
+            )
+        for task, error in raw.utilization_errors.items():
+            measured = raw.measured.utilization[task]
+            predicted = raw.predicted.utilization[task]
+            if predicted is None or measured is None:
+                continue
+            between = None if found is None else found.utilization.get(task)
+            again = "-" if c.corrected is None else f"{c.corrected.utilization_errors[task]:+.3f}"
+            rows.append(
+                [
+                    "",
+                    f"{task} busy",
+                    f"{predicted.mean:.3f}",
+                    *([_between(between, 1.0)] if wide else []),
+                    interval(measured.to_json()),
+                    f"{error:+.3f}",
+                    *([again] if corrected else []),
+                    _inside(raw.inside["utilization"].get(task), None, task),
+                ]
+            )
+    return rows
+
+
+def _mean(value: float, between: Interval | None, factor: float) -> str:
+    return f"{value:.5g}" if between is None else number(value, between.half_width * factor)
+
+
+def _between(found: Interval | None, factor: float) -> str:
+    return "-" if found is None else span(found.low * factor, found.high * factor)
+
+
+def _inside(raw: bool | None, corrected: Judgement | None, name: str) -> str:
+    """Return whether a measurement is inside, and what correction makes of that if it is something else."""
+    if raw is None:
+        return "-"
+    text = "yes" if raw else "no"
+    again = None if corrected is None else corrected.inside[name]
+    return text if again is None or again == raw else f"{text}, corrected {'yes' if again else 'no'}"
 
 
 def print_comparison(out: Console, comparisons: Sequence[Comparison]) -> None:
-    """Print the error table, in two parts where the terminal is too narrow for one."""
-    from rich import box
-    from rich.table import Table
+    """Print the errors, one row per scenario and figure; intervals where the terminal is wide enough."""
+    wide = out.width >= WIDE
+    print_table(out, "", _columns(comparisons, wide=wide), _rows(comparisons, wide=wide), texts=2)
+    out.print(_note(comparisons), markup=False)
+    inside = [c.best.inside["response_time"] for c in comparisons]
+    known = [i for i in inside if i is not None]
+    if known:
+        out.print(
+            f"{sum(known)} of {len(known)} measured mean response times lie in their 95 % prediction interval"
+        )
 
-    columns, rows = _columns(comparisons), [_row(c) for c in comparisons]
-    everything = range(1, len(columns))
-    parts = [everything] if out.width >= ONE_TABLE else [everything[:3], everything[3:]]
-    for part in parts:
-        table = Table(box=box.SIMPLE, padding=(0, 1, 0, 0))
-        table.add_column(columns[0], overflow="fold")
-        for index in part:
-            table.add_column(columns[index], justify="right", overflow="fold")
-        for row in rows:
-            table.add_row(row[0], *(row[i] for i in part))
-        out.print(table)
-    out.print(TABLE_NOTE, markup=False)
+
+def _note(comparisons: Sequence[Comparison]) -> str:
+    return TABLE_NOTE + (CORRECTED_NOTE if any(c.corrected for c in comparisons) else "")
 
 
 FOREIGN_LIMIT = 0.02
+SPEED_LIMIT = 0.04
+"""Difference of the machine's speed from the calibration that is worth a note."""
 
 
 def comparison_warnings(comparisons: Sequence[Comparison]) -> list[str]:
@@ -137,9 +196,12 @@ def comparison_warnings(comparisons: Sequence[Comparison]) -> list[str]:
             f"other programs used up to {max(disturbed.values()):.0%} of the machine while it was measured"
             f" ({', '.join(disturbed)}): errors there say little about the model"
         )
-    failed = sum(c.failed_cycles for c in comparisons)
-    if failed:
-        found.append(f"{failed} client cycles failed and are in no figure")
+    moved = {str(c.scenario): c.speed for c in comparisons if c.speed and abs(c.speed - 1) > SPEED_LIMIT}
+    if moved:
+        speeds = ", ".join(f"{name}: {speed - 1:+.0%}" for name, speed in moved.items())
+        found.append(f"the machine was not as fast as when the model was calibrated ({speeds})")
+    for c in comparisons:
+        found += [f"{c.scenario}: {text}" for text in c.warnings]
     return found
 
 
@@ -150,31 +212,35 @@ def report_comparison(
     subtitle: str,
     model: Model,
     comparisons: Sequence[Comparison],
-    whatif: Sequence[tuple[Scenario, Result]] = (),
+    whatif: Sequence[Outcome] = (),
 ) -> None:
     """Write the HTML report of a comparison, with the model's picture and where its numbers come from."""
     from analyzer.validation import max_abs_error
     from mup.lqn.drawing import draw
 
-    worst = max_abs_error(comparisons)
+    raw, corrected = max_abs_error(comparisons), max_abs_error(comparisons, corrected=True)
     provenance = model.provenance
     coverage = provenance.get("coverage", {})
     paths = sum(c["paths"] for c in coverage.values())
     observed = sum(c["observed"] for c in coverage.values())
     processor = {p.name: f"{p.cores:g} cores, {p.discipline}" for p in model.processors}
+    beside = (
+        "" if raw == corrected else f" (before correction for the machine's speed {raw['response_time']:.1%})"
+    )
     write_report(
         Report(
             title=title,
             subtitle=subtitle,
             summary=(
                 f"Calibrated from one user, checked at {len(comparisons)} loads: the predicted mean response"
-                f" time is off by at most {worst['response_time']:.1%}, the throughput by at most"
-                f" {worst['throughput']:.1%}."
+                f" time is off by at most {corrected['response_time']:.1%}{beside}, the throughput by at most"
+                f" {corrected['throughput']:.1%}, the utilization of a service by at most"
+                f" {corrected['utilization']:.3f}."
             ),
-            chart=comparison_chart([c.to_json() for c in comparisons]),
-            columns=_columns(comparisons),
-            rows=[_row(c) for c in comparisons],
-            table_note=TABLE_NOTE,
+            charts=comparison_charts([c.to_json() for c in comparisons]),
+            columns=_columns(comparisons, wide=True),
+            rows=_rows(comparisons, wide=True),
+            table_note=_note(comparisons),
             coverage=f"The exploratory run covered {observed} of {paths} execution paths in the source.",
             uncovered=provenance.get("uncovered", ()),
             warnings=[*provenance.get("warnings", ()), *comparison_warnings(comparisons)],
@@ -185,7 +251,7 @@ def report_comparison(
                 else ""
             ),
             whatif_columns=("change", "response time ms", "throughput 1/s", "bottleneck"),
-            whatif_rows=[_whatif_row(scenario, result) for scenario, result in whatif],
+            whatif_rows=[_whatif_row(outcome) for outcome in whatif],
             facts=[
                 ("machine", str(provenance.get("machine", "?"))),
                 ("processors", "; ".join(f"{name}: {text}" for name, text in processor.items())),
@@ -202,13 +268,12 @@ def report_comparison(
     )
 
 
-def _whatif_row(scenario: Scenario, result: Result) -> list[str]:
+def _whatif_row(outcome: Outcome) -> list[str]:
     from simulator.whatif import bottleneck
 
-    cycle, limit = result.cycle, bottleneck(scenario.model, result)
-    return [
-        str(scenario),
-        milliseconds(cycle.response_time.to_json()),
-        f"{cycle.throughput.mean:.1f}",
-        "-" if limit is None else f"{limit[0]} {limit[1].mean:.0%}",
-    ]
+    cycle, limit = outcome.result.cycle, bottleneck(outcome.scenario.model, outcome.result)
+    time, rate = f"{cycle.response_time.mean * 1e3:.4g}", f"{cycle.throughput.mean:.4g}"
+    if outcome.prediction is not None:
+        time += f" ({_between(outcome.prediction.response_time, 1e3)})"
+        rate += f" ({_between(outcome.prediction.throughput, 1.0)})"
+    return [str(outcome.scenario), time, rate, "-" if limit is None else f"{limit[0]} {limit[1].mean:.0%}"]

@@ -43,7 +43,7 @@ def command(
     from analyzer.calibration.explore import ExploreSettings, explore
     from analyzer.calibration.rundir import load_run
     from analyzer.static import analyse_project
-    from analyzer.validation import MeasureSettings, max_abs_error, predict
+    from analyzer.validation import MeasureSettings, default_prediction_file, max_abs_error, predict
     from mup.cli.comparing import (
         comparison_document,
         comparison_warnings,
@@ -51,7 +51,9 @@ def command(
         report_comparison,
         run_comparison,
     )
-    from mup.cli.display import console, explore_progress, reject_errors
+    from mup.cli.display import console, reject_errors
+    from mup.cli.exploring import exploring
+    from mup.cli.figures import span
     from mup.cli.options import whole_numbers
     from mup.lqn import save_model
     from mup.lqn.drawing import draw
@@ -84,7 +86,7 @@ def command(
     settings = ExploreSettings(
         max_seconds=explore_seconds, round_seconds=min(5.0, explore_seconds / 3), seed=seed
     )
-    with explore_progress(settings) as progress:
+    with exploring(settings) as progress:
         directory = explore(project, application, settings, progress=progress)
     run = load_run(directory)
     for label, width in sorted(run.info.widths.items()):
@@ -103,12 +105,18 @@ def command(
         out.print(f"  note: {text}", soft_wrap=True, markup=False)
 
     step(5, f"prediction, then reality: {clients} clients, {duration:g} s each")
+    measured = MeasureSettings(duration=duration, seed=seed)
+    prediction_file = default_prediction_file(project)
     comparisons = run_comparison(
         project,
+        model,
         grid(model, [tuple(Change("clients", "", n) for n in loads)]),
-        MeasureSettings(duration=duration, seed=seed),
+        measured,
         precision=precision,
         seed=seed,
+        prediction_file=prediction_file,
+        # The example works until a clock says that it is enough: a slower machine does not take longer.
+        speed_correction=False,
     )
     print_comparison(out, comparisons)
     for warning in comparison_warnings(comparisons):
@@ -120,11 +128,19 @@ def command(
         model,
         [(Change("clients", "", max(loads)),), tuple(Change("pool", "B", n) for n in WHATIF_POOLS)],
     )
-    results = predict(bigger, precision=max(precision, 0.02), seed=seed)
-    whatif = list(zip(bigger, results, strict=True))
-    for scenario, result in whatif:
-        cycle = result.cycle
-        out.print(f"  {scenario}: {cycle.response_time.mean * 1e3:.1f} ms, {cycle.throughput.mean:.1f} /s")
+    whatif = predict(bigger, measured.real_run, precision=max(precision, 0.02), seed=seed)
+    for outcome in whatif:
+        found = outcome.prediction
+        between = (
+            ""
+            if found is None
+            else f" ({span(found.response_time.low * 1e3, found.response_time.high * 1e3)})"
+        )
+        cycle = outcome.result.cycle
+        out.print(
+            f"  {outcome.scenario}: {cycle.response_time.mean * 1e3:.1f} ms{between},"
+            f" {cycle.throughput.mean:.1f} /s"
+        )
     report = folder / "report.html"
     report_comparison(
         report,
@@ -142,7 +158,7 @@ def command(
         out.print(f"  {path}", soft_wrap=True)
     out.print(f"next: cd {folder} && mup whatif model.json --clients 8,64 --pool B=2,6", soft_wrap=True)
     if as_json:
-        document = comparison_document(comparisons)
+        document = comparison_document(comparisons, prediction_file)
         document["coverage"] = {"paths": calibration.paths, "observed": calibration.observed}
         document["files"] = {"report": str(report), "model": str(folder / "model.json")}
         click.echo(json.dumps(document, indent=1))

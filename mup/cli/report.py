@@ -10,7 +10,7 @@ from typing import Any
 from mup.cli.chart import Curve, draw_chart
 from mup.errors import UsageError
 
-__all__ = ["Report", "comparison_chart", "write_report"]
+__all__ = ["Report", "comparison_charts", "write_report"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +20,7 @@ class Report:
     title: str
     subtitle: str
     summary: str
-    chart: str
+    charts: Sequence[str]
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
     table_note: str
@@ -34,27 +34,50 @@ class Report:
     facts: Sequence[tuple[str, str]] = field(default_factory=tuple)
 
 
-def comparison_chart(scenarios: Sequence[Mapping[str, Any]]) -> str:
-    """Draw the response time over the clients of the scenarios of ``validate --json``."""
+def comparison_charts(scenarios: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Draw response time, p95 and throughput over the clients of the scenarios of ``validate --json``.
+
+    The line is what was predicted, with its 95 % prediction interval as a band; where predictions were
+    corrected for the machine's speed a dashed line shows them.
+    """
     clients = [float(s["change"]["clients"]) for s in scenarios]
 
-    def curve(side: str) -> Curve:
-        figures = [s[side]["response_time"] for s in scenarios]
-        means = [f["mean"] * 1e3 for f in figures]
-        halves = [None if f.get("ci95") is None else f["ci95"] * 1e3 for f in figures]
-        ends = [
-            [None if h is None else m + sign * h for m, h in zip(means, halves, strict=True)]
-            for sign in (-1, 1)
-        ]
-        return Curve(clients, means, *ends)
+    def curve(name: str, factor: float, sides: Sequence[Mapping[str, Any]]) -> Curve:
+        figures = [side[name] for side in sides]
+        ends = [_ends(figure, factor) for figure in figures]
+        means = [figure["mean"] * factor for figure in figures]
+        return Curve(clients, means, [low for low, _ in ends], [high for _, high in ends])
 
-    return draw_chart(
-        "Mean response time of a cycle",
-        "clients",
-        "milliseconds, think time excluded",
-        curve("predicted"),
-        curve("measured"),
+    texts = (
+        ("response_time", "Mean response time of a cycle", "milliseconds, think time excluded", 1e3),
+        ("p95", "95th percentile of the response time", "milliseconds, think time excluded", 1e3),
+        ("throughput", "Throughput", "cycles per second", 1.0),
     )
+    charts = []
+    for name, title, label, factor in texts:
+        known = all(s["corrected"] for s in scenarios)
+        corrected = [s["corrected"]["predicted"] for s in scenarios] if known else []
+        charts.append(
+            draw_chart(
+                title,
+                "clients",
+                label,
+                curve(name, factor, [s["prediction"] or s["predicted"] for s in scenarios]),
+                curve(name, factor, [s["measured"] for s in scenarios]),
+                [side[name]["mean"] * factor for side in corrected],
+            )
+        )
+    return charts
+
+
+def _ends(figure: Mapping[str, Any], factor: float) -> tuple[float | None, float | None]:
+    """Return the ends of an interval, or of a mean with its half-width."""
+    if "low" in figure:
+        return figure["low"] * factor, figure["high"] * factor
+    half = figure.get("ci95")
+    if half is None:
+        return None, None
+    return (figure["mean"] - half) * factor, (figure["mean"] + half) * factor
 
 
 def write_report(report: Report, path: Path) -> None:

@@ -19,12 +19,32 @@ import click
 )
 @click.option("--duration", default=20.0, show_default=True, help="Measured seconds per load and repeat.")
 @click.option("--warmup", default=3.0, show_default=True, help="Seconds of load before each measurement.")
-@click.option("--repeats", default=1, show_default=True, help="Runs per load, each with fresh services.")
+@click.option("--repeats", default=3, show_default=True, help="Runs per load, each with fresh services.")
+@click.option("--retries", default=1, show_default=True, help="How often a void run is done again.")
 @click.option(
-    "--tolerance", default=0.25, show_default=True, help="Exit 1 if a response time is further off."
+    "--until-width",
+    type=float,
+    help="Repeat until the 95 % half-width of the mean response time is this share of it.",
+)
+@click.option(
+    "--max-seconds", default=60.0, show_default=True, help="With --until-width: observed seconds per load."
+)
+@click.option(
+    "--tolerance", default=0.25, show_default=True, help="Exit 1 if a mean response time is further off."
+)
+@click.option(
+    "--speed-correction/--no-speed-correction",
+    default=True,
+    show_default=True,
+    help="Also predict for the speed the machine had while it was measured, and judge that.",
 )
 @click.option("--precision", default=0.01, show_default=True, help="Relative 95 % half-width of predictions.")
 @click.option("--seed", default=0, show_default=True, help="Of clients and simulation.")
+@click.option(
+    "--prediction",
+    type=click.Path(),
+    help="Where predictions are written before anything runs (default: PROJECT/.mup/predictions/DATE.json).",
+)
 @click.option("--report", type=click.Path(), help="Write an HTML report here.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def command(
@@ -36,23 +56,29 @@ def command(
     duration: float,
     warmup: float,
     repeats: int,
+    retries: int,
+    until_width: float | None,
+    max_seconds: float,
     tolerance: float,
+    speed_correction: bool,
     precision: float,
     seed: int,
+    prediction: str | None,
     report: str | None,
     as_json: bool,
 ) -> None:
     """Compare PROJECT's model with reality at several loads.
 
-    All predictions are made before the first measurement. Exit code 1 means that a mean response time
-    was further off than --tolerance (a fraction).
+    All predictions are made, and written to a file, before the first measurement. Exit code 1 means that a
+    mean response time was further off than --tolerance (a fraction).
     """
     import json
+    import math
     from pathlib import Path
 
     from analyzer.calibration.rundir import stale_in_model
     from analyzer.static import analyse_project
-    from analyzer.validation import MeasureSettings, max_abs_error
+    from analyzer.validation import MeasureSettings, default_prediction_file, judged_error
     from mup.cli.comparing import (
         comparison_document,
         comparison_warnings,
@@ -69,8 +95,11 @@ def command(
 
     loaded = load_project(project)
     check_output(report)
-    if not duration > 0 or not warmup >= 0 or repeats < 1:
-        raise UsageError("--duration must be > 0, --warmup >= 0 and --repeats >= 1")
+    check_output(prediction, starts=("{",))
+    if not 0 < duration < math.inf or not 0 <= warmup < math.inf or repeats < 1 or retries < 0:
+        raise UsageError("--duration must be > 0, --warmup >= 0, --repeats >= 1 and --retries >= 0")
+    if not tolerance >= 0:
+        raise UsageError(f"--tolerance must be a fraction >= 0, got {tolerance!r}")
     axes = [tuple(Change("clients", "", n) for n in whole_numbers(clients, "--clients"))]
     axes += [(Change("pool", name, n),) for name, n in assignments(pool, "--pool").items()]
     axes += [(Change("replicas", name, n),) for name, n in assignments(replicas, "--replicas").items()]
@@ -84,25 +113,46 @@ def command(
             where=str(model_file or loaded.root / "model.json"),
             hint="run 'mup explore' and 'mup model' again",
         )
-    settings = MeasureSettings(duration=duration, warmup=warmup, repeats=repeats, seed=seed)
-    comparisons = run_comparison(loaded, grid(model, axes), settings, precision=precision, seed=seed)
-    worst = max_abs_error(comparisons)["response_time"]
+    settings = MeasureSettings(
+        duration=duration,
+        warmup=warmup,
+        repeats=repeats,
+        retries=retries,
+        until_width=until_width,
+        max_seconds=max_seconds,
+        seed=seed,
+    )
+    prediction_file = Path(prediction) if prediction else default_prediction_file(loaded)
+    comparisons = run_comparison(
+        loaded,
+        model,
+        grid(model, axes),
+        settings,
+        precision=precision,
+        seed=seed,
+        prediction_file=prediction_file,
+        speed_correction=speed_correction,
+    )
+    worst = judged_error(comparisons)
     if report:
         report_comparison(
             Path(report),
             title=f"{loaded.name}: predicted and measured",
-            subtitle=f"{duration:g} s per load, {repeats} run(s) each",
+            subtitle=f"{duration:g} s per load, {repeats} run{'s' * (repeats > 1)} each",
             model=model,
             comparisons=comparisons,
         )
     if as_json:
-        click.echo(json.dumps(comparison_document(comparisons), indent=1))
+        document = comparison_document(comparisons, prediction_file)
+        click.echo(json.dumps({**document, "judged_error": worst, "tolerance": tolerance}, indent=1))
     else:
         out = console()
         print_comparison(out, comparisons)
         for warning in comparison_warnings(comparisons):
             out.print(f"note: {warning}", soft_wrap=True, markup=False)
         verdict = "within" if worst <= tolerance else "beyond"
-        out.print(f"largest error of the mean response time: {worst:.1%}, {verdict} {tolerance:.0%}")
+        kind = " (corrected)" if any(c.corrected for c in comparisons) else ""
+        out.print(f"largest error of the mean response time{kind}: {worst:.1%}, {verdict} {tolerance:.0%}")
+        out.print(f"predictions, as written before the first run: {prediction_file}", soft_wrap=True)
     if worst > tolerance:
         raise SystemExit(1)

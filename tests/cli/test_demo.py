@@ -38,14 +38,17 @@ def demo(tmp_path_factory: pytest.TempPathFactory, family: Any) -> tuple[Path, d
 @pytest.mark.services
 @pytest.mark.slow
 def test_the_document_compares_every_load(demo: tuple[Path, dict[str, object]]) -> None:
-    """One scenario per load, errors consistent with the figures, and no interval where there is none."""
+    """One scenario per load, errors and intervals consistent with the figures."""
     scenarios = demo[1]["scenarios"]
     assert isinstance(scenarios, list)
     assert [s["change"]["clients"] for s in scenarios] == [1, 6]
     for s in scenarios:
         predicted, measured = (s[side]["response_time"]["mean"] for side in ("predicted", "measured"))
         assert s["error"]["response_time"] == pytest.approx((predicted - measured) / measured)
-        assert s["inside_interval"] is None
+        between = s["prediction"]["response_time"]
+        assert s["inside_interval"] == (between["low"] <= measured <= between["high"])
+        assert set(between["parts"]) >= {"calibration", "simulation", "measurement"}
+        assert s["corrected"] is None  # what the example does takes as long on any machine
         # A bound for nonsense, not for accuracy: machines that run tests are busy with other things.
         assert 0.3 < predicted / measured < 2
         assert set(s["measured"]["utilization"]) == {"A", "B"}
@@ -62,8 +65,36 @@ def test_the_folder_holds_model_picture_and_report(demo: tuple[Path, dict[str, o
     assert 0 < sum(c["observed"] for c in coverage.values()) < sum(c["paths"] for c in coverage.values())
     ET.parse(folder / "model.svg")
     report = (folder / "report.html").read_text()
-    assert report.count("<svg") == 2
+    assert report.count("<svg") == 4
     assert "6 clients" in report
+
+
+@pytest.mark.services
+@pytest.mark.slow
+def test_predictions_are_validated(demo: tuple[Path, dict[str, object]], family: Any) -> None:
+    """`mup validate` predicts, writes that down, then measures, and exits 1 because nothing is exact."""
+    folder, _ = demo
+    options = ("--clients", "2", "--pool", "B=3", "--duration", "2", "--warmup", "1", "--repeats", "2")
+    files = ("--prediction", "predicted.json", "--report", "validated.html")
+    finished = mup(
+        "validate", *options, "--retries", "0", "--tolerance", "0", *files, "--json",
+        cwd=folder, env=family.environment,
+    )  # fmt: skip
+    assert finished.returncode == 1, finished.stderr
+    assert not family.alive()
+    document = json.loads(finished.stdout)
+    (scenario,) = document["scenarios"]
+    assert scenario["change"] == {"clients": 2, "pool": {"B": 3}}
+    assert scenario["prediction"]["run_seconds"] == 2
+    assert scenario["prediction"]["run_repeats"] == 2
+    assert scenario["corrected"]["error"].keys() == scenario["error"].keys()
+    assert scenario["speed"] == pytest.approx(1, abs=0.5)
+    assert document["judged_error"] == pytest.approx(abs(scenario["corrected"]["error"]["response_time"]))
+    written = json.loads((folder / "predicted.json").read_text())
+    assert written["scenarios"][0]["predicted"] == scenario["predicted"]
+    assert written["scenarios"][0]["prediction"] == scenario["prediction"]
+    # Warm-up and two windows lie between them.
+    assert (folder / "validated.html").stat().st_mtime - (folder / "predicted.json").stat().st_mtime > 5
 
 
 @pytest.mark.services
