@@ -12,10 +12,12 @@ from accuracy.deploy import circumstances, deployable, prepare, seed_of
 from accuracy.judge import response_times, usable
 from accuracy.measured import WindowLength, measure
 from accuracy.points import Point, choose
-from accuracy.predictions import calibrated, describe, points_of, predict_system
+from accuracy.predictions import Recipe, describe, known_host, points_of, predict_system
 from accuracy.quiet import Quiet
 from accuracy.store import FIRST, Results, SystemFolder, read_json, write_json
 from analyzer.calibration.explore import ExploreSettings, explore
+from analyzer.host.measure import profile_host
+from analyzer.host.profile import save_profile
 from analyzer.static import analyse_project
 from mup.errors import MupError
 from mup.workload.speed import Bracket, probe
@@ -79,6 +81,9 @@ class Campaign:
     def system(self, folder: SystemFolder) -> None:
         """Do everything that is left for one system."""
         prepare(folder)
+        if not self.results.host.exists() and not self.results.prediction(FIRST, folder.name).exists():
+            self._check_time()
+            self._profile()
         if not folder.explored.exists():
             self._check_time()
             self._explore(folder)
@@ -88,9 +93,7 @@ class Campaign:
         if not self.results.prediction(FIRST, folder.name).exists():
             self._check_time()
             with self.quiet.shared():
-                record = predict_system(
-                    self.results, folder.name, FIRST, {}, precision=self.precision, window=self.window
-                )
+                record = predict_system(self.results, folder.name, FIRST, self._recipe())
             self.say(f"predicted {describe(record)}")
         record = read_json(self.results.prediction(FIRST, folder.name))
         # All points once, then all points again: what drifts hits each of them alike.
@@ -99,6 +102,15 @@ class Campaign:
             for point in todo:
                 self._check_time()
                 self._measure(folder, point, record)
+
+    def _recipe(self) -> Recipe:
+        return Recipe(host=known_host(self.results), precision=self.precision, window=self.window)
+
+    def _profile(self) -> None:
+        """Measure the machine, once per campaign."""
+        with self.quiet.alone():
+            self.say("profiling the machine")
+            save_profile(profile_host(), self.results.host)
 
     def _explore(self, folder: SystemFolder) -> None:
         partial = folder.path / "run.partial"
@@ -125,7 +137,7 @@ class Campaign:
 
     def _choose(self, folder: SystemFolder) -> None:
         with self.quiet.shared():
-            model, _ = calibrated(folder, {})
+            model, _ = self._recipe().calibrated(folder)
             points = choose(model, more_replicas=(seed_of(folder.name) or 0) % 2 == 1)
         write_json(folder.points, [p.to_json() for p in points])
         self.say(f"{folder.name}: " + "; ".join(map(str, points)))

@@ -6,17 +6,28 @@ import argparse
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from accuracy.campaign import Campaign, TimeIsUpError
 from accuracy.deploy import TRANSLATOR, prepare
 from accuracy.discrepancy import write_discrepancy
 from accuracy.measured import WindowLength
-from accuracy.predictions import describe, ladder, parse_switches, predict_system, set_name
+from accuracy.predictions import (
+    Recipe,
+    describe,
+    known_host,
+    ladder,
+    parse_switches,
+    predict_system,
+    set_name,
+)
 from accuracy.quiet import Quiet
 from accuracy.report import Selection, write_report
 from accuracy.store import FIRST, Results
+from analyzer.host.profile import HostProfile, Scheduler, default_profile, this_machine
 from mup.errors import MupError, UsageError
+from mup.lqn import Migration
 
 __all__ = ["TEST", "TRAIN", "main", "seeds_of"]
 
@@ -69,6 +80,10 @@ def _parser() -> argparse.ArgumentParser:
     predict.add_argument("--ladder", action="store_true", help="with one ingredient more each time")
     predict.add_argument("--set", metavar="NAME", help="store under this name (default: from the switches)")
     predict.add_argument("--precision", type=float, default=0.01, help="relative half-width")
+    predict.add_argument("--host", type=Path, metavar="FILE", help="another profile than the campaign's")
+    predict.add_argument(
+        "--migration", nargs=3, type=float, metavar=("WAKE", "STEAL", "BALANCE"), help=_MOVES
+    )
     predict.add_argument("--no-intervals", action="store_true", help="faster; so are those of --ladder")
     report = command("report", _report, "Print errors per point and their distribution, as Markdown.")
     report.add_argument("--set", default=FIRST, metavar="NAME", help="which predictions to compare")
@@ -83,6 +98,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 _SUMMARY = "Generated services, predicted from one user, then run for real."
+_MOVES = "a scheduler with these constants in place of the profile's"
 _EXCLUSIVE = "lock files by which measurements take turns with other work on the machine"
 
 
@@ -152,6 +168,13 @@ def _predict(options: argparse.Namespace) -> int:
     results = Results(options.results)
     switches = parse_switches(options.ingredient)
     sets = ladder() if options.ladder else {options.set or set_name(switches): switches}
+    recipe = Recipe(
+        host=known_host(results, options.host),
+        precision=options.precision,
+        window=None if options.ladder or options.no_intervals else WindowLength(),
+    )
+    if options.migration is not None:
+        recipe = replace(recipe, host=_migrating(recipe.host, options.migration))
     wanted = set(_names(options))
     failed = 0
     for kind, chosen in sets.items():
@@ -159,19 +182,20 @@ def _predict(options: argparse.Namespace) -> int:
             if folder.name not in wanted or not folder.points.exists():
                 continue
             try:
-                record = predict_system(
-                    results,
-                    folder.name,
-                    kind,
-                    chosen,
-                    precision=options.precision,
-                    window=None if options.ladder or options.no_intervals else WindowLength(),
-                )
+                record = predict_system(results, folder.name, kind, replace(recipe, switches=chosen))
                 print(f"{kind}: {describe(record)}", flush=True)
             except MupError as error:
                 failed += 1
                 print(f"{kind}: {folder.name}: {error}", flush=True)
     return 1 if failed else 0
+
+
+def _migrating(host: HostProfile | None, constants: Sequence[float]) -> HostProfile:
+    """Return a host whose threads stick to cores and move as some constants say."""
+    wake, steal, balance = constants
+    migration = Migration(wake=wake, steal=steal, balance=balance)
+    scheduler = Scheduler(source="assumed", discipline="cores", migration=migration)
+    return replace(host or default_profile(this_machine().cores), scheduler=scheduler)
 
 
 def _report(options: argparse.Namespace) -> int:

@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import fmean
 
 from accuracy.deploy import ROOT
-from accuracy.judge import Row
+from accuracy.judge import NORMAL, Row
 from accuracy.report import Selection, rows_of
 from accuracy.store import Results
 from mup.errors import UsageError
@@ -25,7 +25,6 @@ __all__ = ["estimate", "write_discrepancy"]
 FEWEST = 6
 """Points a band needs for its standard deviation to mean anything."""
 BANDS = 4
-NORMAL = 1.96
 
 Explained = Callable[[Row], float]
 """The standard deviation of an error that is not the model's."""
@@ -40,17 +39,24 @@ def estimate(rows: Sequence[Row], *, source: str) -> Discrepancy:
     if len(rows) < FEWEST:
         raise UsageError(f"{len(rows)} measured points say too little, at least {FEWEST} are needed")
 
-    def response(row: Row) -> float:
-        return math.hypot(min(row.measured.response_width, 1.0), row.simulation) / NORMAL
-
-    def throughput(row: Row) -> float:
-        return math.hypot(min(row.measured.throughput_width, 1.0), row.simulation) / NORMAL
+    def explained(figure: str, width: Callable[[Row], float]) -> Explained:
+        # Infinite where a measurement has no width: then it explains everything.
+        return lambda row: math.hypot(min(width(row), 1.0) / NORMAL, row.known.get(figure, 0.0))
 
     figures: dict[str, tuple[Callable[[Row], float], Explained]] = {
-        "response_time": (lambda r: r.corrected, response),
-        "p95": (lambda r: r.p95, lambda r: min(r.measured.p95_width, 1.0) / NORMAL),
-        "throughput": (lambda r: r.throughput, throughput),
-        "utilization": (lambda r: max(r.shares.values(), key=abs, default=0.0), lambda _: 0.0),
+        "response_time": (
+            lambda r: r.corrected,
+            explained("response_time", lambda r: r.measured.response_width),
+        ),
+        "p95": (lambda r: r.p95, explained("p95", lambda r: r.measured.p95_width)),
+        "throughput": (
+            lambda r: r.throughput,
+            explained("throughput", lambda r: r.measured.throughput_width),
+        ),
+        "utilization": (
+            lambda r: max(r.shares.values(), key=abs, default=0.0),
+            explained("utilization", lambda _: 0.0),
+        ),
     }
     bands = _bands(rows)
     points = {
@@ -84,8 +90,7 @@ def _point(band: Sequence[Row], error: Callable[[Row], float], explained: Explai
     values = [error(r) for r in band]
     bias = fmean(values)
     total = sum((v - bias) ** 2 for v in values) / max(1, len(values) - 1)
-    # Infinite where a measurement has no width; then it explains everything, and nothing is left.
-    own = max(0.0, total - fmean(min(explained(r), 1.0) ** 2 for r in band))
+    own = max(0.0, total - fmean(explained(r) ** 2 for r in band))
     return (_load(band), round(math.sqrt(own), 4), round(max(bias, -0.99), 4))
 
 

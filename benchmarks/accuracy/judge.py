@@ -7,7 +7,7 @@ by the rule of ``mup load`` (``mup.workload.intervals``).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean, median
 from typing import Any
@@ -16,7 +16,10 @@ import numpy as np
 
 from mup.workload.figures import ResponseTime, Sample, Window, rate, spread
 
-__all__ = ["Measured", "Row", "judge", "measured", "response_times", "usable"]
+__all__ = ["NORMAL", "Measured", "Row", "judge", "measured", "response_times", "usable"]
+
+NORMAL = 1.96
+"""Standard deviations in the half-width of a 95 % interval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +127,8 @@ class Row:
         ratio: Speed of the machine when it was measured, relative to the calibration.
         inside: Whether the measured value is inside the prediction interval; None without one.
         width: Half-width of that interval as a fraction of the prediction.
-        simulation: Half-width of the simulation alone, as a fraction.
+        known: Standard deviation of the error that calibration and simulation explain, by figure; relative,
+            of utilization absolute. Empty without prediction intervals.
         utilization: The largest absolute error among services; ``shares`` has them all, signed.
     """
 
@@ -144,7 +148,7 @@ class Row:
     ratio: float
     inside: bool | None = None
     width: float | None = None
-    simulation: float = 0.0
+    known: Mapping[str, float] = field(default_factory=dict)
     shares: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -181,6 +185,30 @@ def judge(
         ratio=fair.get("ratio", 1.0),
         inside=None if interval is None else interval["low"] <= found.response <= interval["high"],
         width=None if interval is None else (interval["high"] - interval["low"]) / 2 / predicted,
-        simulation=raw["response_time"]["ci95"] / predicted,
+        known={} if raw["prediction"] is None else _known(raw["prediction"], max(gaps, key=_size(gaps))),
         shares=gaps,
     )
+
+
+def _size(gaps: Mapping[str, float]) -> Callable[[str], float]:
+    return lambda name: abs(gaps[name])
+
+
+def _known(prediction: Mapping[str, Any], task: str) -> dict[str, float]:
+    """Return what the parts of prediction intervals say about calibration and simulation."""
+    found = {}
+    for figure in ("response_time", "p95", "throughput"):
+        interval = prediction[figure]
+        if interval["low"] > 0:
+            length = math.log(interval["high"] / interval["low"])
+            found[figure] = length / 2 / NORMAL * _share(interval)
+    interval = prediction["utilization"].get(task)
+    if interval is not None:
+        found["utilization"] = (interval["high"] - interval["low"]) / 2 / NORMAL * _share(interval)
+    return found
+
+
+def _share(interval: Mapping[str, Any]) -> float:
+    """Return the standard deviation due to calibration and simulation, as a share of all of it."""
+    parts = interval["parts"]
+    return math.sqrt(parts.get("calibration", 0.0) + parts.get("simulation", 0.0))

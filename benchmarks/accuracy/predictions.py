@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
 from typing import Any
 
 from accuracy.deploy import TRANSLATOR, circumstances
@@ -18,9 +19,11 @@ from accuracy.judge import Measured, measured
 from accuracy.measured import WindowLength
 from accuracy.points import Point
 from accuracy.store import Results, SystemFolder, read_json, write_json
+from analyzer.calibration.bootstrap import REPLICATES
 from analyzer.calibration.calibrate import calibrate
 from analyzer.calibration.ingredients import Ingredients
 from analyzer.calibration.rundir import load_run
+from analyzer.host.profile import HostProfile, load_profile
 from analyzer.static import analyse_project
 from mup.errors import UsageError, did_you_mean
 from mup.lqn import Model, load_model, save_model
@@ -30,13 +33,13 @@ from simulator import Result, simulate, simulate_many
 from simulator.grids import run_scenarios
 from simulator.prediction import RealRun
 
-__all__ = ["correct", "ingredient_names", "ladder", "points_of", "predict_points", "predict_system"]
+__all__ = ["Recipe", "correct", "ingredient_names", "known_host", "ladder", "points_of", "predict_system"]
 
 SAME = 1e-5
 """Speed ratios, and think times in seconds, that differ by less give the same corrected figures."""
 ROUGHLY = 0.05
 """Precision of a simulation that only has to say how long a window will be."""
-REPEATS = 3
+FEWEST_REPEATS = 3
 
 
 def ingredient_names() -> list[str]:
@@ -58,61 +61,89 @@ def points_of(folder: SystemFolder) -> list[Point]:
     return [Point.from_json(p) for p in read_json(folder.points)]
 
 
-def calibrated(folder: SystemFolder, switches: Mapping[str, bool]) -> tuple[Model, list[str]]:
-    """Return the model of the stored run, and what calibration warns of."""
-    run = load_run(folder.run)
-    application = analyse_project(load_project(folder.project))
-    known = ingredient_names()
-    for name in switches:
-        if name not in known:
-            raise UsageError(f"no ingredient {name!r}; {did_you_mean(name, known)}")
-    found = calibrate(run, application, name=folder.name, ingredients=Ingredients(**switches))
-    return found.model, list(found.warnings)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """How predictions are made.
 
-
-def predict_system(
-    results: Results,
-    name: str,
-    kind: str,
-    switches: Mapping[str, bool],
-    *,
-    precision: float,
-    window: WindowLength | None,
-) -> dict[str, Any]:
-    """Calibrate and predict one system, and store both; corrected figures too where it was measured.
-
-    Args:
-        results: Where everything is.
-        name: Of the system.
-        kind: The set of predictions to store them in.
+    Attributes:
+        host: Profile of the machine; None = cores that are shared ideally.
         switches: Ingredients to leave out.
         precision: Of the simulations.
         window: Of repeats still to be measured, for the intervals; None = no intervals, which is faster.
     """
+
+    host: HostProfile | None = None
+    switches: Mapping[str, bool] = field(default_factory=dict)
+    precision: float = 0.01
+    window: WindowLength | None = None
+
+    def calibrated(self, folder: SystemFolder) -> tuple[Model, list[str]]:
+        """Return the model of the stored run, and what calibration warns of.
+
+        Raises:
+            UsageError: There is no such ingredient.
+        """
+        known = ingredient_names()
+        for name in self.switches:
+            if name not in known:
+                raise UsageError(f"no ingredient {name!r}; {did_you_mean(name, known)}")
+        found = calibrate(
+            load_run(folder.run),
+            analyse_project(load_project(folder.project)),
+            name=folder.name,
+            host=self.host,
+            ingredients=Ingredients(**self.switches),
+            bootstrap=0 if self.window is None else REPLICATES,
+        )
+        return found.model, list(found.warnings)
+
+
+def known_host(results: Results, path: Path | None = None) -> HostProfile | None:
+    """Return the profile of a file, else that of the campaign if there is one."""
+    if path is None and not results.host.exists():
+        return None
+    return load_profile(path or results.host)
+
+
+def predict_system(results: Results, name: str, kind: str, recipe: Recipe) -> dict[str, Any]:
+    """Calibrate and predict one system, and store both in a set, corrected for what was measured so far."""
     folder = results.system(name)
     began = time.perf_counter()
-    model, warnings = calibrated(folder, switches)
+    model, warnings = recipe.calibrated(folder)
     calibrate_seconds = time.perf_counter() - began
     results.model(kind, name).parent.mkdir(parents=True, exist_ok=True)
     save_model(model, results.model(kind, name))
     points = points_of(folder)
-    runs = real_runs(folder, model, points, window) if window is not None else {}
+    runs = real_runs(folder, model, points, recipe.window) if recipe.window is not None else {}
     record = {
         "system": name,
         "set": kind,
-        "switches": dict(switches),
+        "switches": dict(recipe.switches),
+        "host": None if recipe.host is None else _host_json(recipe.host),
         "created": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
         "circumstances": circumstances(),
-        "precision": precision,
+        "precision": recipe.precision,
         "speed": calibration_speed(folder, model),
         "monitored": model.provenance.get("monitored_speed"),
         "warnings": warnings,
-        "points": predict_points(model, points, runs, precision=precision),
+        "points": predict_points(model, points, runs, precision=recipe.precision),
         "corrected": {},
     }
     record["seconds"] = {"calibrate": calibrate_seconds, "all": time.perf_counter() - began}
     write_json(results.prediction(kind, name), record)
     return correct(results, name, kind)
+
+
+def _host_json(host: HostProfile) -> dict[str, Any]:
+    """Return how the machine schedules, and when that was measured."""
+    scheduler = host.scheduler
+    migration = None if scheduler.migration is None else asdict(scheduler.migration)
+    return {
+        "date": host.date,
+        "source": scheduler.source,
+        "discipline": scheduler.discipline,
+        "migration": migration,
+    }
 
 
 def predict_points(
@@ -148,7 +179,7 @@ def real_runs(
             runs[point.name] = RealRun(found.seconds / found.repeats, found.repeats)
             continue
         rough = simulate(point.scenario(model).model, precision=ROUGHLY)
-        runs[point.name] = RealRun(window.seconds(rough.cycle.throughput.mean), REPEATS)
+        runs[point.name] = RealRun(window.seconds(rough.cycle.throughput.mean), FEWEST_REPEATS)
     return runs
 
 

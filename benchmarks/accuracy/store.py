@@ -1,5 +1,6 @@
 """Where is what has been done so far? The folder of results, one file per thing that must not be done twice.
 
+    RESULTS/host.json                     the profile of the machine
     RESULTS/systems/NAME/project/         the sources
                          run/             the exploratory run, with all its logs
                          explored.json    when, how long, how fast the machine was
@@ -93,6 +94,11 @@ class Results:
     """The folder of a campaign."""
 
     path: Path
+
+    @property
+    def host(self) -> Path:
+        """The profile of the machine."""
+        return self.path / "host.json"
 
     def system(self, name: str) -> SystemFolder:
         """Return the folder of a system."""

@@ -17,6 +17,7 @@ from accuracy.quiet import Quiet
 from accuracy.store import FIRST, Results, SystemFolder, write_json
 from measured_repeats import repeat
 
+from analyzer.host.profile import default_profile, save_profile
 from mup.lqn import Activity, Call, Constant, Entry, Exponential, Model, Processor, Task
 
 POINTS = (Point("one", 1, {}, {}), Point("change", 8, {"A": 4}, {}))
@@ -168,8 +169,9 @@ def test_from_a_seed_to_a_report(tmp_path: Path, capsys: pytest.CaptureFixture[s
     short = ["--explore-seconds", "4", "--points", "two", "--repeats", "1", "--void", "1", "--observed", "1"]
     short += ["--window", "2", "--longest-window", "2", "--precision", "0.05"]
     common = ["--results", str(tmp_path), "--systems", "s104"]
-    assert main(["run", *common, *short]) == 0
     results = Results(tmp_path)
+    save_profile(default_profile(2), results.host)
+    assert main(["run", *common, *short]) == 0
     (record,) = results.system("s104").repeats("two")
     # Two seconds of two users: some cycles at least, and the endpoint's own times.
     assert len(record["responses_us"]) > 5

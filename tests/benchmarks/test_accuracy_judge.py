@@ -61,8 +61,11 @@ def test_repeats_that_differ_make_it_wide() -> None:
 
 
 def figures(response: float, *, low: float | None = None, high: float | None = None) -> dict[str, object]:
-    """Return a predicted point."""
-    interval = None if low is None else {"response_time": {"low": low, "high": high}}
+    """Return a predicted point; its interval is calibration error alone."""
+    interval = None
+    if low is not None:
+        one = {"low": low, "high": high, "parts": {"calibration": 1.0}}
+        interval = {"response_time": one, "p95": one, "throughput": one, "utilization": {"A": one}}
     return {
         "response_time": {"mean": response, "ci95": 0.0, "p95": 3 * response},
         "throughput": {"mean": 40.0},
@@ -89,6 +92,7 @@ def test_errors_are_signed_and_relative() -> None:
     assert row.host == pytest.approx(0.1)
     assert row.throughput == pytest.approx(0.0)
     assert row.ratio == 1.2
+    assert row.known["response_time"] == pytest.approx(math.log(0.14 / 0.105) / 2 / 1.96)
 
 
 def row(error: float, *, load: float = 0.5, system: str = "s1", width: float = 0.0) -> Row:
