@@ -30,6 +30,9 @@ class ServiceConfig:
         target: ``module:Class`` of the ``MS`` subclass, importable from the project's source folder.
         pool_size, replicas, port: Override the class attributes; None = as the class says.
         env: Environment of its processes, on top of mup's own.
+        host: Machine of ``Project.hosts`` it is deployed on; "" = the one everything is on.
+        cpus: Cores a container lets each replica use; None = no limit. A statement for the model: mup does
+            not impose it.
     """
 
     name: str
@@ -38,6 +41,8 @@ class ServiceConfig:
     replicas: int | None = None
     port: int | None = None
     env: Mapping[str, str] = field(default_factory=dict)
+    host: str = ""
+    cpus: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,12 +54,14 @@ class DatabaseConfig:
         uri: ``embedded`` (mup starts one on loopback) or a ``mongodb://`` URI.
         database: Name inside the server.
         load: ``module:function`` that fills it (it gets a ``pymongo`` database), or "".
+        host: Machine of ``Project.hosts`` it is deployed on; "" = the one everything is on.
     """
 
     name: str
     uri: str = EMBEDDED
     database: str = ""
     load: str = ""
+    host: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +77,9 @@ class Project:
         registry_port: 0 = any free port.
         client: ``module:Class`` of the ``Client`` that drives the project, or "".
         externals: Base URLs of services outside of mup that the client calls, by the name it calls them by.
+        hosts: Machines of the deployment by name, each with the file of its profile (``mup host -o``), or
+            None for one that is like the machine of the exploratory run.
+        client_host: Machine the clients are on; "" = the one everything is on.
     """
 
     name: str
@@ -80,6 +90,8 @@ class Project:
     registry_port: int = DEFAULT_REGISTRY_PORT
     client: str = ""
     externals: Mapping[str, str] = field(default_factory=dict)
+    hosts: Mapping[str, Path | None] = field(default_factory=dict)
+    client_host: str = ""
 
     @property
     def state(self) -> Path:
@@ -165,6 +177,23 @@ class _Fields:
             return None
         return value
 
+    def positive(self, name: str) -> float | None:
+        self.seen.add(name)
+        value = self.data.get(name)
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
+            self.problems.append(f"[{self.where}] {name}: must be a number > 0, got {value!r}")
+            return None
+        return float(value)
+
+    def host(self, name: str, hosts: Mapping[str, Any]) -> str:
+        value = self.text(name, "")
+        if value and value not in hosts:
+            known = f"; {did_you_mean(value, list(hosts))}" if hosts else ""
+            self.problems.append(f"[{self.where}] {name}: no table [hosts.{value}]{known}")
+        return value
+
     def strings(self, name: str) -> dict[str, str]:
         self.seen.add(name)
         value = self.data.get(name, {})
@@ -221,6 +250,15 @@ def _project(data: dict[str, Any], file: Path) -> Project:
     name = head.text("name", file.parent.name)
     source = file.parent / head.text("source", ".")
     client = head.target("client", "")
+    hosts = {}
+    for key, table in _tables(data, "hosts", problems).items():
+        fields = _Fields(table, f"hosts.{key}", problems)
+        profile = fields.text("profile", "")
+        hosts[key] = file.parent / profile if profile else None
+        if key == "host":
+            problems.append("[hosts.host]: this is the name of the machine everything else is on")
+        fields.done()
+    client_host = head.host("client_host", hosts)
     head.done()
     registry = _Fields(data.get("registry", {}), "registry", problems)
     port = registry.whole("port", 0, 65535)
@@ -236,6 +274,8 @@ def _project(data: dict[str, Any], file: Path) -> Project:
                 replicas=fields.whole("replicas", 1),
                 port=fields.whole("port", 0, 65535),
                 env=fields.strings("env"),
+                host=fields.host("host", hosts),
+                cpus=fields.positive("cpus"),
             )
         )
         fields.done()
@@ -250,7 +290,11 @@ def _project(data: dict[str, Any], file: Path) -> Project:
             )
         databases.append(
             DatabaseConfig(
-                name=key, uri=uri, database=fields.text("database", key), load=fields.target("load", "")
+                name=key,
+                uri=uri,
+                database=fields.text("database", key),
+                load=fields.target("load", ""),
+                host=fields.host("host", hosts),
             )
         )
         fields.done()
@@ -263,7 +307,7 @@ def _project(data: dict[str, Any], file: Path) -> Project:
             problems.append(f"[external.{key}] {problem}")
         fields.done()
     for key in data:
-        known = ["project", "registry", "services", "databases", "external"]
+        known = ["project", "registry", "services", "databases", "external", "hosts"]
         if key not in known:
             problems.append(f"[{key}]: unknown table; {did_you_mean(key, known)}")
     if not services and not externals:
@@ -284,6 +328,8 @@ def _project(data: dict[str, Any], file: Path) -> Project:
         registry_port=DEFAULT_REGISTRY_PORT if port is None else port,
         client=client,
         externals=externals,
+        hosts=hosts,
+        client_host=client_host,
     )
 
 

@@ -30,6 +30,7 @@ from analyzer.calibration.framework import FrameworkWork, framework_work
 from analyzer.calibration.ingredients import ALL, Ingredients
 from analyzer.calibration.matching import Match, Matched, match
 from analyzer.calibration.observed import FloatArray, Observed, Sample, observe
+from analyzer.calibration.placement import HOST, Placement, placed
 from analyzer.calibration.rundir import Run, fingerprints, stale_endpoints
 from analyzer.calibration.samples import CommunicationSamples, PathSamples, sample_path
 from analyzer.calibration.terms import (
@@ -64,9 +65,6 @@ from mup.lqn import (
 )
 
 __all__ = ["HOST", "Calibration", "EntryCoverage", "calibrate"]
-
-HOST = "host"
-"""Name of the processor that stands for the machine of the exploratory run."""
 
 UNMATCHED_LIMIT = 0.01
 FOREIGN_CPU_LIMIT = 0.02
@@ -210,6 +208,7 @@ def calibrate(
     client: str | None = None,
     partial: bool = False,
     host: Host | None = None,
+    placement: Placement | None = None,
     ingredients: Ingredients = ALL,
     bootstrap: int = REPLICATES,
 ) -> Calibration:
@@ -222,6 +221,7 @@ def calibrate(
         client: The client class that becomes the reference task; None = the one that was run.
         partial: Leave endpoints whose source changed since the run uncalibrated instead of refusing.
         host: Profile of the machine of the run; None = cores that are shared ideally.
+        placement: What is deployed elsewhere than on that machine.
         ingredients: What to leave out, to see what it is good for.
         bootstrap: Number of replicates that say how sure the numbers are; 0 = none.
 
@@ -266,7 +266,7 @@ def calibrate(
         provenance=_provenance(book, stale, host),
     )
     return Calibration(
-        model=calibrated,
+        model=placed(calibrated, placement) if placement is not None else calibrated,
         coverage=tuple(book.coverage),
         warnings=tuple(book.warnings),
         uncovered=tuple(book.uncovered),
