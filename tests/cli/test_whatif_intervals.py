@@ -136,3 +136,21 @@ def test_runs_that_cannot_be_are_refused(
     code, out, err = run(capsys, "whatif", saved(tmp_path, shop()), "--clients", "2", *options)
     assert (code, out) == (2, "")
     assert says in err
+
+
+def test_another_machine_replaces_the_host(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """--host predicts on the cores of a profile; a file that is none is refused by name."""
+    from analyzer.host.profile import default_profile, save_profile
+
+    file = saved(tmp_path, known())
+    profile = save_profile(default_profile(3), tmp_path / "host.json")
+    here, there = document(capsys, file), document(capsys, file, "--host", str(profile))
+    cores = [data["baseline"]["processors"] for data in (here, there)]
+    assert [found["host"]["cores"] for found in cores] == [1, 3]
+    assert there["baseline"]["prediction"]["missing"] == []
+    (tmp_path / "wrong.json").write_text("{}")
+    code, out, err = run(
+        capsys, "whatif", file, "--clients", "2", "--host", str(tmp_path / "wrong.json"), *FAST
+    )
+    assert (code, out) == (2, "")
+    assert "wrong.json" in err
