@@ -26,8 +26,8 @@ class Machine(Protocol):
     """What placement wants of the profile of a machine."""
 
     @property
-    def mean_speed(self) -> float:
-        """Units of reference work per second and core."""
+    def mean_speed(self) -> float | None:
+        """Units of reference work per second and core; None if unknown."""
 
     def processor(self, name: str) -> Processor:
         """Return the machine as a processor of the model."""
@@ -55,7 +55,8 @@ def placement_of(project: Project) -> Placement:
         ProjectError, LogError: The profile of a machine cannot be read.
     """
     machines = {name: None if file is None else load_profile(file) for name, file in project.hosts.items()}
-    tasks = {part.name: part.host for part in (*project.services, *project.databases) if part.host}
+    tasks = {service.name: service.host for service in project.services if service.host}
+    tasks.update({database.name: database.host for database in project.databases if database.host})
     if project.client_host:
         tasks[project.client.rpartition(":")[2]] = project.client_host
     limits = {service.name: service.cpus for service in project.services if service.cpus is not None}
