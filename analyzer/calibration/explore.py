@@ -9,6 +9,7 @@ a run that is killed can be used and resumed.
 from __future__ import annotations
 
 import shutil
+import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -182,15 +183,14 @@ def _resumed(
             where=where,
             hint="start a new run with 'mup explore' here",
         )
-    if info.observed_seconds >= settings.max_seconds:
-        raise UsageError(
-            f"nothing is left to do: {info.observed_seconds:.0f} s of at most {settings.max_seconds:g} s"
-            " are observed",
-            where=where,
-            hint=f"give it more time, for example --max-seconds {2 * info.observed_seconds:.0f}",
-        )
     exploration = _Exploration(project, application, settings, directory, info)
-    exploration.read_earlier_parts()
+    spent = exploration.read_earlier_parts()
+    if settings.max_seconds - spent < settings.round_seconds / 2:
+        raise UsageError(
+            f"nothing is left to do: {spent:.0f} s of at most {settings.max_seconds:g} s are used up",
+            where=where,
+            hint=f"give it more time, for example --max-seconds {2 * spent:.0f}",
+        )
     return exploration
 
 
@@ -239,8 +239,8 @@ class _Exploration:
         self._first_error = ""
         self._stop = ""
 
-    def read_earlier_parts(self) -> None:
-        """Learn what the run knows already."""
+    def read_earlier_parts(self) -> float:
+        """Learn what the run knows already; return the seconds under load that took."""
         for number, part in enumerate(self._earlier.parts):
             for window in part.windows:
                 # What was kept for want of better rounds may be replaced by them now.
@@ -252,6 +252,7 @@ class _Exploration:
             self._knowledge.add(
                 RunningLogs(self.directory / part.folder).executions(), self._rounds.windows(number)
             )
+        return self._rounds.spent
 
     def run(self) -> None:
         """Start the services, load them until the rule is met, stop them, and describe it all."""
@@ -308,7 +309,7 @@ class _Exploration:
             # A client that does not think has rounds of one kind only.
             self._phases = ("hot", "cold") if scale else ("hot",)
             length = min(settings.round_seconds, settings.max_seconds / (MIN_ROUNDS * len(self._phases)))
-            before = self.probe()
+            before = _settled(self.probe)
             while not self._enough():
                 left = settings.max_seconds - self._rounds.spent
                 if left < length / 2:
@@ -368,7 +369,7 @@ class _Exploration:
                 on_close=meter.stop,
             )
             end = result.end_ns
-        after = self.probe()
+        after = _settled(self.probe, before)
         bracket = Bracket(before, after)
         monitored = bench.monitor.speed(result.start_ns, end)
         window = Window(
@@ -517,6 +518,25 @@ class _Exploration:
                 speed=speed_now,
             )
         )
+
+
+def _settled(probe: Callable[[], Speed], before: Speed | None = None) -> Speed:
+    """Return the speed of the machine, not that of a bad moment.
+
+    A probe is short: a neighbour on the same physical core shows in it at full size, but averages out over
+    a round. So a change counts only if the median of three probes confirms it.
+    """
+    first = probe()
+    if before is not None and Bracket(before, first).steady:
+        return first
+    three = [first, probe(), probe()]
+    if len({len(found.cores) for found in three}) > 1:
+        return three[-1]
+    return Speed(
+        tuple(statistics.median(values) for values in zip(*(s.cores for s in three), strict=True)),
+        first.wall_ratio,
+        first.pinned,
+    )
 
 
 def _mean(values: Sequence[float]) -> float | None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from analyzer.calibration.explore import ExploreSettings, Progress, explore
-from analyzer.calibration.rundir import RunInfo, latest_run, load_info, load_run
+from analyzer.calibration.rundir import PartInfo, RunInfo, VoidWindow, Window, latest_run, load_info, load_run
 from analyzer.static import analyse_project
 from mup.errors import LogError, StaleLogError, UsageError
 from mup.project import Project, load_project
@@ -41,15 +41,16 @@ port = 0
 [services.A]
 class = "services:A"
 """
+NEVER = 1e-9
+"""A width no run reaches."""
 QUICK = ExploreSettings(
+    width=NEVER,
     max_seconds=2.4,
     round_seconds=0.4,
     warmup_seconds=0.2,
     idle_seconds=0.3,
     foreign_limit=1.0,  # whatever else runs beside these tests
 )
-NEVER = 1e-9
-"""A width no run reaches."""
 
 
 def make(folder: Path, answer: str = "1", think: float = 0.005) -> Project:
@@ -135,7 +136,10 @@ def test_a_client_that_never_thinks_has_hot_rounds_only(tmp_path: Path) -> None:
 
 
 def jumping(*jumps: int) -> Callable[[], Speed]:
-    """Return a probe: the machine is 10 % slower from some calls on, and as before from the next."""
+    """Return a probe: from some calls on the machine is 10 % slower, and from the next ones as before.
+
+    The first three calls are before the first round; a changed speed is probed three times.
+    """
 
     def speeds() -> Iterator[Speed]:
         call, slow = 0, False
@@ -161,7 +165,7 @@ def test_a_round_across_which_the_speed_jumps_is_repeated(tmp_path: Path) -> Non
         width=NEVER,
         foreign_limit=1.0,
     )
-    directory = explore(project, analyse_project(project), settings, probe=jumping(1), progress=seen.append)
+    directory = explore(project, analyse_project(project), settings, probe=jumping(3), progress=seen.append)
     (part,) = load_info(directory).parts
     assert "speed jumped by 10.0%" in part.void[0].reason
     assert [p.phase for p in seen[:2]] == ["hot", "hot"]
@@ -169,10 +173,19 @@ def test_a_round_across_which_the_speed_jumps_is_repeated(tmp_path: Path) -> Non
 
 
 @pytest.mark.services
+def test_a_bad_moment_of_the_machine_is_no_jump(tmp_path: Path) -> None:
+    """One slow probe that two more do not confirm voids nothing and is in no window's speed."""
+    project = make(tmp_path)
+    info = load_info(explore(project, analyse_project(project), QUICK, probe=jumping(3, 4)))
+    assert not info.parts[0].void
+    assert {w.speed for w in info.windows} == {1000.0}
+
+
+@pytest.mark.services
 def test_without_time_to_repeat_void_rounds_count_with_a_warning(tmp_path: Path) -> None:
     """Every round is void: three of each phase are kept, and the run says so."""
     project = make(tmp_path)
-    info = load_info(explore(project, analyse_project(project), QUICK, probe=jumping(*range(100))))
+    info = load_info(explore(project, analyse_project(project), QUICK, probe=jumping(*range(3, 300, 3))))
     assert [w.phase for w in info.windows].count("hot") == 3
     assert all("jumped" in w.doubt for w in info.windows)
     assert any("rounds count although the machine's speed jumped" in w for w in info.warnings)
@@ -262,6 +275,10 @@ def test_a_killed_run_can_be_used_and_resumed(tmp_path: Path, family: Any) -> No
     process, directory = started(tmp_path, family, rounds=2)
     process.kill()
     process.communicate()
+    deadline = time.monotonic() + 15
+    while family.alive() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not family.alive()
     broken = load_run(directory)
     assert not broken.info.complete
     assert broken.logs
@@ -308,6 +325,18 @@ def test_a_run_of_other_source_is_not_resumed(tmp_path: Path) -> None:
     with pytest.raises(StaleLogError, match=r"source of A/x/ has changed"):
         explore(changed, analyse_project(changed), QUICK, resume=directory)
     assert not load_info(directory).parts
+
+
+def test_a_run_without_time_left_is_not_resumed(tmp_path: Path) -> None:
+    """Void rounds took their time, too; the hint says how to give it more."""
+    project = make(tmp_path)
+    windows = [Window(0, 2 * 10**9), Window(2 * 10**9, 3 * 10**9)]
+    void = VoidWindow(window=windows[1], reason="the machine's speed jumped by 9.0%")
+    directory = resumable(project, parts=[PartInfo(windows=windows[:1], void=[void])])
+    settings = ExploreSettings(max_seconds=3.0, round_seconds=1.0)
+    with pytest.raises(UsageError, match="3 s of at most 3 s are used up") as caught:
+        explore(project, analyse_project(project), settings, resume=directory)
+    assert "--max-seconds 6" in caught.value.hint
 
 
 @pytest.mark.parametrize(
