@@ -9,9 +9,9 @@ a run that is killed can be used and resumed.
 from __future__ import annotations
 
 import shutil
-import statistics
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,6 +58,8 @@ FAILED_LIMIT = 0.01
 """Share of the client's cycles that may fail."""
 GIVE_UP = 0.2
 """A larger share than this ends the run at once."""
+UNUSABLE = ("a process of", "no cycle of the client ended well")
+"""How the reasons of rounds begin that cannot count, however little there is else."""
 FLUSH_SECONDS = 1.5
 """After so long, services have written to disk what they had to log."""
 
@@ -101,6 +103,7 @@ def explore(
     resume: Path | None = None,
     progress: Callable[[Progress], None] | None = None,
     probe: Callable[[], Speed] = speed.probe,
+    monitor: bool = True,
 ) -> Path:
     """Run one user against a project's services and log what happens.
 
@@ -112,6 +115,7 @@ def explore(
         resume: Run directory to continue instead: the new deployment becomes another part of it.
         progress: Called after each round.
         probe: Measures the speed of the machine.
+        monitor: Also watch the speed while a round lasts.
 
     Returns:
         The run directory.
@@ -140,6 +144,7 @@ def explore(
         exploration = _Exploration(project, application, settings, directory, info)
     exploration.progress = progress
     exploration.probe = probe
+    exploration.monitor = monitor
     exploration.run()
     return exploration.directory
 
@@ -201,7 +206,7 @@ class _Bench:
     deployment: Deployment
     driver: LoadDriver
     meter: Meter
-    monitor: SpeedMonitor
+    monitor: SpeedMonitor | None
 
 
 class _Exploration:
@@ -211,6 +216,7 @@ class _Exploration:
         directory: The run directory.
         progress: Called after each round.
         probe: Measures the speed of the machine.
+        monitor: Also watch the speed while a round lasts.
     """
 
     def __init__(
@@ -224,6 +230,7 @@ class _Exploration:
         self.directory = directory
         self.progress: Callable[[Progress], None] | None = None
         self.probe: Callable[[], Speed] = speed.probe
+        self.monitor = True
         self._project = project
         self._settings = settings
         self._earlier = info
@@ -247,7 +254,7 @@ class _Exploration:
                 bare = msgspec.structs.replace(window, doubt="")
                 self._rounds.add(number, bare, window.doubt)
             for void in part.void:
-                usable = void.reason == doubt_about(void.window, self._settings.foreign_limit)
+                usable = not void.reason.startswith(UNUSABLE)
                 self._rounds.add(number, void.window, void.reason, usable=usable)
             self._knowledge.add(
                 RunningLogs(self.directory / part.folder).executions(), self._rounds.windows(number)
@@ -293,12 +300,12 @@ class _Exploration:
         """Start the services, run rounds until the rule is met or the time is up, stop them."""
         settings = self._settings
         with (
-            SpeedMonitor() as monitor,
+            SpeedMonitor() if self.monitor else nullcontext() as monitor,
             Deployment(self._project.with_any_ports(), log_dir=self._folder) as deployment,
             LoadDriver(self._project, deployment.registry_url, log_dir=self._folder) as driver,
         ):
             generator = ProcessInfo(role="client", service=self._earlier.client, pid=driver.pid)
-            meter = Meter(deployment.processes(), generator, [monitor.pid])
+            meter = Meter(deployment.processes(), generator, [] if monitor is None else [monitor.pid])
             bench = _Bench(deployment, driver, meter, monitor)
             self._describe(bench)
             meter.measure_idle(settings.idle_seconds)
@@ -309,7 +316,7 @@ class _Exploration:
             # A client that does not think has rounds of one kind only.
             self._phases = ("hot", "cold") if scale else ("hot",)
             length = min(settings.round_seconds, settings.max_seconds / (MIN_ROUNDS * len(self._phases)))
-            before = _settled(self.probe)
+            before = self.probe()
             while not self._enough():
                 left = settings.max_seconds - self._rounds.spent
                 if left < length / 2:
@@ -369,9 +376,9 @@ class _Exploration:
                 on_close=meter.stop,
             )
             end = result.end_ns
-        after = _settled(self.probe, before)
+        after = self.probe()
         bracket = Bracket(before, after)
-        monitored = bench.monitor.speed(result.start_ns, end)
+        monitored = None if bench.monitor is None else bench.monitor.speed(result.start_ns, end)
         window = Window(
             start=result.start_ns,
             end=end,
@@ -389,14 +396,14 @@ class _Exploration:
             think_lateness=_mean(result.think_lateness) or 0.0,
         )
         replaced = meter.replaced(bench.deployment.processes())
-        reason = doubt_about(window, self._settings.foreign_limit)
+        reason = doubt_about(window, self._settings.foreign_limit, monitored)
         usable = True
         if replaced:
             usable = False
-            reason = f"a process of {', '.join(replaced)} died and was replaced"
+            reason = f"{UNUSABLE[0]} {', '.join(replaced)} died and was replaced"
         elif not result.cycles:
             usable = False
-            reason = "no cycle of the client ended well"
+            reason = UNUSABLE[1]
         self._rounds.add(self._part, window, reason, usable=usable)
         self._good += len(result.cycles)
         self._bad += result.errors
@@ -518,25 +525,6 @@ class _Exploration:
                 speed=speed_now,
             )
         )
-
-
-def _settled(probe: Callable[[], Speed], before: Speed | None = None) -> Speed:
-    """Return the speed of the machine, not that of a bad moment.
-
-    A probe is short: a neighbour on the same physical core shows in it at full size, but averages out over
-    a round. So a change counts only if the median of three probes confirms it.
-    """
-    first = probe()
-    if before is not None and Bracket(before, first).steady:
-        return first
-    three = [first, probe(), probe()]
-    if len({len(found.cores) for found in three}) > 1:
-        return three[-1]
-    return Speed(
-        tuple(statistics.median(values) for values in zip(*(s.cores for s in three), strict=True)),
-        first.wall_ratio,
-        first.pinned,
-    )
 
 
 def _mean(values: Sequence[float]) -> float | None:

@@ -18,6 +18,7 @@ from analyzer.calibration.rundir import Phase, VoidWindow, Window
 from mup.errors import UsageError
 from mup.workload.result import LoadResult
 from mup.workload.speed import JUMP_LIMIT
+from mup.workload.speed_monitor import MonitoredSpeed
 
 __all__ = [
     "BURST_ROUNDS",
@@ -61,7 +62,7 @@ class ExploreSettings:
 
     width: float = 0.01
     full_width: bool = False
-    max_seconds: float = 60.0
+    max_seconds: float = 90.0
     round_seconds: float = 3.0
     warmup_seconds: float = 2.0
     idle_seconds: float = 2.0
@@ -199,10 +200,22 @@ class Rounds:
         return len(kept)
 
 
-def doubt_about(window: Window, foreign_limit: float) -> str:
-    """Return what makes a window worthless; "" if nothing does."""
+def doubt_about(window: Window, foreign_limit: float, monitored: MonitoredSpeed | None = None) -> str:
+    """Return what makes a window worthless; "" if nothing does.
+
+    Where the speed of the machine is known for the whole time, times are scaled by it, and only changes too
+    large for that count. Where it is known before and after only, any change of more than 4 % does.
+
+    Args:
+        window: What was observed.
+        foreign_limit: Share of the machine that other programs may use.
+        monitored: The speed meanwhile; None = unknown.
+    """
     reasons = []
-    if window.jump is not None and window.jump > JUMP_LIMIT:
+    if monitored is not None:
+        if monitored.unsteady:
+            reasons.append(monitored.unsteady)
+    elif window.jump is not None and window.jump > JUMP_LIMIT:
         reasons.append(f"the machine's speed jumped by {window.jump:.1%}")
     if window.foreign is not None and window.foreign > foreign_limit:
         reasons.append(f"other programs used {window.foreign:.1%} of the machine")

@@ -39,8 +39,8 @@ def command(
     """
     import json
 
-    from analyzer.calibration.calibrate import calibrate
     from analyzer.calibration.explore import ExploreSettings, explore
+    from analyzer.calibration.of_project import calibrate_project
     from analyzer.calibration.rundir import load_run
     from analyzer.static import analyse_project
     from analyzer.validation import MeasureSettings, default_prediction_file, max_abs_error, predict
@@ -94,7 +94,7 @@ def command(
         out.print(f"  {label}  {width.mean * 1e3:.2f} ms +- {half}  ({width.executions} executions)")
 
     step(4, "calibration: the numbers of the model come from the log")
-    calibration = calibrate(run, application, name=project.name)
+    calibration = calibrate_project(project, run, application)
     model = calibration.model
     save_model(model, folder / "model.json")
     (folder / "model.svg").write_text(draw(model), encoding="utf-8")

@@ -11,7 +11,7 @@ import click
     "--width", default=0.01, show_default=True, help="Relative 95 % half-width to reach per endpoint."
 )
 @click.option("--full-width", is_flag=True, help="Read --width as the full width of the interval.")
-@click.option("--max-seconds", default=60.0, show_default=True, help="Stop after this much time under load.")
+@click.option("--max-seconds", default=90.0, show_default=True, help="Stop after this much time under load.")
 @click.option("--round-seconds", default=3.0, show_default=True, help="Length of one round (one batch).")
 @click.option("--warmup", default=2.0, show_default=True, help="Seconds of load that are not observed.")
 @click.option(

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 @click.option("--static", "static_only", is_flag=True, help="Uncalibrated: only what the source says.")
 @click.option("--partial", is_flag=True, help="Leave endpoints that changed since the log uncalibrated.")
 @click.option("--client", help="Client class that becomes the reference task (default: the one that ran).")
+@click.option(
+    "--host", "host_file", type=click.Path(), help="Profile of the machine of the log (default: of this one)."
+)
 @click.option("-o", "--output", type=click.Path(), help="Model file (default: PROJECT/model.json).")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def command(
@@ -30,6 +33,7 @@ def command(
     static_only: bool,
     partial: bool,
     client: str | None,
+    host_file: str | None,
     output: str | None,
     as_json: bool,
 ) -> None:
@@ -41,7 +45,7 @@ def command(
     import json
     from pathlib import Path
 
-    from analyzer.calibration.calibrate import calibrate
+    from analyzer.calibration.of_project import calibrate_project
     from analyzer.calibration.rundir import latest_run, merge_runs
     from analyzer.static import analyse_project
     from analyzer.static.translate import translate
@@ -62,7 +66,9 @@ def command(
         model = translate(application, name=loaded.name, client=name)
     else:
         run = merge_runs(logs or [latest_run(loaded.state / "runs")])
-        calibration = calibrate(run, application, name=loaded.name, client=client, partial=partial)
+        calibration = calibrate_project(
+            loaded, run, application, client=client, partial=partial, host=host_file
+        )
         model = calibration.model
     save_model(model, path)
     sizes = statistics(model).to_json()
