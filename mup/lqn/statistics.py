@@ -9,12 +9,14 @@ Three views:
 - *full*: the same paths with every query, every arc and every database counted.
 - *all paths*: as full, with everything the source can do, reached or not.
 
-What mup adds to the thesis's form (activities after the response) is not counted. A model that did not
+What mup adds to the thesis's form (activities after the response, variants of an entry per calling site) is
+not counted. A model that did not
 come from source code has no paths; it is counted element by element.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -76,21 +78,29 @@ def statistics(model: Model) -> Statistics:
         size = _elements(model)
         return Statistics(table3=size, correct_arcs=size.arcs, full=size, all_paths=size)
     reached = reached_entries(model)
-    observed = [
-        (task.name, _merged(_observed(entry)))
-        for task, entry in _endpoints(model)
-        if (task.name, entry.name) in reached
-    ]
-    everything = [(task.name, _merged(entry.paths)) for task, entry in _endpoints(model)]
+    observed = []
+    for task, variants in _endpoints(model):
+        paths = [p for e in variants if (task.name, e.name) in reached for p in _observed(e)]
+        if any((task.name, e.name) in reached for e in variants):
+            # Variants have the same paths, and those with equal operations count once anyway.
+            observed.append((task.name, _merged(paths)))
+    everything = [(task.name, _merged(variants[0].paths)) for task, variants in _endpoints(model)]
     table3, correct_arcs = _table3(observed)
     return Statistics(table3, correct_arcs, _full(observed), _full(everything))
 
 
-def _endpoints(model: Model) -> Iterator[tuple[Task, Entry]]:
+_VARIANT = re.compile(r"@\d+$")
+
+
+def _endpoints(model: Model) -> Iterator[tuple[Task, list[Entry]]]:
+    """Yield every endpoint, with all entries it was split into for its callers (``/epB/``, ``/epB/@2``)."""
     for task in model.tasks:
         if task.role == "service":
+            endpoints: dict[str, list[Entry]] = {}
             for entry in task.entries:
-                yield task, entry
+                endpoints.setdefault(_VARIANT.sub("", entry.name), []).append(entry)
+            for variants in endpoints.values():
+                yield task, variants
 
 
 def _probabilities(entry: Entry) -> list[float | None]:

@@ -142,6 +142,27 @@ def test_only_observed_paths_count(tmp_path: Path) -> None:
     assert least.all_paths == some.all_paths
 
 
+def test_variants_of_an_entry_are_one_endpoint(tmp_path: Path) -> None:
+    """An endpoint that was split for its callers counts as before, with the paths any variant took."""
+    model = synthetic(tmp_path, services=2, endpoints=4, calls=3, queries=2, double=1)
+
+    def split(entry: Entry) -> list[Entry]:
+        return [entry, replace(entry, name=f"{entry.name}@2")] if entry.name == "/0/" else [entry]
+
+    def redirected(task: Task) -> Task:
+        if not task.is_reference:
+            return replace(task, entries=tuple(e for entry in task.entries for e in split(entry)))
+        (entry,) = task.entries
+        # One call of the client each to another variant; both stay within reach.
+        calls = [a for a in entry.activities if a.calls and a.calls[-1].entry == "/0/"]
+        moved = replace(calls[0], calls=(replace(calls[0].calls[-1], entry="/0/@2"),))
+        activities = tuple(moved if a is calls[0] else a for a in entry.activities)
+        return replace(task, entries=(replace(entry, activities=activities),))
+
+    changed = replace(model, tasks=tuple(redirected(t) for t in model.tasks))
+    assert statistics(changed) == statistics(model)
+
+
 def test_call_that_is_never_joined(tmp_path: Path) -> None:
     """Without a join there is no node, no activity behind it and no arc to it."""
     (tmp_path / "app.py").write_text(APP.replace('        await comm.call("A", "/a/")', "        pass").replace(
