@@ -36,6 +36,7 @@ __all__ = ["DEFAULT_SECONDS", "IDLE_LIMIT", "profile_host", "select_scheduler"]
 DEFAULT_SECONDS = 25.0
 MIN_SECONDS = 1.0
 MAX_SECONDS = 60.0
+MIN_PHASE = 0.6  # seconds; several rounds of every token
 
 IDLE_LIMIT = 0.03
 """Share of time with an idle core and waiting work up to which a host is an ideal processor."""
@@ -46,13 +47,13 @@ FIT_MARGIN = 0.05
 # What each part takes of the time, and what it is called while it runs.
 PARTS: dict[str, tuple[float, str]] = {
     "speeds": (0.05, "speed of each core"),
-    "parallel": (0.1, "all cores at once"),
+    "parallel": (0.08, "all cores at once"),
     "sharing": (0.1, "two processes on one core"),
     "interpreter_lock": (0.08, "two threads of one process"),
     "timers": (0.05, "timers"),
     "wakeups": (0.05, "wake-ups"),
-    "cold": (0.17, "work after idling"),
-    "ring": (0.4, "scheduler"),
+    "cold": (0.22, "work after idling"),
+    "ring": (0.37, "scheduler"),
 }
 
 
@@ -88,7 +89,7 @@ def profile_host(
     progress(done, label)
     with recorded() as recording:
         report = msgspec.json.decode(
-            measure("ring", part * seconds / 3, cores=machine.cores), type=RingReport
+            measure("ring", max(MIN_PHASE, part * seconds / 3), cores=machine.cores), type=RingReport
         )
     progress(0.95, "simulating the same")
     traced = _behaviour(recording.text, report) if recording is not None else None

@@ -167,8 +167,10 @@ def _print_scheduler(out: Console, scheduler: Scheduler) -> None:
         idle = " / ".join(f"{share:.1%}" for share in seen.idle_while_waiting)
         out.print(f"scheduler, traced at {loads} load: a core idles while work waits {idle} of the time")
         out.print(
-            f"  woken while its core is busy and another idle, moves there {seen.wake.mean:.0%} of the time; "
-            f"a core falling idle takes waiting work {seen.steal.mean:.0%} of the time; "
+            f"  woken while its core is busy and another idle, moves there {seen.wake.mean:.0%} of the time"
+        )
+        out.print(
+            f"  a core falling idle takes waiting work {seen.steal.mean:.0%} of the time; "
             f"{seen.balance.mean:.0f} moves/s while queues differ by 2"
         )
         out.print(
