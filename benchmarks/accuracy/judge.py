@@ -126,6 +126,7 @@ class Row:
         host: Error of the utilization of the fullest processor.
         ratio: Speed of the machine when it was measured, relative to the calibration.
         inside: Whether the measured value is inside the prediction interval; None without one.
+        inside_corrected: The same for the interval moved by as much as the prediction is by the correction.
         width: Half-width of that interval as a fraction of the prediction.
         known: Standard deviation of the error that calibration and simulation explain, by figure; relative,
             of utilization absolute. Empty without prediction intervals.
@@ -147,6 +148,7 @@ class Row:
     host: float
     ratio: float
     inside: bool | None = None
+    inside_corrected: bool | None = None
     width: float | None = None
     known: Mapping[str, float] = field(default_factory=dict)
     shares: Mapping[str, float] = field(default_factory=dict)
@@ -183,11 +185,16 @@ def judge(
         utilization=max(map(abs, gaps.values()), default=0.0),
         host=max(hosts, default=0.0) - found.host,
         ratio=fair.get("ratio", 1.0),
-        inside=None if interval is None else interval["low"] <= found.response <= interval["high"],
+        inside=_inside(interval, found.response),
+        inside_corrected=_inside(interval, found.response * predicted / fair["response_time"]["mean"]),
         width=None if interval is None else (interval["high"] - interval["low"]) / 2 / predicted,
         known={} if raw["prediction"] is None else _known(raw["prediction"], max(gaps, key=_size(gaps))),
         shares=gaps,
     )
+
+
+def _inside(interval: Mapping[str, Any] | None, value: float) -> bool | None:
+    return None if interval is None else bool(interval["low"] <= value <= interval["high"])
 
 
 def _size(gaps: Mapping[str, float]) -> Callable[[str], float]:

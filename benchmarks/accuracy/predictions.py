@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from accuracy.store import Results, SystemFolder, read_json, write_json
 from analyzer.calibration.bootstrap import REPLICATES
 from analyzer.calibration.calibrate import calibrate
 from analyzer.calibration.ingredients import Ingredients
+from analyzer.calibration.of_project import known_discrepancy
 from analyzer.calibration.rundir import load_run
 from analyzer.host.profile import HostProfile, load_profile
 from analyzer.static import analyse_project
@@ -95,7 +96,11 @@ class Recipe:
             ingredients=Ingredients(**self.switches),
             bootstrap=0 if self.window is None else REPLICATES,
         )
-        return found.model, list(found.warnings)
+        model = found.model
+        discrepancy = known_discrepancy()
+        if model.uncertainty is not None and discrepancy is not None:
+            model = replace(model, uncertainty=replace(model.uncertainty, discrepancy=discrepancy))
+        return model, list(found.warnings)
 
 
 def known_host(results: Results, path: Path | None = None) -> HostProfile | None:

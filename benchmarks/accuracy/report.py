@@ -80,6 +80,7 @@ def distribution(rows: Sequence[Row]) -> dict[str, Any]:
     found["utilization_within_0.03"] = share(lambda r: r.utilization <= 0.03)
     found["utilization_worst"] = max((r.utilization for r in rows), default=None)
     found["inside"] = share(lambda r: bool(r.inside), lambda r: r.inside is not None)
+    found["inside_corrected"] = share(lambda r: bool(r.inside_corrected), lambda r: r.inside is not None)
     found["inside_per_system"] = _inside_per_system(rows)
     found["narrow_below_0.9"] = share(
         lambda r: (r.width or 0.0) <= 0.15, lambda r: r.width is not None and r.load < 0.9
@@ -107,7 +108,7 @@ def _inside_per_system(rows: Sequence[Row]) -> float | None:
     """Return the mean over systems of the share of their points inside the prediction interval."""
     shares = []
     for system in {r.system for r in rows}:
-        inside = [bool(r.inside) for r in rows if r.system == system and r.inside is not None]
+        inside = [bool(r.inside_corrected) for r in rows if r.system == system and r.inside is not None]
         if inside:
             shares.append(sum(inside) / len(inside))
     return fmean(shares) if shares else None
@@ -180,12 +181,17 @@ POINT_COLUMNS = (
     "speed",
     "error raw",
     "error corrected",
-    "inside",
+    "inside raw",
+    "inside corrected",
     "p95",
     "throughput",
     "utilization",
     "host",
 )
+
+
+def _yes(inside: bool | None) -> str:
+    return "-" if inside is None else "yes" if inside else "**no**"
 
 
 def _points(rows: Sequence[Row]) -> str:
@@ -202,7 +208,8 @@ def _points(rows: Sequence[Row]) -> str:
             f"{r.ratio:.3f}",
             _percent(r.raw, sign=True),
             _percent(r.corrected, sign=True),
-            "-" if r.inside is None else "yes" if r.inside else "**no**",
+            _yes(r.inside),
+            _yes(r.inside_corrected),
             f"{_percent(r.p95, sign=True)} (+-{r.measured.p95_width:.0%})",
             _percent(r.throughput, sign=True),
             f"{r.utilization:.3f}",
@@ -239,8 +246,12 @@ def _lines(found: Mapping[str, Any]) -> list[tuple[str, str]]:
             "utilization: largest",
             "-" if found["utilization_worst"] is None else f"{found['utilization_worst']:.3f}",
         ),
-        ("inside the prediction interval, mean over systems", _percent(found["inside_per_system"])),
-        ("inside the prediction interval, all points", _percent(found["inside"])),
+        (
+            "corrected: inside the prediction interval, mean over systems",
+            _percent(found["inside_per_system"]),
+        ),
+        ("corrected: inside the prediction interval, all points", _percent(found["inside_corrected"])),
+        ("raw: inside the prediction interval, all points", _percent(found["inside"])),
         ("interval within +-15 %, load below 0.9", _percent(found["narrow_below_0.9"])),
     ]
 
@@ -297,7 +308,7 @@ def _ladder(rows: Mapping[str, Sequence[Row]]) -> str:
                     _percent(d["p95_within_15"]),
                     _percent(d["throughput_within_5"]),
                     _percent(d["utilization_within_0.03"]),
-                    _percent(d["inside"]),
+                    _percent(d["inside_corrected"]),
                 )
             )
     return _table(LADDER_COLUMNS, lines)

@@ -87,6 +87,8 @@ def test_errors_are_signed_and_relative() -> None:
     assert row.raw == pytest.approx(0.2)
     assert row.corrected == pytest.approx(-0.1)
     assert row.inside is False
+    # At the speed of the measurement the interval is three quarters as far: 0.079 to 0.105 s.
+    assert row.inside_corrected is True
     assert row.width == pytest.approx(0.0175 / 0.12)
     assert row.utilization == pytest.approx(0.05)
     assert row.host == pytest.approx(0.1)
@@ -105,7 +107,7 @@ def row(error: float, *, load: float = 0.5, system: str = "s1", width: float = 0
     return Row(
         system=system, half="train", point="one", change="4 clients", load=load, predicted=1 + error,
         measured=seen, raw=error, corrected=error, p95=error, throughput=error, utilization=abs(error),
-        host=error, ratio=1.0, inside=abs(error) < 0.1, width=0.1, shares={"A": error},
+        host=error, ratio=1.0, inside=abs(error) < 0.1, inside_corrected=abs(error) < 0.1, width=0.1, shares={"A": error},
     )  # fmt: skip
 
 
