@@ -10,7 +10,7 @@ A loop that communicates an unknown number of times is one element of it, with t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 from typing import Literal
 
@@ -44,6 +44,15 @@ class Operation:
     of: int | None = None
     think: Distribution | None = None
     bodies: tuple[Path, ...] = ()
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        # States are compared by their operations again and again, and loops can be large trees.
+        key = (self.op, self.site, self.target, self.of, self.think, self.bodies)
+        object.__setattr__(self, "_hash", hash(key))
+
+    def __hash__(self) -> int:
+        return self._hash
 
 
 @dataclass(frozen=True, slots=True)
