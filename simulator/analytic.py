@@ -138,13 +138,23 @@ def estimate(model: Model) -> Estimate:
     Raises:
         UncalibratedError: The model lacks numbers.
         ModelError: An element has no analytic estimate; the message names it.
-        SimulationError: Nothing would happen, a cycle takes no time, or open arrivals exceed the capacity.
+        SimulationError: Nothing would happen, a cycle takes no time, open arrivals exceed the capacity, or
+            the iteration breaks down.
     """
     started = time.perf_counter()
     layers = Layers.of(settled(model))
-    solver = _Solver(layers)
-    converged = solver.solve()
-    return _Report(solver).estimate(converged, started)
+    try:
+        # What is no number anywhere would be one nowhere in the end.
+        with np.errstate(invalid="raise"):
+            solver = _Solver(layers)
+            converged = solver.solve()
+            return _Report(solver).estimate(converged, started)
+    except ArithmeticError as error:
+        raise SimulationError(
+            "the iteration behind the analytic estimate breaks down for this model",
+            where=model.name,
+            hint="simulate it: 'mup simulate' without --engine analytic",
+        ) from error
 
 
 @dataclass(slots=True)
