@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from mup.errors import AnalysisError
@@ -12,7 +10,6 @@ from mup.errors import AnalysisError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from analyzer.calibration.explore import ExploreSettings, Progress
     from analyzer.static.application import Application
 
 
@@ -55,26 +52,3 @@ def reject_errors(application: Application) -> None:
         raise AnalysisError(
             f"{summary(application.errors)} in the source\n{listing}", hint="'mup paths' lists all findings"
         )
-
-
-@contextmanager
-def explore_progress(settings: ExploreSettings) -> Iterator[Callable[[Progress], None]]:
-    """Show how far an exploratory run is, on stderr."""
-    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
-    from rich.progress import Progress as Bars
-
-    columns = (
-        TextColumn("exploring"),
-        BarColumn(),
-        TextColumn("{task.completed:.0f} of at most {task.total:.0f} s"),
-        TextColumn("{task.fields[state]}"),
-        TimeElapsedColumn(),
-    )
-    with Bars(*columns, console=console(stderr=True), transient=True) as bars:
-        bar = bars.add_task("explore", total=settings.max_seconds, state="warming up")
-
-        def show(progress: Progress) -> None:
-            state = "..." if progress.worst is None else f"widest interval +-{progress.worst:.2%}"
-            bars.update(bar, completed=progress.seconds, state=state)
-
-        yield show
