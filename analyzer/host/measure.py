@@ -24,7 +24,7 @@ from analyzer.host.costs import COLD_IDLES, COLD_WORKS
 from analyzer.host.estimates import Estimate, typical
 from analyzer.host.fitting import HOST, fit_migration, predict_rounds, rms_error
 from analyzer.host.profile import Cold, HostProfile, Scheduler, Timer, WakeUp, this_machine
-from analyzer.host.ring import RingReport
+from analyzer.host.ring import Phase, RingReport
 from analyzer.host.schedule import parse_trace, replay
 from analyzer.host.stage import measure
 from analyzer.host.tracing import recorded
@@ -167,7 +167,7 @@ def _scheduler(report: RingReport, traced: Behaviour | None) -> Scheduler:
         loads=tuple(u / length for u, length in zip(used, lengths, strict=True)),
         rounds=measured,
         errors=errors,
-        inflation=_inflation(report),
+        extra=tuple(_extra(report, phase) for phase in report.phases),
     )
 
 
@@ -205,15 +205,10 @@ def _cores(report: RingReport, migration: Migration) -> Processor:
     return Processor(name=HOST, cores=len(report.cores), discipline="cores", migration=migration)
 
 
-def _inflation(report: RingReport) -> Estimate:
-    """Return processor time in the ring over that of the same work back to back; one sample per process."""
-    return typical(
-        [
-            fmean(b.cpu for b in p.bursts) / fmean(b.work for b in p.bursts)
-            for p in report.processes
-            if p.bursts
-        ]
-    )
+def _extra(report: RingReport, phase: Phase) -> Estimate:
+    """Return the processor seconds of a burst beyond those of its work back to back; a sample per process."""
+    bursts = [process.within(phase) for process in report.processes]
+    return typical([fmean(b.cpu - b.work for b in mine) for mine in bursts if mine])
 
 
 def _version() -> str:

@@ -104,7 +104,8 @@ class Scheduler:
         rounds: Mean seconds the application took per round, per phase.
         errors: Of models of the same application, by processor: relative error of the time per round, per
             phase.
-        inflation: Processor time of the application's work over that of the same work back to back.
+        extra: Processor seconds a burst of the application took beyond the same work back to back, per
+            phase; the median over its processes.
     """
 
     source: Literal["trace", "fit", "assumed"]
@@ -115,7 +116,7 @@ class Scheduler:
     loads: tuple[float, ...] = ()
     rounds: tuple[float, ...] = ()
     errors: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-    inflation: Estimate | None = None
+    extra: tuple[Estimate, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,7 +21,7 @@ def profile(*, cores: int = 2, speed: float = 1000.0, migration: Migration | Non
             loads=(0.5, 0.7),
             rounds=(0.02, 0.03),
             errors={"ps": (-0.1, -0.2), "fitted": (0.01, 0.02)},
-            inflation=Estimate(1.2, 0.1),
+            extra=(Estimate(2e-4, 1e-5), Estimate(1e-4, 1e-5)),
         ),
         date="2026-01-01T00:00:00+00:00",
         mup="0.1.0",

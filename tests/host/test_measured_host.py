@@ -93,10 +93,11 @@ def test_command_profiles_this_machine(tmp_path: Path, capsys: pytest.CaptureFix
     assert printed.measured
     assert printed.identity == this_machine()
     assert len(printed.speed) == min(4, printed.cores)
-    figures = (printed.parallel, printed.sharing, printed.interpreter_lock, printed.scheduler.inflation)
+    figures = (printed.parallel, printed.sharing, printed.interpreter_lock)
     assert all(figure is not None and figure.mean > 0 for figure in figures)
     assert {timer.kind for timer in printed.timers} >= {"sleep", "asyncio"}
     assert len(printed.cold) == 16
+    assert len(printed.scheduler.extra) == len(printed.scheduler.loads) == 3
     assert {"ps", "fitted"} <= set(printed.scheduler.errors)
     assert printed.scheduler.source in ("trace", "fit")
     assert printed.processor("host").cores == printed.cores
