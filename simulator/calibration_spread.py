@@ -27,7 +27,7 @@ from simulator.parallel import Job
 from simulator.program import Program, compile_model
 from simulator.recording import AREA, Layout
 from simulator.result import Figure, Result
-from simulator.warmth import at_rates
+from simulator.warmth import Load, at_load
 from simulator.whatif import Scenario
 
 __all__ = ["FIGURES", "Alternatives", "Key", "Spread", "figures", "spread", "spread_jobs"]
@@ -120,13 +120,15 @@ def spread_jobs(
     """
     seeds = replication_seeds(seed, REPLICATIONS + SERIES)[REPLICATIONS:]
     warmup, length = _lengths(scenario.model, result)
-    # What the load does to processor times is the same for all: the scenario's own run says how often
-    # requests come.
-    rates = {t.name: result.tasks[t.name].throughput.mean / t.replicas for t in scenario.model.tasks}
+    # What the load does to processor times is the same for all: the scenario's own run says what load it is.
+    load = Load(
+        {t.name: result.tasks[t.name].throughput.mean / t.replicas for t in scenario.model.tasks},
+        {name: p.utilization.mean for name, p in result.processors.items()},
+    )
 
     def job(number: int) -> Job[Pair | None]:
         def run(progress: Callable[[Progress], None]) -> Pair | None:
-            program = compile_model(at_rates(alternatives.model(scenario, number), rates))
+            program = compile_model(at_load(alternatives.model(scenario, number), load))
             try:
                 found = []
                 for each in seeds:

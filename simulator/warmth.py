@@ -1,16 +1,17 @@
 """How much processor time does a request take at the load of this very scenario?
 
-A request costs more processor time in a system that is mostly idle than in a busy one; models say so by
-the ``warmth`` of their tasks, as a function of the rate of requests. The rate depends on the load, so it
-is found by iteration: estimate the rates, set the times, estimate again. Times change the rates little
-(think times and other work stand between), so a few rounds are enough.
+A request costs more processor time in a system that is mostly idle than in a busy one. Models say so by
+the ``warmth`` of their tasks, as a function of the rate of requests, and by the ``idling`` of their
+processors, as a function of their utilization. Both depend on the load, so they are found by iteration:
+estimate the load, set the times, estimate again. Times change the load little (think times and other work
+stand between), so a few rounds are enough.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from threading import Lock
 
 from mup.errors import ModelError, SimulationError, UncalibratedError
@@ -18,7 +19,7 @@ from mup.lqn.distributions import Constant, Distribution
 from mup.lqn.model import Activity, Entry, Front, Model, Task, Warmth
 from mup.lqn.visits import entry_rates
 
-__all__ = ["at_rates", "settled"]
+__all__ = ["Load", "at_load", "at_rates", "settled"]
 
 ROUNDS = 4
 CLOSE = 0.01
@@ -34,9 +35,9 @@ _lock = Lock()
 
 
 def settled(model: Model) -> Model:
-    """Return the model with the processor times its own load brings about, and without any warmth.
+    """Return the model with the processor times its own load brings about, and without warmth and idling.
 
-    A model without warmth is returned as it is. Replicas share the requests of their task evenly.
+    A model without these is returned as it is. Replicas share the requests of their task evenly.
 
     Args:
         model: Calibrated at least where load can get to.
@@ -44,7 +45,7 @@ def settled(model: Model) -> Model:
     Raises:
         SimulationError: It cannot run at all.
     """
-    if all(task.warmth is None for task in model.tasks):
+    if all(t.warmth is None for t in model.tasks) and not any(p.idling for p in model.processors):
         return model
     # Replications and intervals ask for the same model many times; the entry keeps it alive, so that
     # its identity is not given to another one.
@@ -60,33 +61,64 @@ def settled(model: Model) -> Model:
     return result
 
 
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What processor times depend on.
+
+    Attributes:
+        rates: Requests per second and replica of every task (of reference tasks: cycles of all clients).
+        utilization: Busy share of every processor that has one.
+    """
+
+    rates: Mapping[str, float] = field(default_factory=dict)
+    utilization: Mapping[str, float] = field(default_factory=dict)
+
+    def close_to(self, other: Load) -> bool:
+        """Return whether the difference is too small to matter."""
+        rates = all(abs(self.rates[n] - r) <= CLOSE * r for n, r in other.rates.items())
+        return rates and all(abs(self.utilization[n] - u) <= CLOSE for n, u in other.utilization.items())
+
+
 def _settle(model: Model) -> Model:
-    rates: dict[str, float] = {}
-    current = at_rates(model, rates)
+    load: Load | None = None
+    current = at_load(model, Load())
     for _ in range(ROUNDS):
         try:
-            before, rates = rates, _rates(current)
+            before, load = load, _load(current)
         except UncalibratedError:
             # Whoever asked finds the same numbers missing, and names all of them.
             return current
-        current = at_rates(model, rates)
-        if before and all(abs(rates[name] - before[name]) <= CLOSE * before[name] for name in rates):
+        current = at_load(model, load)
+        if before is not None and load.close_to(before):
             break
     return current
 
 
-def _rates(model: Model) -> dict[str, float]:
-    """Return requests per second and replica of every task (of reference tasks: cycles of all clients)."""
-    cycles = _cycle_rates(model)
+def at_load(model: Model, load: Load) -> Model:
+    """Return the model with the processor times of a load, and without warmth and idling.
+
+    What the load does not say keeps its numbers; a processor of unknown utilization is taken to be busy.
+    """
+    processors = tuple(
+        replace(p, idling=(), speed=p.speed / p.slowness(load.utilization.get(p.name, 1.0)))
+        if p.idling
+        else p
+        for p in model.processors
+    )
+    return replace(at_rates(model, load.rates), processors=processors)
+
+
+def _load(model: Model) -> Load:
+    cycles, utilization = _cycle_rates(model)
     total = dict.fromkeys((task.name for task in model.tasks), 0.0)
     for source, often in entry_rates(model).items():
         for (task, _), requests in often.items():
             total[task] += cycles.get(source[0], 0.0) * requests
-    return {task.name: total[task.name] / task.replicas for task in model.tasks}
+    return Load({task.name: total[task.name] / task.replicas for task in model.tasks}, utilization)
 
 
-def _cycle_rates(model: Model) -> dict[str, float]:
-    """Return cycles (or requests from outside) per second of everything that brings load."""
+def _cycle_rates(model: Model) -> tuple[dict[str, float], dict[str, float]]:
+    """Return cycles (or requests from outside) per second of everything that brings load; utilizations."""
     # Imported here: they settle models themselves.
     from simulator.analytic import estimate  # noqa: PLC0415
     from simulator.api import simulate  # noqa: PLC0415
@@ -97,15 +129,15 @@ def _cycle_rates(model: Model) -> dict[str, float]:
             if entry.arrivals is not None:
                 known[task.name] = known.get(task.name, 0.0) + 1 / entry.arrivals.mean
     closed = [task.name for task in model.reference_tasks if not task.is_open]
-    if not closed:
-        return known
     try:
-        tasks = estimate(model).tasks
-        return known | {name: tasks[name].throughput for name in closed}
+        found = estimate(model)
+        busy = {name: share for name, share in found.processors.items() if share is not None}
+        return known | {name: found.tasks[name].throughput for name in closed}, busy
     except (ModelError, SimulationError):
         # What has no estimate, or breaks down under open load, can be run for a moment.
-        rough = simulate(model, precision=ROUGH_PRECISION, max_events=ROUGH_EVENTS, may_pile_up=True).tasks
-        return known | {name: rough[name].throughput.mean for name in closed}
+        rough = simulate(model, precision=ROUGH_PRECISION, max_events=ROUGH_EVENTS, may_pile_up=True)
+        busy = {name: p.utilization.mean for name, p in rough.processors.items()}
+        return known | {name: rough.tasks[name].throughput.mean for name in closed}, busy
 
 
 def at_rates(model: Model, rates: Mapping[str, float]) -> Model:

@@ -239,7 +239,8 @@ def calibrate(
             hint="run 'mup explore' again, or pass --partial to leave these endpoints uncalibrated",
         )
     model, plans = translate_with_plan(application, name=name, client=client or run.info.client or None)
-    observed = observe(run, scaled=ingredients.speed)
+    machine = host.processor(HOST) if host is not None and ingredients.scheduler else None
+    observed = observe(run, scaled=ingredients.speed, host=machine)
     if not observed.executions:
         raise LogError(
             "no complete execution inside the observed time", where=str(run.path), hint="explore for longer"
@@ -254,7 +255,7 @@ def calibrate(
     same_in_all_phases(book.terms, observed.phase("hot"), observed.phase("cold"))
     calibrated = replace(
         model,
-        processors=_processors(book, host),
+        processors=_processors(book, machine),
         tasks=tuple(_filled(book, task) for task in model.tasks),
     )
     _general_warnings(book)
@@ -502,12 +503,10 @@ def _one_server(book: _Book, database: str) -> bool:
 # From terms to the model.
 
 
-def _processors(book: _Book, host: Host | None) -> tuple[Processor, ...]:
+def _processors(book: _Book, machine: Processor | None) -> tuple[Processor, ...]:
     if not book.ingredients.host:
         return ()
-    if host is not None and book.ingredients.scheduler:
-        return (host.processor(HOST),)
-    return (Processor(name=HOST, cores=book.run.info.cores, discipline="ps"),)
+    return (machine or Processor(name=HOST, cores=book.run.info.cores, discipline="ps"),)
 
 
 def _filled(book: _Book, task: Task) -> Task:

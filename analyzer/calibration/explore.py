@@ -387,7 +387,7 @@ class _Exploration:
             think_scale=think_scale,
             speed=bracket.speed,
             jump=bracket.jump,
-            monitored=monitored.mean if monitored is not None else None,
+            monitored=monitored.speed if monitored is not None else None,
             cpu=meter.last.cpu,
             foreign=meter.last.foreign,
             cycles=len(result.cycles),

@@ -21,7 +21,8 @@ class Ingredients:
         framework: Processor time of fronts and workers outside endpoints.
         generator: The load generator works on the same machine.
         database: A database on the same machine works there; else it is a delay.
-        scheduler: The host's measured scheduler; else its cores are shared ideally.
+        scheduler: The host's measured scheduler, and how it slows down while mostly idle; else its cores are
+            shared ideally, at one speed.
         warmth: Processor time depends on the rate of requests.
         speed: Times are corrected for the speed of the machine in each window.
         distributions: Families by likelihood; else all times are exponential.

@@ -6,6 +6,7 @@ weighted count, and drawing other weights is a bootstrap (``analyzer.calibration
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ import numpy.typing as npt
 
 from analyzer.calibration.executions import Execution, collect
 from analyzer.calibration.rundir import Part, Run, Window
+from mup.lqn import Processor
 
 __all__ = ["FloatArray", "Observed", "Sample", "observe"]
 
@@ -57,14 +59,14 @@ class Sample:
         values = self.inside(weights)
         if values.size < 2:
             return float("inf")
-        alone = float(values.std(ddof=1)) / values.size**0.5
+        alone = float(values.std(ddof=1)) / math.sqrt(values.size)
         sums, counts = self._by_window(len(weights))
         seen = (weights > 0) & (counts > 0)
         batches = int(seen.sum())
         if batches < 2:
             return alone
         residuals = (sums[seen] - float(values.mean()) * counts[seen]) / counts[seen].mean()
-        return max(alone, float(np.sqrt((residuals**2).sum() / (batches - 1) / batches)))
+        return max(alone, math.sqrt(float((residuals**2).sum()) / (batches - 1) / batches))
 
     def inside(self, weights: FloatArray) -> FloatArray:
         """Return the values seen in windows of positive weight."""
@@ -74,8 +76,8 @@ class Sample:
     def _by_window(self, windows: int) -> tuple[FloatArray, FloatArray]:
         if self._totals is None:
             where = np.asarray(self.windows, dtype=np.int64)
-            counts = np.bincount(where, minlength=windows).astype(float)
-            sums = np.bincount(where, weights=np.asarray(self.values, dtype=float), minlength=windows)
+            counts = np.bincount(where, minlength=windows).astype(np.float64)
+            sums = np.bincount(where, weights=np.asarray(self.values), minlength=windows).astype(np.float64)
             self._totals = sums, counts
         return self._totals
 
@@ -90,8 +92,8 @@ class Observed:
         executions: All that began and ended inside a window.
         window_of: Position of the window of each of them, by request id.
         by_request: All executions, also those outside.
-        slowness: Per window, how much longer work took than on average over the run: factor on processor
-            times that makes up for it is ``1 / slowness``. 1 where the speed is unknown.
+        slowness: Per window, how much longer work took than on a busy machine of the run's mean speed: the
+            factor on processor times that makes up for it is ``1 / slowness``.
         speed: Mean speed over the windows, in units of ``mup.workload.speed`` per second; None if unknown.
         monitored: The same in units of ``mup.workload.speed_monitor``.
     """
@@ -120,12 +122,14 @@ class Observed:
         return float(weights @ np.array([w.seconds for w in self.windows]))
 
 
-def observe(run: Run, *, scaled: bool = True) -> Observed:
+def observe(run: Run, *, scaled: bool = True, host: Processor | None = None) -> Observed:
     """Sort the executions of a run into its windows.
 
     Args:
         run: With at least one window, or logs alone (older or foreign ones), which then are one window.
         scaled: Take notice of how fast the machine was in each window.
+        host: The machine: says how much slower it is while mostly idle. Processor times are those it would
+            have taken busy.
     """
     windows: list[Window] = []
     parts: list[Part] = []
@@ -146,7 +150,7 @@ def observe(run: Run, *, scaled: bool = True) -> Observed:
         tuple(inside),
         window_of,
         by_request,
-        _slowness(windows) if scaled else np.ones(len(windows)),
+        _slowness(windows, scaled=scaled) * _idling(windows, host),
         _mean_speed(windows, [w.speed for w in windows]),
         _mean_speed(windows, [w.monitored for w in windows]),
     )
@@ -168,7 +172,7 @@ def _sort_in(
     order = sorted(range(len(windows)), key=lambda i: windows[i].start)
     starts = np.array([windows[i].start for i in order], dtype=np.int64)
     begins = np.array([e.begin.time for e in executions], dtype=np.int64)
-    place = np.searchsorted(starts, begins, side="right") - 1 if order else []
+    place = (np.searchsorted(starts, begins, side="right") - 1).tolist()
     for execution, at in zip(executions, place, strict=True):
         last = execution.done or execution.end
         if at >= 0 and last is not None and last.time <= windows[order[at]].end:
@@ -176,11 +180,25 @@ def _sort_in(
             window_of[execution.request] = first + order[at]
 
 
-def _slowness(windows: Sequence[Window]) -> FloatArray:
+def _idling(windows: Sequence[Window], host: Processor | None) -> FloatArray:
+    """Return per window how much longer work took because the machine was not busy."""
+    if host is None or not host.idling:
+        return np.ones(len(windows))
+
+    def utilization(window: Window) -> float:
+        busy = sum(window.cpu.values()) / (window.seconds * host.cores) if window.seconds > 0 else 0.0
+        return min(1.0, busy + (window.foreign or 0.0))
+
+    return np.array([host.slowness(utilization(w)) for w in windows])
+
+
+def _slowness(windows: Sequence[Window], *, scaled: bool) -> FloatArray:
     """Return per window how much longer work took than on average.
 
     What a monitor saw while the window lasted counts, else the probes around it.
     """
+    if not scaled:
+        return np.ones(len(windows))
     for speeds in ([w.monitored for w in windows], [w.speed for w in windows]):
         mean = _mean_speed(windows, speeds)
         if mean is not None and all(speeds):

@@ -20,6 +20,7 @@ from statistics import fmean
 from typing import Any
 
 from analyzer.host.forks import fork
+from analyzer.host.idling import idling
 from mup.workload.speed import ReferenceWork, probe
 
 __all__ = ["COLD_IDLES", "COLD_WORKS", "MEASUREMENTS"]
@@ -152,6 +153,7 @@ MEASUREMENTS: dict[str, Callable[[float], Samples]] = {
     "timers": timers,
     "wakeups": wakeups,
     "cold": cold,
+    "idling": idling,
 }
 
 

@@ -23,6 +23,7 @@ from analyzer.host.behaviour import Behaviour, behaviour
 from analyzer.host.costs import COLD_IDLES, COLD_WORKS
 from analyzer.host.estimates import Estimate, typical
 from analyzer.host.fitting import HOST, fit_migration, predict_rounds, rms_error
+from analyzer.host.idling import LEVELS
 from analyzer.host.profile import Cold, HostProfile, Scheduler, Timer, WakeUp, this_machine
 from analyzer.host.ring import Phase, RingReport
 from analyzer.host.schedule import parse_trace, replay
@@ -33,7 +34,7 @@ from mup.lqn.model import Migration, Processor
 
 __all__ = ["DEFAULT_SECONDS", "IDLE_LIMIT", "profile_host", "select_scheduler"]
 
-DEFAULT_SECONDS = 25.0
+DEFAULT_SECONDS = 42.0
 MIN_SECONDS = 1.0
 MAX_SECONDS = 60.0
 MIN_PHASE = 0.6  # seconds; several rounds of every token
@@ -46,14 +47,15 @@ FIT_MARGIN = 0.05
 
 # What each part takes of the time, and what it is called while it runs.
 PARTS: dict[str, tuple[float, str]] = {
-    "speeds": (0.05, "speed of each core"),
-    "parallel": (0.08, "all cores at once"),
-    "sharing": (0.1, "two processes on one core"),
-    "interpreter_lock": (0.08, "two threads of one process"),
-    "timers": (0.05, "timers"),
-    "wakeups": (0.05, "wake-ups"),
-    "cold": (0.22, "work after idling"),
-    "ring": (0.37, "scheduler"),
+    "speeds": (0.03, "speed of each core"),
+    "parallel": (0.05, "all cores at once"),
+    "sharing": (0.06, "two processes on one core"),
+    "interpreter_lock": (0.05, "two threads of one process"),
+    "timers": (0.03, "timers"),
+    "wakeups": (0.03, "wake-ups"),
+    "cold": (0.13, "work after idling"),
+    "idling": (0.4, "work while mostly idle"),
+    "ring": (0.22, "scheduler"),
 }
 
 
@@ -119,6 +121,9 @@ def profile_host(
             Cold(work, idle, typical(results["cold"][f"{work:g}/{idle:g}"]))
             for work in COLD_WORKS
             for idle in COLD_IDLES
+        ),
+        idling=tuple(
+            (level, typical(factors)) for level in LEVELS if (factors := results["idling"].get(f"{level:g}"))
         ),
         scheduler=_scheduler(report, traced),
         seconds=round(time.monotonic() - began, 1),

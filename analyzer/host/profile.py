@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -137,6 +137,7 @@ class HostProfile:
         timers: How late timers of a millisecond are.
         wakeups: What waking another process costs.
         cold: What work costs more after sleeping.
+        idling: Utilization, and factor on processor time at it.
         scheduler: How cores are given to threads.
         format: Of the file.
     """
@@ -156,6 +157,7 @@ class HostProfile:
     timers: tuple[Timer, ...] = ()
     wakeups: tuple[WakeUp, ...] = ()
     cold: tuple[Cold, ...] = ()
+    idling: tuple[tuple[float, Estimate], ...] = ()
     format: Literal["mup-host/1"] = FORMAT
 
     @property
@@ -175,6 +177,7 @@ class HostProfile:
             cores=self.cores,
             discipline=self.scheduler.discipline,
             migration=self.scheduler.migration if self.scheduler.discipline == "cores" else None,
+            idling=_never_faster([(level, factor.mean) for level, factor in self.idling]),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -201,6 +204,24 @@ class HostProfile:
         if profile.cores < 1 or (profile.scheduler.discipline == "cores" and not profile.scheduler.migration):
             raise LogError("not a host profile: no cores, or no migration", where=where, hint=REMEDY)
         return profile
+
+
+def _never_faster(points: Sequence[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
+    """Return factors that do not rise with the utilization, relative to the last one.
+
+    What rises is chance: neighbouring levels are averaged until it does not (the pool-adjacent-violators
+    algorithm; Ayer et al., 1955).
+    """
+    pools: list[tuple[float, int]] = []
+    for _, factor in points:
+        pools.append((factor, 1))
+        while len(pools) > 1 and pools[-2][0] < pools[-1][0]:
+            (one, many), (other, more) = pools[-2:]
+            pools[-2:] = [((one * many + other * more) / (many + more), many + more)]
+    factors = [factor for factor, many in pools for _ in range(many)]
+    return tuple(
+        (level, round(factor / factors[-1], 4)) for (level, _), factor in zip(points, factors, strict=True)
+    )
 
 
 def default_profile(cores: int) -> HostProfile:

@@ -126,6 +126,8 @@ def _rows(profile: HostProfile) -> Iterator[tuple[str, Estimate, float, str]]:
     for wakeup in profile.wakeups:
         yield f"waking a process, {places.get(wakeup.where, wakeup.where)}: time", wakeup.wall, 1e6, "us"
         yield "  processor time of both", wakeup.cpu, 1e6, "us"
+    for level, slower in profile.idling:
+        yield f"the same work at {level:.0%} utilization, relative to a busy machine", slower, 1, factor
     for load, extra in zip(profile.scheduler.loads, profile.scheduler.extra, strict=False):
         yield f"waking up among small services, {load:.0%} load: extra processor time", extra, 1e6, "us"
 

@@ -160,20 +160,35 @@ class Reader:
 
     def processor(self, data: dict[str, Any], where: str) -> Processor:
         """Build a processor."""
-        self.keys(data, where, "name", "cores discipline speed migration parent")
+        self.keys(data, where, "name", "cores discipline speed migration parent idling")
         name = self.text(data, "name", where)
         cores = self.number(data, "cores", where, 1)
         speed = self.number(data, "speed", where, 1.0)
         kind = self.word(data, "discipline", where, "ps", "fcfs", "hol", "pp", "cores", "infinite")
         parent = self.reference(data, "parent", where)
         migration = self.migration(data, where)
+        idling = self.pairs(data, "idling", where)
         found = self.build(
             lambda: Processor(
-                name=name, cores=cores, discipline=kind, speed=speed, migration=migration, parent=parent
+                name=name,
+                cores=cores,
+                discipline=kind,
+                speed=speed,
+                migration=migration,
+                parent=parent,
+                idling=idling,
             ),
             where,
         )
         return Processor(name=name) if found is None else found
+
+    def pairs(self, data: dict[str, Any], field: str, where: str) -> tuple[tuple[float, float], ...]:
+        """Return a list of pairs, by default none."""
+        value = data.get(field, [])
+        if isinstance(value, list) and all(isinstance(p, list) and len(p) == 2 for p in value):
+            return tuple((p[0], p[1]) for p in value)
+        self.report(f"must be a list of pairs of numbers, got {value!r}", f"{where}.{field}")
+        return ()
 
     def migration(self, data: dict[str, Any], where: str) -> Migration | None:
         """Build how threads move between cores."""

@@ -118,6 +118,9 @@ class Processor:
         migration: Of a ``cores`` processor; None = every thread stays on its first core.
         parent: The ``ps`` or ``infinite`` processor this one is a part of (a GIL inside a host): at most
             ``cores`` of its threads compete for the parent's cores at once. None = a machine of its own.
+        idling: How much longer work takes while the processor is mostly idle: (utilization 0 to 1, factor on
+            processor time > 0), ascending by utilization, linear in between and constant outside; () = it
+            does not matter. (Cores that doze are slow to wake, and virtual ones have neighbours.)
     """
 
     name: str
@@ -126,6 +129,7 @@ class Processor:
     speed: float = 1.0
     migration: Migration | None = None
     parent: str | None = None
+    idling: tuple[tuple[float, float], ...] = ()
 
     def __post_init__(self) -> None:
         where = f"processors[{self.name!r}]"
@@ -138,6 +142,29 @@ class Processor:
             f"must be a factor > 0, got {speed!r}",
             f"{where}.speed",
         )
+        for point in self.idling:
+            numbers = all(isinstance(v, int | float) and math.isfinite(v) for v in point)
+            _check(
+                len(point) == 2 and numbers and 0 <= point[0] <= 1 and point[1] > 0,
+                f"must be pairs of a utilization from 0 to 1 and a factor > 0, got {point!r}",
+                f"{where}.idling",
+            )
+        _check(
+            all(a[0] < b[0] for a, b in pairwise(self.idling)),
+            "utilizations must ascend",
+            f"{where}.idling",
+        )
+
+    def slowness(self, utilization: float) -> float:
+        """Return the factor on processor time at a utilization."""
+        if not self.idling:
+            return 1.0
+        right = next((p for p in self.idling if p[0] >= utilization), self.idling[-1])
+        left = next((p for p in reversed(self.idling) if p[0] <= utilization), self.idling[0])
+        if right[0] <= left[0]:
+            return right[1] if utilization <= self.idling[0][0] else left[1]
+        share = (utilization - left[0]) / (right[0] - left[0])
+        return left[1] + share * (right[1] - left[1])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

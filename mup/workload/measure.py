@@ -473,7 +473,7 @@ def _speed(brackets: Sequence[Bracket]) -> Bracket:
 
 def _monitored(outcomes: Sequence[_Outcome]) -> float | None:
     """Return the mean speed during all windows; None if it is not known of every one."""
-    known = [(run.result.window_seconds, run.monitored.mean) for run in outcomes if run.monitored]
+    known = [(run.result.window_seconds, run.monitored.speed) for run in outcomes if run.monitored]
     if len(known) < len(outcomes):
         return None
     return sum(seconds for seconds, _ in known) / sum(seconds / speed for seconds, speed in known)

@@ -297,7 +297,9 @@ def test_a_killed_run_can_be_used_and_resumed(tmp_path: Path, family: Any) -> No
     # Rounds that were kept in doubt may have been left out in favour of better ones.
     assert {w.start for w in run.parts[0].windows} <= {w.start for w in broken.windows}
     assert all(part.logs for part in run.parts)
-    assert run.info.widths["A/x/"].batches == sum(1 for w in run.windows if w.phase == "hot")
+    hot = [sum(1 for w in part.windows if w.phase == "hot") for part in run.parts]
+    # What was not yet on disk when the processes were killed is in no batch of the first part.
+    assert hot[1] <= run.info.widths["A/x/"].batches <= sum(hot)
 
 
 def resumable(project: Project, **changes: Any) -> Path:

@@ -165,3 +165,13 @@ def test_share_of_nothing_is_unknown() -> None:
     assert whole.mean == 1.0
     assert whole.half is not None
     assert whole.half > 0.1
+
+
+def test_the_processor_is_never_slower_when_busier() -> None:
+    """Factors that rise with the utilization are chance: neighbours are averaged; the last one is the unit."""
+    levels = ((0.1, 1.2), (0.4, 1.3), (0.6, 1.05), (0.8, 1.08), (0.95, 1.0))
+    measured = replace(profile(), idling=tuple((level, Estimate(factor, 0.1)) for level, factor in levels))
+    found = measured.processor("host").idling
+    assert [level for level, _ in found] == [0.1, 0.4, 0.6, 0.8, 0.95]
+    assert [factor for _, factor in found] == pytest.approx([1.25, 1.25, 1.065, 1.065, 1.0])
+    assert profile().processor("host").idling == ()

@@ -23,7 +23,7 @@ from mup.lqn import (
 )
 from simulator.analytic import estimate
 from simulator.api import simulate
-from simulator.warmth import at_rates, settled
+from simulator.warmth import Load, at_load, at_rates, settled
 
 WARMTH = Warmth(rates=(10.0, 200.0), demands={"/e/:work": (0.001, 0.0), "front": (0.0004, 0.0)})
 
@@ -140,3 +140,54 @@ def test_nonsense_is_refused(change: dict[str, object], message: str) -> None:
     """Every rule has a message of its own."""
     with pytest.raises(ModelError, match=message):
         model(warmth=replace(WARMTH, **change))
+
+
+IDLING = ((0.1, 1.2), (0.5, 1.1), (0.9, 1.0))
+
+
+def dozing(clients: int = 1, think: float = 0.1) -> Model:
+    plain = model(clients, think, warmth=None)
+    return replace(plain, processors=(replace(plain.processors[0], idling=IDLING),))
+
+
+@pytest.mark.parametrize(
+    ("utilization", "factor"), [(0.0, 1.2), (0.1, 1.2), (0.3, 1.15), (0.5, 1.1), (0.8, 1.025), (1.0, 1.0)]
+)
+def test_slowness_is_linear_between_its_points(utilization: float, factor: float) -> None:
+    """Outside of all points the nearest one holds."""
+    assert dozing().processor("host").slowness(utilization) == pytest.approx(factor)
+
+
+@pytest.mark.parametrize(("clients", "think"), [(1, 0.1), (20, 0.02), (200, 0.02)])
+def test_a_processor_is_as_fast_as_its_utilization_makes_it(clients: int, think: float) -> None:
+    """The speed that is settled at brings about the utilization it belongs to."""
+    asked = dozing(clients, think)
+    host = settled(asked).processor("host")
+    assert not host.idling
+    found = simulate(asked, precision=0.02).processors["host"].utilization.mean
+    assert host.speed == pytest.approx(1 / asked.processor("host").slowness(found), abs=0.01)
+    assert 1 / 1.2 <= host.speed <= 1
+
+
+def test_an_unknown_utilization_counts_as_busy() -> None:
+    """Numbers belong to a busy processor."""
+    assert at_load(dozing(), Load()).processor("host").speed == pytest.approx(1.0)
+
+
+def test_idling_survives_a_file() -> None:
+    """JSON and back gives the same model."""
+    assert model_from_json(model_to_json(dozing())) == dozing()
+
+
+@pytest.mark.parametrize(
+    ("points", "message"),
+    [
+        (((0.5, 1.0), (0.1, 1.2)), "ascend"),
+        (((1.5, 1.0),), "utilization from 0 to 1"),
+        (((0.5, 0.0),), "factor > 0"),
+    ],
+)
+def test_nonsense_about_idling_is_refused(points: tuple[tuple[float, float], ...], message: str) -> None:
+    """Every rule has a message of its own."""
+    with pytest.raises(ModelError, match=message):
+        Processor(name="p", idling=points)
