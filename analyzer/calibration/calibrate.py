@@ -357,7 +357,7 @@ def _read_path(book: _Book, task: Task, plan: PathPlan, samples: PathSamples) ->
                 demand = Term(sample, plus=partial(book.worker, task.name))
             elif parts[place].operations[index - 1].op == "respond":
                 demand = Term(sample, plus=partial(book.overlap, task.name))
-        delay = of_sample(samples.delay[place, index], phased=False)
+        delay = of_sample(samples.delay[place, index])
         book.terms.put((task.name, plan.entry, name), demand, delay)
     for (place, index), found in samples.communication.items():
         _read_communication(book, task, parts[place], index, found)
@@ -380,7 +380,7 @@ def _read_communication(
     operation = plan.operations[index]
     registry = (task.name, plan.entry, plan.registry[index])
     communication = (task.name, plan.entry, plan.communication[index])
-    book.terms.put(registry, of_sample(found.registry_demand), of_sample(found.registry_delay, phased=False))
+    book.terms.put(registry, of_sample(found.registry_demand), of_sample(found.registry_delay))
     if operation.op == "query":
         database, query = operation.target.split(".", 1)
         _extend(book.queries.setdefault((database, query), CommunicationSamples()), found)
