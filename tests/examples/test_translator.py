@@ -131,8 +131,9 @@ def test_pools_and_replicas_change_the_deployment(project: Project) -> None:
         project, clients=2, duration=1.0, warmup=0.3, pools={"B": 1}, replicas={"A": 2}, repeats=2
     )
     assert figures.errors == 0, figures.first_error
-    assert figures.repeats == 2
-    assert figures.window_seconds == pytest.approx(2.0)
+    # A run that the machine disturbed is in no figure.
+    assert len(figures.runs) == 2
+    assert figures.window_seconds == pytest.approx(1.0 * figures.repeats)
 
 
 def test_attach_measures_a_running_system(project: Project, deployment: Deployment) -> None:
