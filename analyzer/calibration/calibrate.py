@@ -68,8 +68,6 @@ __all__ = ["HOST", "Calibration", "EntryCoverage", "calibrate"]
 
 UNMATCHED_LIMIT = 0.01
 FOREIGN_CPU_LIMIT = 0.02
-OVERLAP_LIMIT = 0.0002
-"""Seconds by which known work may exceed the time it was done in before that is worth a warning."""
 
 
 class Host(Protocol):
@@ -246,9 +244,12 @@ def calibrate(
             "no complete execution inside the observed time", where=str(run.path), hint="explore for longer"
         )
     book = _Book(run=run, observed=observed, work=framework_work(observed), ingredients=ingredients)
+    by_endpoint: dict[str, list[Execution]] = {}
+    for execution in observed.executions:
+        by_endpoint.setdefault(execution.endpoint, []).append(execution)
     for task in model.tasks:
         if task.role in ("service", "reference"):
-            _read_task(book, task, plans, stale)
+            _read_task(book, task, plans, stale, by_endpoint)
     for task in model.tasks:
         if task.role == "database":
             _read_database(book, task)
@@ -283,16 +284,14 @@ def _read_task(
     task: Task,
     plans: Mapping[tuple[str, str], Sequence[PathPlan]],
     stale: Mapping[str, str],
+    by_endpoint: Mapping[str, Sequence[Execution]],
 ) -> None:
-    by_endpoint: dict[str, list[Execution]] = {}
-    for execution in book.observed.executions:
-        by_endpoint.setdefault(execution.endpoint, []).append(execution)
     for entry in task.entries:
         label = entry_label(task.name, entry.name)
         if label in stale:
             book.warnings.append(f"{label} {stale[label]}: left uncalibrated")
             continue
-        _read_entry(book, task, entry, plans[task.name, entry.name], by_endpoint.get(label, []))
+        _read_entry(book, task, entry, plans[task.name, entry.name], by_endpoint.get(label, ()))
     if ("front", task.name) in book.work.used and book.ingredients.framework:
         # Both halves together; the model has them apart.
         front = Term(computed=partial(book.front_on_path, task.name))

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from analyzer.host.placement import relative_speed
 from analyzer.host.profile import load_profile
 from mup.lqn import Model, Processor, Task
 from mup.project import Project
@@ -101,9 +102,8 @@ def placed(model: Model, placement: Placement) -> Model:
 def _machine(model: Model, home: Processor, name: str, profile: Machine | None) -> Processor:
     if profile is None:
         return replace(home, name=name)
-    speed = model.provenance.get("speed")
-    factor = profile.mean_speed / speed if isinstance(speed, int | float) and profile.mean_speed else 1.0
-    return replace(profile.processor(name), speed=factor)
+    speed = relative_speed(model.provenance, profile.mean_speed)
+    return replace(profile.processor(name), speed=home.speed if speed is None else speed)
 
 
 def _limited(machine: Processor, task: Task, cpus: float) -> Processor:

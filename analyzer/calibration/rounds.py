@@ -1,9 +1,9 @@
 """Which round of load comes next, and is the one that has just ended worth anything?
 
 Rounds without think times (*hot*) and with them (*cold*) alternate: a mostly idle system uses more processor
-time per request than a busy one, so a model needs both. A round is *void* when the machine's speed jumped
-across it, when other programs used too much of the machine, or when a process died; it is repeated while
-there is time.
+time per request than a busy one, so a model needs both. A round is *void* when the machine's speed changed
+too much while it lasted, when other programs used too much of the machine, or when a process died; it is
+repeated while there is time.
 """
 
 from __future__ import annotations

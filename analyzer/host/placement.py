@@ -10,7 +10,7 @@ from analyzer.host.profile import HostProfile
 from mup.errors import UsageError
 from mup.lqn.model import Model
 
-__all__ = ["on_host"]
+__all__ = ["on_host", "relative_speed"]
 
 
 def on_host(model: Model, profile: HostProfile, processor: str = "host") -> Model:
@@ -35,11 +35,24 @@ def on_host(model: Model, profile: HostProfile, processor: str = "host") -> Mode
             f"processor {processor!r} is a part of {before.parent!r}",
             hint="put that one on the other machine",
         )
-    calibrated, there = _calibrated_speed(model.provenance), profile.mean_speed
-    speed = there / calibrated if calibrated and there else before.speed
-    after = replace(profile.processor(processor), speed=speed)
+    speed = relative_speed(model.provenance, profile.mean_speed)
+    after = replace(profile.processor(processor), speed=before.speed if speed is None else speed)
     provenance = {**model.provenance, "host": profile.to_json(), "speed_factor": after.speed}
     return replace(model.with_processor(after), provenance=provenance)
+
+
+def relative_speed(provenance: Mapping[str, Any], there: float | None) -> float | None:
+    """Return how fast a machine is in units of the speed a model was calibrated at; None if unknown.
+
+    Args:
+        provenance: Of the model.
+        there: Units of reference work per second on the machine; None if unknown.
+
+    Raises:
+        UsageError: The model's speed is not a number.
+    """
+    calibrated = _calibrated_speed(provenance)
+    return there / calibrated if calibrated and there else None
 
 
 def _calibrated_speed(provenance: Mapping[str, Any]) -> float | None:
