@@ -47,7 +47,7 @@ from analyzer.calibration.terms import (
 )
 from analyzer.calibration.warmth import shared_by_variants, warmth
 from analyzer.static.application import Application
-from analyzer.static.translate import NETWORK, PathPlan, translate_with_plan
+from analyzer.static.translate import NETWORK, PathPlan, Place, translate_with_plan
 from mup.errors import LogError, StaleLogError
 from mup.lqn import (
     Activity,
@@ -370,7 +370,7 @@ def _read_path(book: _Book, task: Task, plan: PathPlan, samples: PathSamples) ->
             book.terms.choices[task.name, plan.entry, loop.choice] = Choice(several)
     if task.is_reference:
         for place, part in parts.items():
-            _read_think(book, part, whole=place == ())
+            _read_think(book, part, place, samples)
 
 
 def _read_communication(
@@ -426,12 +426,19 @@ def _read_exchange(book: _Book, task: Task, plan: PathPlan, index: int, found: C
     book.terms.put(key, nothing(), Term(found.exchange, mean, shift=known))
 
 
-def _read_think(book: _Book, plan: PathPlan, *, whole: bool) -> None:
-    """Charge the load generator's own work outside its cycles to the first think step of a path."""
-    for position, name in enumerate(plan.think.values()):
-        charged = whole and position == 0
+def _read_think(book: _Book, plan: PathPlan, place: Place, samples: PathSamples) -> None:
+    """Note think times, which the source need not know, and the work of the load generator.
+
+    What it does outside its cycles is charged to the first think step of a path.
+    """
+    for position, (index, name) in enumerate(plan.think.items()):
+        charged = place == () and position == 0
         demand = Term(computed=partial(book.client, plan.task)) if charged else nothing()
-        book.terms.put((plan.task, plan.entry, name), demand, None)
+        seen = samples.think.get((place, index))
+        # What the source says is not measured, and not in doubt.
+        stated = plan.operations[index].think is not None
+        delay = None if seen is None or stated else of_sample(seen, phased=False)
+        book.terms.put((plan.task, plan.entry, name), demand, delay)
 
 
 def _read_database(book: _Book, task: Task) -> None:

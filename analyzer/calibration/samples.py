@@ -60,6 +60,7 @@ class PathSamples:
         communication: Per call and query.
         counts: Per loop, its iterations each time it was come to.
         bodies: Per loop and body, 1 for every iteration that was this body.
+        think: Per think step, the time it took, as it would have been without a factor on think times.
     """
 
     demand: dict[SegmentKey, Sample] = field(default_factory=dict)
@@ -67,6 +68,7 @@ class PathSamples:
     communication: dict[OperationKey, CommunicationSamples] = field(default_factory=dict)
     counts: dict[OperationKey, Sample] = field(default_factory=dict)
     bodies: dict[OperationKey, dict[int, Sample]] = field(default_factory=dict)
+    think: dict[OperationKey, Sample] = field(default_factory=dict)
 
 
 def sample_path(
@@ -101,6 +103,9 @@ def sample_path(
             if step.op in ("call", "query"):
                 communication = samples.communication.setdefault(key, CommunicationSamples())
                 _communication(execution, execution.operations[step.seq], communication, observed, window)
+            elif step.op == "think" and (scale := observed.windows[window].think_scale) > 0:
+                seconds = (step.resume.time - step.start.time) * _NS / scale
+                samples.think.setdefault(key, Sample()).add(seconds, window)
         for entry in one.shape.loops:
             samples.counts.setdefault(entry.loop, Sample()).add(float(len(entry.bodies)), window)
             taken = samples.bodies.setdefault(entry.loop, {})

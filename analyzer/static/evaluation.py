@@ -56,9 +56,10 @@ from analyzer.static.values import (
     tracked,
     truth,
 )
-from mup.errors import ModelError
+from mup.errors import ModelError, UsageError
 from mup.events.sites import Site
-from mup.lqn.distributions import Constant, Distribution, Exponential
+from mup.lqn.distributions import Constant, Distribution, Empirical, Exponential
+from mup.workload.times_file import read_times
 
 __all__ = ["Context", "Evaluation", "Failure", "Points", "Role", "TooManyPathsError"]
 
@@ -90,6 +91,8 @@ TRANSPARENT = {
 
 CALL_PARAMETERS = (("dest_ms",), ("path", "path_or_name", "endpoint"))
 QUERY_PARAMETERS = (("db_name",), ("qry_name",))
+RECORDED_TIMES = 500
+"""Values that are kept of a file of think times."""
 THINK_PARAMETERS = (("seconds", "mean", "time"), ("distribution", "family", "kind"))
 
 
@@ -1034,6 +1037,8 @@ class Evaluation(ABC):
     def _think_time(self, arguments: Arguments) -> Distribution | None:
         mean, _ = arguments.get(0, THINK_PARAMETERS[0])
         family, _ = arguments.get(1, THINK_PARAMETERS[1])
+        if family == Const.of("recorded"):
+            return self._recorded(mean)
         if not isinstance(mean, Const) or not isinstance(mean.value, int | float):
             return None
         family = Const.of("constant") if family is None else family
@@ -1045,6 +1050,20 @@ class Evaluation(ABC):
         except ModelError:
             return None
         return None
+
+    def _recorded(self, file: Value | None) -> Distribution | None:
+        """Return the think times of a file beside the source; None if it cannot be read."""
+        if not isinstance(file, Const) or not isinstance(file.value, str):
+            return None
+        try:
+            times = sorted(read_times(self.names.tree.root / file.value))
+        except UsageError:
+            return None
+        size = min(len(times), RECORDED_TIMES)
+        # Each value stands for equally many of the recorded ones.
+        parts = [times[k * len(times) // size : (k + 1) * len(times) // size] for k in range(size)]
+        means = tuple(sum(part) / len(part) for part in parts)
+        return Constant(means[0]) if means[0] == means[-1] else Empirical(means)
 
     def _await(self, node: cst.Await, state: State) -> Results:
         results: Results = []

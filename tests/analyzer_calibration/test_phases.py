@@ -183,3 +183,48 @@ def test_two_rounds_say_nothing_about_how_sure_a_number_is(tmp_path: Path, appli
     """With fewer than three batches there is no spread to speak of."""
     run = write(tmp_path / "run", application, [Round("hot", 20, 2.0)] * 2)
     assert calibrate(run, application, name="s").model.uncertainty is None
+
+
+CLIENT = """
+
+class User(Client):
+    async def scenario(self, comm):
+        await self.think(self.random.random())
+        await comm.call("S", "/e/")
+"""
+
+
+def test_think_times_that_the_source_does_not_tell_are_measured(tmp_path: Path) -> None:
+    """They come from cold rounds, freed from the factor on think times; hot rounds have none."""
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "services.py").write_text(SOURCE.replace("EP, MS", "EP, MS, Client") + CLIENT)
+    application = analyse(source)
+    steps = application.client("User").paths[0].operations
+    folder = tmp_path / "run"
+    folder.mkdir()
+    log = LogFile(folder / "User.client.mlog", service="User", role="client")
+    windows = []
+    for number, (phase, scale, thought) in enumerate(
+        [("hot", 0.0, 0.0), ("cold", 0.5, 100.0), ("cold", 0.5, 300.0)]
+    ):
+        t, cycle = ROUND * number, 100 + number
+        log.add(Event.BEGIN, cycle, t, cpu=0, name="User.scenario")
+        log.add(Event.THINK_START, cycle, t, cpu=0, site=steps[0].site)
+        log.add(Event.THINK_END, cycle, t + thought, cpu=0, site=steps[0].site)
+        log.add(Event.COMM_START, cycle, t + thought, cpu=0, name="S/e/", site=steps[1].site, seq=1)
+        log.add(Event.CONTACT_DEST, cycle, t + thought, cpu=0, name="S/e/", seq=1)
+        log.add(Event.WAIT_START, cycle, t + thought, cpu=0, site=steps[2].site, seq=1)
+        log.add(Event.COMM_FINISH, cycle, t + thought + 5, cpu=0, name="S/e/", seq=1)
+        log.add(Event.WAIT_END, cycle, t + thought + 5, cpu=0, seq=1)
+        log.add(Event.DONE, cycle, t + thought + 5, cpu=0, name="User.scenario")
+        windows.append(Window(round(t * 1e6), round((t + ROUND / 2) * 1e6), phase=phase, think_scale=scale))  # type: ignore[arg-type]
+    log.close()
+    info = RunInfo(
+        project="s", client="User", parts=[PartInfo(windows=windows)], fingerprints=fingerprints(application)
+    )
+    info.save(folder)
+    entry = calibrate(load_run(folder), application, name="s").model.task("User").entry("scenario")
+    think = next(a for a in entry.activities if a.kind == "think")
+    assert think.delay is not None
+    assert think.delay.mean == pytest.approx((0.2 + 0.6) / 2)

@@ -8,6 +8,7 @@ import pytest
 from source_outline import HEAD, OTHERS, analyse_files, codes, endpoint_source, outline, outline_path
 
 from analyzer.static import analyse
+from mup.lqn import Empirical
 
 CASES = [
     pytest.param("comm.respond(1)", ["respond"], id="respond-only"),
@@ -331,6 +332,28 @@ class User(Client):
     assert outline_path(path) == "think call:B/b/ get:1 think call:B/b/ call:B/c/ get:5 get:4"
     times = [o.think for o in path.operations if o.op == "think"]
     assert [(t.family, t.mean) for t in times if t] == [("exponential", 0.1), ("constant", 0.25)]
+
+
+def test_recorded_think_times_are_read_from_their_file(tmp_path: Path) -> None:
+    """The file lies beside the source; one that is missing leaves the time unknown, with a warning."""
+    source = (
+        HEAD
+        + OTHERS
+        + """
+class User(Client):
+    async def scenario(self, comm: Communication) -> None:
+        await self.think("times.txt", "recorded")
+        await self.think("none.txt", "recorded")
+        await comm.call("B", "/b/")
+"""
+    )
+    (tmp_path / "times.txt").write_text("seconds\n0.5\n0.1\n0.3\n")
+    application = analyse_files(tmp_path, app=source)
+    assert codes(application) == ["MUP043"]
+    (path,) = application.client("User").paths
+    known, unknown = (o.think for o in path.operations if o.op == "think")
+    assert known == Empirical((0.1, 0.3, 0.5))
+    assert unknown is None
 
 
 def test_sites_agree_with_the_runtime_numbering(tmp_path: Path) -> None:
