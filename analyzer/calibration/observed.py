@@ -38,6 +38,12 @@ class Sample:
         self.windows.append(window)
         self._totals = None
 
+    def keep(self, chosen: npt.NDArray[np.bool_]) -> None:
+        """Forget all values but the chosen ones; one truth value per value."""
+        self.values = [value for value, stays in zip(self.values, chosen, strict=True) if stays]
+        self.windows = [window for window, stays in zip(self.windows, chosen, strict=True) if stays]
+        self._totals = None
+
     def __len__(self) -> int:
         return len(self.values)
 
