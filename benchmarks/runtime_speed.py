@@ -2,10 +2,10 @@
 
     python benchmarks/runtime_speed.py [--rounds N] [--requests N] [--connections N] [--quick]
 
-Every server answers ``{"ok": true}``. One round asks each of them for the same number of requests over the same
-number of kept connections, one request at a time on each; rounds are interleaved. Processor seconds are those of
-all processes of the server, read from their clocks; the load generator's own do not count. The ratio is bare
-aiohttp's processor time per request over the server's, the median over rounds: 1 is as fast as aiohttp.
+Every server answers ``{"ok": true}``. One round asks each of them for the same number of requests over the
+same number of kept connections, one request at a time on each; rounds are interleaved. Processor seconds are
+those of all processes of the server, read from their clocks; the load generator's own do not count. The ratio
+is bare aiohttp's processor time per request over the server's, the median over rounds: 1 is as fast as aiohttp.
 """
 
 from __future__ import annotations
@@ -91,7 +91,16 @@ class Async(MS):
         comm.respond({"ok": True})
 """
 
-REQUEST = b"POST /trivial/ HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
+REQUEST = b"\r\n".join(
+    (
+        b"POST /trivial/ HTTP/1.1",
+        b"Host: 127.0.0.1",
+        b"Content-Type: application/json",
+        b"Content-Length: 2",
+        b"",
+        b"{}",
+    )
+)
 TARGETS = {"process": 0.75, "thread": 0.6, "async": 0.8}
 
 
