@@ -144,6 +144,7 @@ class Execution(Evaluation):
                 # Choices accept more than can happen, which may be what is wrong with them.
                 other = self._attempt(function, receiver, constants, factoring=False, limit=MAX_PATHS)
                 found = other if not other.exploded and other.errors < found.errors else found
+        self.factoring, self.limit = False, MAX_PATHS
         self.diagnostics = reporting
         self.diagnostics.extend(found.diagnostics)
         return found.paths

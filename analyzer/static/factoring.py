@@ -13,7 +13,7 @@ combination is accepted, so no sequence that can happen is missed.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from analyzer.static.application import Operation, Path
 from analyzer.static.repetition import Repetition
@@ -23,10 +23,11 @@ from mup.events.sites import Site
 
 __all__ = ["fold"]
 
+MAX_DEPTH = 60
+"""Choices that begin with the same operations are nested this deep; deeper ones repeat them."""
+
 Operations = tuple[Operation, ...]
 Lines = tuple[int, ...]
-Way = tuple[Operations, Lines]
-"""Operations that wait for each other only, and the lines of the local work around them."""
 
 Live = Sequence[Collection[str] | None]
 """Per frame the names that may still be read; None = all of them."""
@@ -59,90 +60,113 @@ def fold(flows: Sequence[Flow], base: int, live: Live, site: Site) -> list[Flow]
 
 def _folded(flows: list[Flow], least: int, live: Live, site: Site) -> list[Flow]:
     states = [flow.state for flow in flows]
-    done = [state.operations for state in states]
-    if len(set(done)) < 2:
+    ways = [_Way.of(state) for state in merge(states)]
+    if len(ways) < 2:
         return flows
-    cut = _closed(done, _shared(done))
+    cut = _closed(ways, _shared(ways, least))
     if cut < least:
         return flows
-    ways, line = _split([(state.operations, state.local_lines) for state in states], cut)
+    line = _common_line(ways, cut)
     first = states[0]
     before = replace(first, operations=first.operations[:cut], local_lines=(*first.local_lines[:cut], line))
-    choice = Repetition(before, Operation("choice", site, bodies=_bodies(ways, site)))
+    choice = Repetition(before, Operation("choice", site, bodies=_bodies(ways, cut, site)))
     ended = [choice.end(flow) for flow in flows]
     forgotten = _lost(merge(flow.state for flow in ended)[0], live)
     # Ways stay apart if what they have in store for later would become unknown together.
     return ended if forgotten <= set().union(*(_lost(state, live) for state in states)) else flows
 
 
-def _shared(done: Sequence[Operations]) -> int:
-    """Return how many operations all have in common at the beginning."""
-    shortest = min(done, key=len)
-    return next((n for n, o in enumerate(shortest) if any(d[n] != o for d in done)), len(shortest))
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """What one way has done.
+
+    Attributes:
+        operations: From the begin of the endpoint on.
+        lines: Of the local work around them.
+        waits: Places of waits, each with the place of what is waited for.
+    """
+
+    operations: Operations
+    lines: Lines
+    waits: tuple[tuple[int, int], ...]
+
+    @staticmethod
+    def of(state: State) -> _Way:
+        """Return what was done up to a state."""
+        waits = tuple((n, o.of) for n, o in enumerate(state.operations) if o.of is not None)
+        return _Way(state.operations, state.local_lines, waits)
+
+    def part(self, start: int, end: int | None = None) -> Operations:
+        """Return the operations of a stretch, counted from its first."""
+        stretch = self.operations[start:end]
+        return tuple(o if o.of is None else replace(o, of=o.of - start) for o in stretch)
 
 
-def _closed(done: Iterable[Operations], cut: int) -> int:
+def _shared(ways: Sequence[_Way], known: int) -> int:
+    """Return how many operations all have in common at the beginning, if so many are known to be."""
+    shortest = min((way.operations for way in ways), key=len)
+    others = [way.operations for way in ways]
+    for n in range(known, len(shortest)):
+        if any(operations[n] != shortest[n] for operations in others):
+            return n
+    return len(shortest)
+
+
+def _closed(ways: Iterable[_Way], cut: int) -> int:
     """Return the last place up to ``cut`` behind which nothing waits for an operation before it."""
-    waits = [(n, o.of) for operations in done for n, o in enumerate(operations) if o.of is not None]
+    waits = {wait for way in ways for wait in way.waits}
     while crossing := [of for n, of in waits if of < cut <= n]:
         cut = min(crossing)
     return cut
 
 
-def _split(ways: Iterable[Way], cut: int) -> tuple[dict[Operations, Lines], int]:
-    """Return what each way did from ``cut`` on, and the line of the local work they share there."""
-    ways = list(ways)
-    starts = {lines[cut] for _, lines in ways}
-    line = starts.pop() if len(starts) == 1 else 0
-    rest: dict[Operations, Lines] = {}
-    for operations, lines in ways:
-        tail = tuple(o if o.of is None else replace(o, of=o.of - cut) for o in operations[cut:])
-        own = (0 if line else lines[cut], *lines[cut + 1 :])
-        rest[tail] = _first_lines(rest.get(tail, own), own)
-    return rest, line
+def _common_line(ways: Iterable[_Way], cut: int) -> int:
+    """Return the line of the local work that all ways have in common before operation ``cut``."""
+    lines = {way.lines[cut] for way in ways}
+    return lines.pop() if len(lines) == 1 else 0
 
 
 def _first_lines(one: Lines, other: Lines) -> Lines:
     return tuple(min(filter(None, pair), default=0) for pair in zip(one, other, strict=True))
 
 
-def _bodies(ways: dict[Operations, Lines], site: Site) -> tuple[Path, ...]:
-    """Return the bodies of a choice: what ways begin with in common is not repeated."""
+def _bodies(ways: Sequence[_Way], cut: int, site: Site, depth: int = 0) -> tuple[Path, ...]:
+    """Return the bodies of a choice between what ways did from operation ``cut`` on."""
+    shared_line = _common_line(ways, cut)
     found: dict[Operations, Lines] = {}
-    for operations, lines in _tree(list(ways.items()), 0, site):
+    for operations, lines in _tree(ways, cut, cut, site, depth):
         several = operations[0].bodies if len(operations) == 1 and operations[0].op == "choice" else ()
         # A choice of nothing but choices is one choice.
         for body in several or (Path(operations, "return", 0, lines),):
-            own = body.local_lines
-            if several and not own[0]:
-                own = (lines[0], *own[1:])
+            start = (body.local_lines[0] or lines[0]) if several else lines[0]
+            own = (0 if start == shared_line else start, *body.local_lines[1:])
             found[body.operations] = _first_lines(found.get(body.operations, own), own)
     if () in found:
         found[()] = found.pop(())  # nothing comes last
     return tuple(Path(operations, "return", 0, lines) for operations, lines in found.items())
 
 
-def _tree(ways: list[Way], at: int, site: Site) -> Iterator[Way]:
-    """Yield ways that are equal up to operation ``at``, with common beginnings written once."""
-    groups: dict[Operation | None, list[Way]] = {}
+def _tree(
+    ways: Sequence[_Way], start: int, at: int, site: Site, depth: int
+) -> Iterator[tuple[Operations, Lines]]:
+    """Yield what ways did from ``start`` on; they are equal up to ``at``. Common beginnings are written once."""
+    groups: dict[Operation | None, list[_Way]] = {}
     for way in ways:
-        groups.setdefault(way[0][at] if at < len(way[0]) else None, []).append(way)
+        groups.setdefault(way.operations[at] if at < len(way.operations) else None, []).append(way)
     for group in groups.values():
-        if len(group) == 1:
-            yield group[0]
+        if len(group) == 1 or depth == MAX_DEPTH:
+            yield from ((way.part(start), way.lines[start:]) for way in group)
             continue
-        done = [operations for operations, _ in group]
-        shared = _shared(done)
-        cut = _closed(done, shared)
-        if cut == 0:
-            yield from _tree(group, shared, site)
+        shared = _shared(group, at)
+        cut = _closed(group, shared)
+        if cut == start:
+            yield from _tree(group, start, shared, site, depth)
             continue
-        rest, line = _split(group, cut)
-        nested = Operation("choice", site, bodies=_bodies(rest, site))
-        lines = group[0][1][:cut]
-        for _, other in group:
-            lines = _first_lines(lines, other[:cut])
-        yield (*done[0][:cut], nested), (*lines, line, 0)
+        nested = Operation("choice", site, bodies=_bodies(group, cut, site, depth + 1))
+        lines = group[0].lines[start:cut]
+        for way in group:
+            lines = _first_lines(lines, way.lines[start:cut])
+        yield (*group[0].part(start, cut), nested), (*lines, _common_line(group, cut), 0)
 
 
 def _responses(operations: Operations) -> int:

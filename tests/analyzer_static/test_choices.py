@@ -200,6 +200,17 @@ def test_forty_branches_that_may_fail(tmp_path: Path) -> None:
     assert elapsed < 2
 
 
+def test_as_deep_as_code_can_be(tmp_path: Path) -> None:
+    """150 ways to fail in a row nest deep, but not so deep that nobody can read them."""
+    body = f"try:\n{indented(CALL + chr(10)) * 75}except Exception:\n    {QUERY}\ncomm.respond(1)"
+    application, _ = analysed(tmp_path, body)
+    assert codes(application) == []
+    translate(application, name="x")
+    result = CliRunner().invoke(command, [str(tmp_path), "--json"], standalone_mode=False)
+    assert result.exception is None
+    assert json.loads(result.stdout)["diagnostics"] == []
+
+
 def test_forty_early_returns(tmp_path: Path) -> None:
     """Each is a path, with the choices before it."""
     body = "".join(

@@ -16,7 +16,7 @@ from test_random_programs import DEPTH, block
 from walking import World, endpoint, world
 
 from analyzer.calibration.calibrate import Calibration, calibrate
-from analyzer.calibration.executions import Execution
+from analyzer.calibration.executions import Execution, SiteKey
 from analyzer.calibration.matching import Recognizer, body_counts, match
 from analyzer.calibration.rundir import PartInfo, RunInfo, Window, fingerprints, load_run
 from analyzer.calibration.stop_rule import Knowledge, KnownPaths
@@ -134,9 +134,9 @@ def write_logs(app: World, folder: Path) -> None:
 
 def write_execution(writer: EventWriter, execution: Execution) -> None:
     def add(
-        event: Event, moment: int, *, site: object = None, seq: int = 0, name: str = "", flags: int = 0
+        event: Event, moment: int, *, site: SiteKey | None = None, seq: int = 0, name: str = "", flags: int = 0
     ) -> None:
-        known = writer.site(Site(*site, 1, 1)) if isinstance(site, tuple) else 0
+        known = 0 if site is None else writer.site(Site(*site, 1, 1))
         cpu = cpu_at(execution, moment)
         writer.write(
             event,
@@ -277,6 +277,30 @@ def test_model_with_choices_travels(shop: tuple[World, Calibration], tmp_path: P
     merges = [sum(p.join == "or" for _, e in entries(m) for p in e.precedences) for m in (model, again)]
     assert merges[0] == merges[1] > BRANCHES
     assert "</svg>" in draw(model)
+
+
+def test_listed_paths_and_choices_say_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As long as branches do not depend on each other, it makes no difference to means."""
+    body = "".join(MANY.splitlines(keepends=True)[: 4 * 4])
+    body += 'if comm.params["coin"](0.7):\n    comm.respond(1)\nelse:\n    comm.respond(2)\ncomm.params["work"](2)'
+    models = []
+    for limit in (64, 0):
+        monkeypatch.setattr("analyzer.static.execution.MAX_ENUMERATED", limit)
+        folder = tmp_path / str(limit)
+        folder.mkdir()
+        app = world(folder, endpoint(body))
+        for _ in range(200):
+            app.request(LABEL)
+        models.append(requested(calibrated(app, folder / "run").model))
+    listed, chosen = (model.task("A").entry("/a/") for model in models)
+    assert len(listed.paths) == 2**5
+    assert len(chosen.paths) == 1
+    assert entry_requests(chosen) == pytest.approx(
+        {key: number for key, number in entry_requests(listed).items() if key[0] != "Net"}
+        | {key: number for key, number in entry_requests(chosen).items() if key[0] == "Net"}
+    )
+    one, other = (estimate(model).entries[LABEL][1] for model in models)
+    assert one == pytest.approx(other, rel=0.01)
 
 
 def test_exploration_counts_bodies(tmp_path: Path) -> None:
