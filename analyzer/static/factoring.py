@@ -149,7 +149,7 @@ def _bodies(ways: Sequence[_Way], cut: int, site: Site, depth: int = 0) -> tuple
 def _tree(
     ways: Sequence[_Way], start: int, at: int, site: Site, depth: int
 ) -> Iterator[tuple[Operations, Lines]]:
-    """Yield what ways did from ``start`` on; they are equal up to ``at``. Common beginnings are written once."""
+    """Yield what ways, equal up to ``at``, did from ``start`` on; common beginnings are written once."""
     groups: dict[Operation | None, list[_Way]] = {}
     for way in ways:
         groups.setdefault(way.operations[at] if at < len(way.operations) else None, []).append(way)

@@ -404,7 +404,10 @@ def sequences(operations: tuple[Operation, ...]) -> Iterator[tuple[tuple[str, Si
             yield (*head, *tail)
 
 
-@pytest.mark.parametrize("body", BODIES)
+PARTING = [case for case in BODIES if any(word in str(case.values[0]) for word in ("if ", "try:", " and "))]
+
+
+@pytest.mark.parametrize("body", PARTING)
 def test_nothing_that_happens_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str) -> None:
     """Described with choices, an endpoint still accepts whatever its code does, whichever operation fails."""
     monkeypatch.setattr("analyzer.static.execution.MAX_ENUMERATED", 0)
