@@ -156,12 +156,13 @@ def match(
         waits = any(e.begin.cpu >= 0 for e in executions)
     programs = _programs([plan.path for plan in plans], waits=waits)
     matched = Matched(tuple(plans), tuple([] for _ in plans))
-    known: dict[tuple[object, ...], tuple[Shape | None, tuple[int, ...], str]] = {}
+    alphabet = _Alphabet()
+    known: dict[str, tuple[Shape | None, tuple[int, ...], str]] = {}
     for execution in executions:
-        key = _identity(execution)
-        found = known.get(key)
+        word = alphabet.word(_identity(execution))
+        found = known.get(word)
         if found is None:
-            found = known[key] = _match_sequence(programs, _tokens(execution))
+            found = known[word] = _match_sequence(programs, _tokens(execution))
         shape, origins, reason = found
         if shape is None:
             matched.unmatched.append(Unmatched(execution, reason))
@@ -180,14 +181,17 @@ class Recognizer:
 
     def __init__(self, paths: Sequence[Path]) -> None:
         self._programs = _programs(paths, waits=True)
-        self._known: dict[tuple[_Token, ...], Shape | None] = {}
+        self._alphabet = _Alphabet()
+        self._known: dict[str, tuple[int, tuple[Decision, ...]] | None] = {}
 
-    def shape(self, execution: Execution) -> Shape | None:
-        """Return how an execution ran through the path it took; None if it took none of them."""
-        tokens = tuple(_tokens(execution))
-        if tokens not in self._known:
-            self._known[tokens] = _match_sequence(self._programs, tokens)[0]
-        return self._known[tokens]
+    def taken(self, execution: Execution) -> tuple[int, tuple[Decision, ...]] | None:
+        """Return the number of the path an execution took, and its decisions; None if it took no path."""
+        tokens = _tokens(execution)
+        word = self._alphabet.word(tokens)
+        if word not in self._known:
+            shape = _match_sequence(self._programs, tokens)[0]
+            self._known[word] = None if shape is None else (shape.plan, shape.choices)
+        return self._known[word]
 
 
 def loop_counts(matches: Sequence[Match]) -> dict[OperationKey, list[int]]:
@@ -237,7 +241,19 @@ _Token = tuple[str, SiteKey | None, str | int]
 """Operation, site, and destination of a call or query, or how many steps ago the awaited one was made."""
 
 
-def _identity(execution: Execution) -> tuple[object, ...]:
+class _Alphabet:
+    """Writes sequences as words: where there are choices, there may be as many words as executions."""
+
+    def __init__(self) -> None:
+        self._letters: dict[object, str] = {}
+
+    def word(self, parts: Sequence[object]) -> str:
+        """Return the same word for the same parts, and for no others."""
+        letters = self._letters
+        return "".join([letters.setdefault(part, chr(len(letters))) for part in parts])
+
+
+def _identity(execution: Execution) -> list[object]:
     """Return what two executions with the same sequence in one log share; cheap to compute."""
     made: dict[int, int] = {}
     parts: list[object] = []
@@ -252,7 +268,7 @@ def _identity(execution: Execution) -> tuple[object, ...]:
             parts.append((op, id(step.site), operations[seq].dest))
         else:
             parts.append((op, id(step.site)))
-    return tuple(parts)
+    return parts
 
 
 def _tokens(execution: Execution) -> list[_Token]:
@@ -388,6 +404,7 @@ class _Program:
         self.loops = 0
         self._waits = waits
         self._code: list[_Instruction] = []
+        self._gaps: dict[tuple[SegmentKey, ...], tuple[SegmentKey, ...]] = {}
         self._part(path, ())
 
     def _part(self, path: Path, place: Place) -> None:
@@ -490,7 +507,8 @@ class _Program:
                 steps.append(instruction.key)
                 gaps.append([])
         loops = tuple(LoopEntry(loop, tuple(bodies)) for loop, bodies in entries)
-        segments = tuple(tuple(g) for g in gaps)
+        # The same few gaps come again and again: one object each.
+        segments = tuple(self._gaps.setdefault(tuple(g), tuple(g)) for g in gaps)
         return Shape(self.number, tuple(steps), segments, loops, tuple(decisions)), tuple(origins)
 
 

@@ -194,10 +194,11 @@ class KnownPaths:
 
     def taken(self, execution: Execution) -> list[int]:
         """Return the numbers of the path and the bodies an execution took; empty if it fits no path."""
-        shape = self._recognizer.shape(execution)
-        if shape is None:
+        found = self._recognizer.taken(execution)
+        if found is None:
             return []
-        return [shape.plan, *dict.fromkeys(self._bodies[shape.plan, d] for d in shape.choices)]
+        path, decisions = found
+        return [path, *dict.fromkeys(self._bodies[path, decision] for decision in decisions)]
 
 
 def _bodies(path: Path, place: Place) -> Iterator[tuple[Decision, str]]:

@@ -185,7 +185,7 @@ class Execution(Evaluation):
             self.contexts = [Context(function.module, function)]
             self.report(
                 "MUP034",
-                f"{function.qualname!r} has more than {MAX_PATHS} paths that cannot be told apart by choices",
+                f"{function.qualname!r} has more than {MAX_PATHS} paths, its independent branches aside",
                 self._name_of(function),
                 "wait for a call in the branch that makes it, or split the function",
             )

@@ -134,7 +134,13 @@ def write_logs(app: World, folder: Path) -> None:
 
 def write_execution(writer: EventWriter, execution: Execution) -> None:
     def add(
-        event: Event, moment: int, *, site: SiteKey | None = None, seq: int = 0, name: str = "", flags: int = 0
+        event: Event,
+        moment: int,
+        *,
+        site: SiteKey | None = None,
+        seq: int = 0,
+        name: str = "",
+        flags: int = 0,
     ) -> None:
         known = 0 if site is None else writer.site(Site(*site, 1, 1))
         cpu = cpu_at(execution, moment)
@@ -328,13 +334,13 @@ def test_exploration_counts_bodies(tmp_path: Path) -> None:
 
 
 def test_recognizer_tells_what_fits_nothing(tmp_path: Path) -> None:
-    """An execution of other code has no shape."""
+    """An execution of other code takes no path."""
     app = world(tmp_path, endpoint(f"{MANY}comm.respond(1)"))
     app.request(LABEL)
     (good,) = app.of(LABEL)
     recognizer = Recognizer(app.application.endpoint(LABEL).paths)
-    assert recognizer.shape(good) is not None
-    assert recognizer.shape(replace(good, steps=good.steps[:-1])) is None
+    assert recognizer.taken(good) is not None
+    assert recognizer.taken(replace(good, steps=good.steps[:-1])) is None
 
 
 VARIED = (
