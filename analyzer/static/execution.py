@@ -48,6 +48,7 @@ from analyzer.static.evaluation import (
     TooManyPathsError,
 )
 from analyzer.static.expressions import operands
+from analyzer.static.factoring import as_trees
 from analyzer.static.names import (
     Assigned,
     ClassInfo,
@@ -177,7 +178,9 @@ class Execution(Evaluation):
         try:
             flows = self.run_body(function, State((self.communication_of(function, receiver),)))
             found = _paths([*flows, *self.raised])
-            if sum(path.size for path in found) > (MAX_SIZE if factoring else limit):
+            if factoring and _size(found) > MAX_PATHS:
+                found = as_trees(found)
+            if _size(found) > (MAX_SIZE if factoring else limit):
                 raise TooManyPathsError
             return _Attempt(found, self.diagnostics)
         except TooManyPathsError:
@@ -663,6 +666,10 @@ class _Attempt:
     def errors(self) -> int:
         """How many findings make a model impossible."""
         return sum(d.severity == "error" for d in self.diagnostics.all())
+
+
+def _size(paths: Iterable[Path]) -> int:
+    return sum(path.size for path in paths)
 
 
 def _paths(flows: Iterable[Flow]) -> tuple[Path, ...]:

@@ -21,7 +21,7 @@ from analyzer.static.state import Flow, State, merge
 from analyzer.static.values import LOST, Value, alternatives, futures
 from mup.events.sites import Site
 
-__all__ = ["fold"]
+__all__ = ["as_trees", "fold"]
 
 MAX_DEPTH = 60
 """Choices that begin with the same operations are nested this deep; deeper ones repeat them."""
@@ -58,9 +58,23 @@ def fold(flows: Sequence[Flow], base: int, live: Live, site: Site) -> list[Flow]
     return found
 
 
+def as_trees(paths: Sequence[Path]) -> tuple[Path, ...]:
+    """Return paths with their common beginnings written once; they end with a choice of how to go on."""
+    groups: dict[tuple[str, int, int], list[Path]] = {}
+    for path in paths:
+        groups.setdefault((path.ends, path.end_line, _responses(path.operations)), []).append(path)
+    found: list[Path] = []
+    for (ends, line, _), group in groups.items():
+        ways = [_Way.of(path.operations, path.local_lines) for path in group]
+        # Where an exception leaves is part of a whole path, not of a body.
+        merged = _tree(ways, 0, 0, None, 0) if ends == "return" else ((w.operations, w.lines) for w in ways)
+        found += (Path(operations, group[0].ends, line, lines) for operations, lines in merged)
+    return tuple(found)
+
+
 def _folded(flows: list[Flow], least: int, live: Live, site: Site) -> list[Flow]:
     states = [flow.state for flow in flows]
-    ways = [_Way.of(state) for state in merge(states)]
+    ways = [_Way.of(state.operations, state.local_lines) for state in merge(states)]
     if len(ways) < 2:
         return flows
     cut = _closed(ways, _shared(ways, least))
@@ -91,10 +105,9 @@ class _Way:
     waits: tuple[tuple[int, int], ...]
 
     @staticmethod
-    def of(state: State) -> _Way:
-        """Return what was done up to a state."""
-        waits = tuple((n, o.of) for n, o in enumerate(state.operations) if o.of is not None)
-        return _Way(state.operations, state.local_lines, waits)
+    def of(operations: Operations, lines: Lines) -> _Way:
+        """Return a way that did these operations."""
+        return _Way(operations, lines, tuple((n, o.of) for n, o in enumerate(operations) if o.of is not None))
 
     def part(self, start: int, end: int | None = None) -> Operations:
         """Return the operations of a stretch, counted from its first."""
@@ -130,7 +143,7 @@ def _first_lines(one: Lines, other: Lines) -> Lines:
     return tuple(min(filter(None, pair), default=0) for pair in zip(one, other, strict=True))
 
 
-def _bodies(ways: Sequence[_Way], cut: int, site: Site, depth: int = 0) -> tuple[Path, ...]:
+def _bodies(ways: Sequence[_Way], cut: int, site: Site | None, depth: int = 0) -> tuple[Path, ...]:
     """Return the bodies of a choice between what ways did from operation ``cut`` on."""
     shared_line = _common_line(ways, cut)
     found: dict[Operations, Lines] = {}
@@ -147,7 +160,7 @@ def _bodies(ways: Sequence[_Way], cut: int, site: Site, depth: int = 0) -> tuple
 
 
 def _tree(
-    ways: Sequence[_Way], start: int, at: int, site: Site, depth: int
+    ways: Sequence[_Way], start: int, at: int, site: Site | None, depth: int
 ) -> Iterator[tuple[Operations, Lines]]:
     """Yield what ways, equal up to ``at``, did from ``start`` on; common beginnings are written once."""
     groups: dict[Operation | None, list[_Way]] = {}
@@ -162,11 +175,18 @@ def _tree(
         if cut == start:
             yield from _tree(group, start, shared, site, depth)
             continue
-        nested = Operation("choice", site, bodies=_bodies(group, cut, site, depth + 1))
+        place = site or _first_site(group, cut)
+        nested = Operation("choice", place, bodies=_bodies(group, cut, site, depth + 1))
         lines = group[0].lines[start:cut]
         for way in group:
             lines = _first_lines(lines, way.lines[start:cut])
         yield (*group[0].part(start, cut), nested), (*lines, _common_line(group, cut), 0)
+
+
+def _first_site(ways: Iterable[_Way], cut: int) -> Site:
+    """Return the place of a choice that no single piece of code makes: the first thing done in it."""
+    sites = [way.operations[cut].site for way in ways if cut < len(way.operations)]
+    return replace(min(sites, key=lambda site: site.line), ordinal=0)
 
 
 def _responses(operations: Operations) -> int:

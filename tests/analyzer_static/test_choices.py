@@ -211,16 +211,20 @@ def test_as_deep_as_code_can_be(tmp_path: Path) -> None:
     assert json.loads(result.stdout)["diagnostics"] == []
 
 
-def test_forty_early_returns(tmp_path: Path) -> None:
-    """Each is a path, with the choices before it."""
+@pytest.mark.parametrize(("number", "paths"), [(20, 21), (40, 1)])
+def test_early_returns(tmp_path: Path, number: int, paths: int) -> None:
+    """Each is a path, with the choices before it; many of them are a tree."""
     body = "".join(
         f"if comm.params['{n}']:\n    {CALL}\nif comm.headers['{n}']:\n    comm.respond(0)\n    return\n"
-        for n in range(40)
+        for n in range(number)
     )
     application, elapsed = analysed(tmp_path, body + "comm.respond(1)")
     assert codes(application) == []
-    assert len(application.endpoint("A/a/").paths) == 41
+    found = application.endpoint("A/a/").paths
+    assert len(found) == paths
+    assert sum(path.size for path in found) < 500
     assert elapsed < 2
+    translate(application, name="x")
 
 
 def test_futures_that_wait_for_each_other_are_too_many_paths(tmp_path: Path) -> None:

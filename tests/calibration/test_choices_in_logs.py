@@ -309,6 +309,28 @@ def test_listed_paths_and_choices_say_the_same(tmp_path: Path, monkeypatch: pyte
     assert one == pytest.approx(other, rel=0.01)
 
 
+def test_tree_of_early_returns(tmp_path: Path) -> None:
+    """Forty ways out: every execution is matched, each way out has its share, and the mean comes back."""
+    body = "".join(
+        f'if comm.params["coin"]():\n    {CALL}\nif comm.params["coin"](0.05):\n    comm.respond({n})\n    return\n'
+        for n in range(40)
+    )
+    app = world(tmp_path, endpoint(body + "comm.respond(1)"))
+    for _ in range(300):
+        app.request(LABEL)
+    result = calibrated(app, tmp_path / "run")
+    entry = result.model.task("A").entry("/a/")
+    assert len(entry.paths) == 1
+    visits = activity_visits(entry)
+    executions = app.of(LABEL)
+    lines = Counter(site_line(app, e.steps[-1].site) for e in executions)
+    for line, number in lines.items():
+        own = sum(visits[a.name] for a in entry.activities if a.kind == "after" and a.line == line)
+        assert own == pytest.approx(number / len(executions)), line
+    expected = mean([(e.end.time - e.begin.time) * 1e-9 for e in executions if e.end])
+    assert estimate(requested(result.model)).entries[LABEL][1] == pytest.approx(expected, rel=0.02)
+
+
 def test_exploration_counts_bodies(tmp_path: Path) -> None:
     """Bodies of choices are seen like paths, and named."""
     app = world(tmp_path, endpoint(f"{MANY}comm.respond(1)"))
