@@ -35,7 +35,7 @@ from analyzer.static.control import (
     Unsupported,
     lower,
 )
-from analyzer.static.diagnostics import Diagnostics
+from analyzer.static.diagnostics import Diagnostic, Diagnostics
 from analyzer.static.evaluation import (
     MAX_PATHS,
     MAX_UNROLLED,
@@ -138,13 +138,14 @@ class Execution(Evaluation):
         reporting = self.diagnostics
         # What a constant has to report is reported when it is evaluated first: in every attempt anew.
         constants = self._constants
-        found = self._attempt(function, receiver, dict(constants), factoring=False, limit=MAX_ENUMERATED)
-        if found.exploded:
+        listed = self._attempt(function, receiver, dict(constants), factoring=False, limit=MAX_ENUMERATED)
+        found = listed
+        if listed.exploded:
             found = self._attempt(function, receiver, dict(constants), factoring=True, limit=MAX_PATHS)
-            if found.errors and not found.exploded:
+            if not found.exploded and found.errors - listed.errors:
                 # Choices accept more than can happen, which may be what is wrong with them.
                 other = self._attempt(function, receiver, constants, factoring=False, limit=MAX_PATHS)
-                found = other if not other.exploded and other.errors < found.errors else found
+                found = other if not other.exploded and len(other.errors) < len(found.errors) else found
         self.factoring, self.limit = False, MAX_PATHS
         self.diagnostics = reporting
         self.diagnostics.extend(found.diagnostics)
@@ -663,9 +664,9 @@ class _Attempt:
     exploded: bool = False
 
     @property
-    def errors(self) -> int:
-        """How many findings make a model impossible."""
-        return sum(d.severity == "error" for d in self.diagnostics.all())
+    def errors(self) -> set[Diagnostic]:
+        """The findings that make a model impossible."""
+        return {d for d in self.diagnostics.all() if d.severity == "error"}
 
 
 def _size(paths: Iterable[Path]) -> int:
