@@ -15,6 +15,7 @@ A segment begins where the operation before it lets the flow go on:
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -85,10 +86,17 @@ def sample_path(
         cpu_clock: Tell processor time from delays; else all wall time counts as processor time.
     """
     samples = PathSamples()
+    moments: dict[int, list[Moment]] = {}
     windows = [observed.window_of[one.execution.request] for one in matches]
 
     def measure(one: Match, gap: int) -> tuple[float, float]:
-        demand, delay = _segment(one.execution, gap)
+        if one.shape.spans:
+            execution = one.execution
+            if execution.request not in moments:
+                moments[execution.request] = _moments(execution)
+            demand, delay = _between(execution, *one.shape.spans[gap], moments[execution.request])
+        else:
+            demand, delay = _segment(one.execution, gap)
         return (demand, delay) if cpu_clock else (demand + delay, 0.0)
 
     for key, found in spread(matches, plan, measure).items():
@@ -123,8 +131,62 @@ def _segment(execution: Execution, index: int) -> tuple[float, float]:
     before = steps[index - 1] if index else None
     until = steps[index].start if index < len(steps) else _last(execution)
     if before is not None and before.op == "get":
-        return _after_get(before, execution.operations.get(before.seq), until)
-    start = before.resume if before is not None else execution.begin
+        return _after_get(before, _last_answered(execution, index - 1), until)
+    return _since(before.resume if before is not None else execution.begin, until)
+
+
+def _moments(execution: Execution) -> list[Moment]:
+    """Return when something began or was over, in order."""
+    return sorted(moment for step in execution.steps for moment in (step.start, step.resume))
+
+
+def _between(
+    execution: Execution, after: Sequence[int], index: int, moments: Sequence[Moment]
+) -> tuple[float, float]:
+    """Return (demand, delay) of the local work between the latest of some steps and step ``index``.
+
+    A wait that is not over yet has begun, at least. One that is over lets its task go on only when the others
+    have nothing more to do: not before the last that was seen of them until then.
+
+    Args:
+        execution: One with concurrent tasks.
+        after: The steps.
+        index: The step the work ends with; the number of steps for the end.
+        moments: When something began or was over, in order.
+    """
+    steps = execution.steps
+    until = steps[index].start if index < len(steps) else _last(execution)
+    last: Step | None = None
+    start = execution.begin
+    for step in (steps[number] for number in after):
+        over = step.resume.time <= until.time
+        moment = step.resume if over else step.start
+        if last is None or moment.time >= start.time:
+            last, start = (step if over else None), moment
+    if last is not None and last.op == "get":
+        operation = execution.operations.get(last.seq)
+        others = bisect_left(moments, last.resume)
+        before = moments[others - 1] if others else execution.begin
+        finish = operation.finish if operation is not None else None
+        if finish is None or finish.time >= before.time or last.start == before:
+            return _after_get(last, operation, until)
+        return _since(before, until)
+    return _since(start, until)
+
+
+def _last_answered(execution: Execution, index: int) -> Operation | None:
+    """Return what was answered last of the operations waited for up to a step: gathered, waits overlap."""
+    steps, operations = execution.steps, execution.operations
+    last = operations.get(steps[index].seq)
+    while index > 0 and steps[index - 1].op == "get":
+        index -= 1
+        other = operations.get(steps[index].seq)
+        if last is not None and last.finish is not None and other is not None and other.finish is not None:
+            last = max(last, other, key=lambda o: o.finish.time if o.finish is not None else 0)
+    return last
+
+
+def _since(start: Moment, until: Moment) -> tuple[float, float]:
     wall = (until.time - start.time) * _NS
     if start.cpu < 0:
         return max(0.0, wall), 0.0

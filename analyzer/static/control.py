@@ -24,6 +24,7 @@ __all__ = [
     "Exit",
     "Handler",
     "Loop",
+    "Managed",
     "Node",
     "Protected",
     "Step",
@@ -109,6 +110,16 @@ class Protected:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class Managed:
+    """``async with`` something that decides how its body ends: a timeout, or a group of tasks."""
+
+    node: cst.CSTNode
+    call: cst.Call
+    target: cst.BaseExpression | None
+    body: Block
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class Exit:
     """Leave the function, or an iteration of the innermost loop."""
 
@@ -132,7 +143,7 @@ class Unsupported:
     what: str
 
 
-Node: TypeAlias = "Step | Branch | Loop | Protected | Exit | Define | Unsupported"
+Node: TypeAlias = "Step | Branch | Loop | Protected | Managed | Exit | Define | Unsupported"
 Block: TypeAlias = tuple[Node, ...]
 
 
@@ -240,4 +251,11 @@ def _with(node: cst.With, items: Sequence[cst.WithItem]) -> Sequence[Node]:
         handlers = tuple(Handler(argument.value, "", ()) for argument in call.args)
         return (Protected(node, inner, handlers, (), ()),)
     targets = () if item.asname is None else (item.asname.name,)
+    if isinstance(call, cst.Call) and m.matches(call, _MANAGERS):
+        return (Managed(item, call, targets[0] if targets else None, inner),)
     return (Step(item, call, targets), *inner)
+
+
+_MANAGERS = m.Call(
+    func=m.OneOf(*(m.Name(n) | m.Attribute(attr=m.Name(n)) for n in ("TaskGroup", "timeout", "timeout_at")))
+)

@@ -32,6 +32,7 @@ from analyzer.static.values import (
     LOST,
     NONE,
     UNKNOWN,
+    Awaitable,
     ClassValue,
     Closure,
     Comm,
@@ -41,6 +42,7 @@ from analyzer.static.values import (
     External,
     FunctionValue,
     Future,
+    Group,
     Instance,
     ListRef,
     Lost,
@@ -64,10 +66,10 @@ from mup.events.sites import Site
 from mup.lqn.distributions import Constant, Distribution, Empirical, Exponential
 from mup.workload.times_file import read_times
 
-__all__ = ["Context", "Evaluation", "Failure", "Points", "Role", "TooManyPathsError"]
+__all__ = ["Arguments", "Context", "Evaluation", "Failure", "Points", "Results", "Role", "TooManyPathsError"]
 
 Role = Literal["endpoint", "client"]
-Failure = Literal["call", "query", "get of call", "get of query", "local"]
+Failure = Literal["call", "query", "get of call", "get of query", "local", "timeout", "cancelled", "group"]
 Results = list[tuple[State, Value]]
 
 MAX_PATHS = 1000
@@ -204,6 +206,22 @@ class Evaluation(ABC):
     def watched(self) -> AbstractContextManager[Points]:
         """Collect where exceptions can occur in a piece of code instead of noting them."""
 
+    # What ``await`` and asyncio provide.
+
+    @abstractmethod
+    def await_(self, node: cst.Await, state: State) -> Results:
+        """Return what ``await`` does."""
+
+    @abstractmethod
+    def library(self, name: str, arguments: Arguments, node: cst.Call, state: State) -> Results | None:
+        """Return what calling a function of the library does; None if it does nothing special."""
+
+    @abstractmethod
+    def task_method(
+        self, method: Method, arguments: Arguments, node: cst.Call, state: State
+    ) -> Results | None:
+        """Return what calling a method of a task or a group of tasks does; None if the owner is neither."""
+
     # Small services.
 
     @property
@@ -311,7 +329,7 @@ class Evaluation(ABC):
         """Return ``owner.name``; None if reading it raises."""
         if isinstance(owner, Comm):
             return UNKNOWN if name in REQUEST_DATA else Method(owner, name)
-        if isinstance(owner, Future | Lost | ListRef | DictRef | MapValue | TupleValue):
+        if isinstance(owner, Future | Lost | ListRef | DictRef | MapValue | TupleValue | Awaitable | Group):
             return Method(owner, name)
         if isinstance(owner, Const):
             if owner.value is None:
@@ -388,7 +406,7 @@ class Evaluation(ABC):
         if isinstance(node, cst.Call):
             return self._call(node, state)
         if isinstance(node, cst.Await):
-            return self._await(node, state)
+            return self.await_(node, state)
         if isinstance(node, cst.IfExp):
             return self._conditional(node, state)
         if isinstance(node, cst.BooleanOperation):
@@ -792,7 +810,9 @@ class Evaluation(ABC):
                     "MUP041",
                     f"the Communication object is handed to {to}, where its use cannot be seen",
                     node,
-                    "call it here, or in a function of this source tree",
+                    _THREAD_HINT
+                    if _starts_thread(node)
+                    else "call it here, or in a function of this source tree",
                 )
             elif isinstance(value, Closure):
                 if self._captures(value, state):
@@ -800,14 +820,16 @@ class Evaluation(ABC):
                         "MUP041",
                         f"a function that communicates is handed to {to}",
                         node,
-                        "call it here, or in a function of this source tree",
+                        _THREAD_HINT
+                        if _starts_thread(node)
+                        else "call it here, or in a function of this source tree",
                     )
             elif isinstance(value, Coroutine):
                 self.report(
                     "MUP030",
                     f"a coroutine that communicates is handed to {to}: not analysed yet",
                     node,
-                    "await it here",
+                    "await it here, or with asyncio.gather or a task",
                 )
             elif isinstance(value, FunctionValue) and not tracked(value):
                 continue
@@ -875,6 +897,9 @@ class Evaluation(ABC):
 
     def _method(self, method: Method, arguments: Arguments, node: cst.Call, state: State) -> Results:
         owner, name = method.owner, method.name
+        task = self.task_method(method, arguments, node, state)
+        if task is not None:
+            return task
         if isinstance(owner, Comm):
             return self._communication(name, arguments, node, state)
         if isinstance(owner, Instance):
@@ -928,6 +953,9 @@ class Evaluation(ABC):
 
     def _external(self, name: str, arguments: Arguments, node: cst.Call, state: State) -> Results:
         given = arguments.positional()
+        special = self.library(name, arguments, node, state)
+        if special is not None:
+            return special
         if name.startswith("builtins.") and arguments.plain:
             value = self._builtin(name.removeprefix("builtins."), given, state)
             if isinstance(value, tuple):
@@ -1111,21 +1139,6 @@ class Evaluation(ABC):
         means = tuple(sum(part) / len(part) for part in parts)
         return Constant(means[0]) if means[0] == means[-1] else Empirical(means)
 
-    def _await(self, node: cst.Await, state: State) -> Results:
-        results: Results = []
-        for after, awaited in self.evaluate(node.expression, state):
-            for one in alternatives(awaited):
-                if isinstance(one, Future):
-                    results += self._get(one, node, after)
-                elif isinstance(one, Coroutine):
-                    results += self._inline(one.function, dict(one.arguments), one.call, after)
-                elif isinstance(one, Lost):
-                    self._unknown_future(node)
-                    results.append((after, UNKNOWN))
-                else:
-                    results.append((after, one))
-        return results
-
     # Inlining.
 
     def _function(
@@ -1192,6 +1205,8 @@ class Evaluation(ABC):
                 if isinstance(value, Closure) and value.depth >= depth:
                     # Its variables are gone with the frame.
                     value = LOST if self._captures(value, flow.state) else UNKNOWN
+                elif isinstance(value, Coroutine) and isinstance(value.function, Closure):
+                    value = value if value.function.depth < depth else LOST
                 results.append((after, value))
         return merge_results(results)
 
@@ -1250,6 +1265,18 @@ class Evaluation(ABC):
                     UNKNOWN if parameter.default is None else self._default(function, parameter.default)
                 )
         return frame
+
+
+_THREAD_STARTERS = {"Thread", "submit", "to_thread", "run_in_executor", "start_new_thread", "apply_async"}
+_THREAD_HINT = "calls need no threads: make all calls first, then wait for each; they run meanwhile"
+
+
+def _starts_thread(node: cst.CSTNode) -> bool:
+    """Return whether a call looks like one that runs something in another thread."""
+    if not isinstance(node, cst.Call):
+        return False
+    name = node.func.attr if isinstance(node.func, cst.Attribute) else node.func
+    return isinstance(name, cst.Name) and name.value in _THREAD_STARTERS
 
 
 class _Used(cst.CSTVisitor):

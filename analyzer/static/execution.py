@@ -21,6 +21,7 @@ import libcst as cst
 
 from analyzer.static.application import Path
 from analyzer.static.catalogue import Catalogue
+from analyzer.static.concurrency import Concurrency
 from analyzer.static.control import (
     Arm,
     Block,
@@ -29,6 +30,7 @@ from analyzer.static.control import (
     Exit,
     Handler,
     Loop,
+    Managed,
     Node,
     Protected,
     Step,
@@ -41,7 +43,6 @@ from analyzer.static.evaluation import (
     MAX_UNROLLED,
     TRANSPARENT,
     Context,
-    Evaluation,
     Failure,
     Points,
     Role,
@@ -109,8 +110,15 @@ RAISES: dict[Failure, tuple[str, ...]] = {
 }
 """What a failing operation may raise."""
 
+ASYNCIO: dict[Failure | Value, set[str]] = {
+    "timeout": {"TimeoutError", "OSError", "Exception", "BaseException"},
+    "cancelled": {"CancelledError", "BaseException"},
+    "group": {"ExceptionGroup", "BaseExceptionGroup", "Exception", "BaseException"},
+}
+"""What certainly catches what asyncio raises."""
 
-class Execution(Evaluation):
+
+class Execution(Concurrency):
     """Symbolic execution of one endpoint or scenario at a time."""
 
     def __init__(self, names: Names, catalogue: Catalogue, diagnostics: Diagnostics) -> None:
@@ -172,6 +180,7 @@ class Execution(Evaluation):
         self.factoring, self.limit = factoring, limit
         self.diagnostics = Diagnostics()
         self._constants = constants
+        self.effort = 0
         self.contexts = [Context(function.module, function)]
         self.raised = []
         self._tries = []
@@ -243,11 +252,22 @@ class Execution(Evaluation):
             # Outside of every `try` a failure ends the request: nobody wants to know.
             yield points
             return
+        with self.collected() as points:
+            yield points
+
+    @contextmanager
+    def collected(self) -> Iterator[Points]:
+        """Collect where exceptions can occur in a piece of code, in a ``try`` or not."""
+        points = Points()
         self._tries.append(points)
         try:
             yield points
         finally:
             self._tries.pop()
+
+    def run_block(self, block: Block, states: list[State]) -> list[Flow]:
+        """Run statements from states."""
+        return self._block(block, states)
 
     # Statements.
 
@@ -310,6 +330,8 @@ class Execution(Evaluation):
             return self._loop(node, state)
         if isinstance(node, Protected):
             return self._protected(node, state)
+        if isinstance(node, Managed):
+            return self.managed(node, state)
         if isinstance(node, Exit):
             return self._exit(node, state)
         if isinstance(node, Define):
@@ -619,6 +641,9 @@ class Execution(Evaluation):
     def _matches(self, raised: Failure | Value, kind: Value) -> bool | None:
         """Return whether a handler catches something; None = perhaps."""
         name = _class_name(kind)
+        if raised in ASYNCIO:
+            # `except*` may catch a group by what is in it.
+            return True if name in ASYNCIO[raised] else None if not name or raised == "group" else False
         if name in CATCH_ALL:
             return True
         builtin = isinstance(kind, External) and kind.name.startswith("builtins.")

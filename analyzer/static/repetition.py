@@ -82,7 +82,11 @@ class Repetition:
     def waits_for_earlier(self) -> bool:
         """Whether an iteration that may be repeated waits for what was called before the loop."""
         bodies = () if self.loop is None else self.loop.bodies
-        return any(o.op == "get" and o.of is None for body in bodies for o in body.operations)
+        return any(
+            (o.op in ("get", "join") and o.of is None) or any(index + place < 0 for place in o.outward())
+            for body in bodies
+            for index, o in enumerate(body.operations)
+        )
 
     def _with_line(self, state: State) -> State:
         line = self.before.local_lines[-1] or state.local_lines[self.base]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -24,6 +24,7 @@ __all__ = [
     "LOST",
     "NONE",
     "UNKNOWN",
+    "Awaitable",
     "ClassValue",
     "Closure",
     "Const",
@@ -32,6 +33,7 @@ __all__ = [
     "External",
     "FunctionValue",
     "Future",
+    "Group",
     "Instance",
     "ListRef",
     "MapValue",
@@ -49,6 +51,7 @@ __all__ = [
     "futures",
     "join",
     "mapped",
+    "parts",
     "text_method",
     "tracked",
     "truth",
@@ -111,7 +114,7 @@ NONE = Const.of(None)
 
 @dataclass(frozen=True, slots=True)
 class Future(Value):
-    """The future of the ``index``-th operation of the path."""
+    """The future of the ``index``-th operation of the path: of a call or query, or a concurrent task."""
 
     index: int
 
@@ -211,6 +214,29 @@ class Coroutine(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class Awaitable(Value):
+    """What a function of asyncio returned that waits for other things when it is awaited.
+
+    Attributes:
+        kind: ``gather``, ``collect`` (a gather whose errors are results), ``wait``, ``limited`` (with a
+            timeout) or ``completed`` (the next of several to be ready).
+        items: What it waits for; of ``completed`` this one first, then all.
+        call: The call that made it.
+    """
+
+    kind: Literal["gather", "collect", "wait", "limited", "completed"]
+    items: tuple[Value, ...]
+    call: cst.Call
+
+
+@dataclass(frozen=True, slots=True)
+class Group(Value):
+    """An ``asyncio.TaskGroup`` whose tasks are in the heap."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
 class Method(Value):
     """A method of one of the other values, not called yet: ``comm.call``, ``future.get``, ``list.append``."""
 
@@ -242,6 +268,8 @@ def tracked(value: Value) -> bool:
         return value.bound is not None and tracked(value.bound)
     if isinstance(value, Method):
         return tracked(value.owner)
+    if isinstance(value, Awaitable):
+        return any(tracked(item) for item in value.items)
     return isinstance(value, Comm | Future | Lost | Coroutine)
 
 
@@ -249,12 +277,13 @@ def futures(value: Value) -> Iterator[int]:
     """Yield the index of every future in a value (heap contents aside)."""
     if isinstance(value, Future):
         yield value.index
-    for part in _parts(value):
+    for part in parts(value):
         yield from futures(part)
 
 
-def _parts(value: Value) -> tuple[Value, ...]:
-    if isinstance(value, TupleValue):
+def parts(value: Value) -> tuple[Value, ...]:
+    """Return the values that make up a value (heap contents aside)."""
+    if isinstance(value, TupleValue | Awaitable):
         return value.items
     if isinstance(value, MapValue):
         return tuple(one for pair in value.items for one in pair)
@@ -277,6 +306,8 @@ def mapped(value: Value, change: Callable[[Future], Value]) -> Value:
         return value
     if isinstance(value, TupleValue):
         return TupleValue(tuple(mapped(item, change) for item in value.items))
+    if isinstance(value, Awaitable):
+        return replace(value, items=tuple(mapped(item, change) for item in value.items))
     if isinstance(value, MapValue):
         return MapValue(tuple((mapped(k, change), mapped(v, change)) for k, v in value.items))
     if isinstance(value, OneOf):

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import inspect
 import random
 import sys
 import time
@@ -66,6 +67,7 @@ CACHE_SECONDS = 1.0
 """How long a list of replicas is used before it is asked for again."""
 REGISTRY_SECONDS = 5.0
 REASON_LENGTH = 120
+_COROUTINE = inspect.CO_COROUTINE | inspect.CO_ITERABLE_COROUTINE | inspect.CO_ASYNC_GENERATOR
 KEEPALIVE_SECONDS = 60.0
 """How long an idle connection is kept: longer than users usually think, shorter than servers usually wait."""
 
@@ -82,6 +84,22 @@ class EventLog:
         if self._sites is None:
             return 0
         return self._sites.of_frame(sys._getframe(depth + 1), "await" if kind == "await" else "call")  # noqa: SLF001
+
+    def waiting_site(self, depth: int) -> int:
+        """Return the site of the ``await`` that waits ``depth`` frames above the caller.
+
+        Coroutines of asyncio in between (``wait_for``) are passed over. 0 if a task that asyncio has made
+        waits (``gather``): nothing tells where it comes from.
+        """
+        if self._sites is None:
+            return 0
+        frame = sys._getframe(depth + 1)  # noqa: SLF001
+        while frame.f_globals.get("__name__", "").partition(".")[0] == "asyncio":
+            outer = frame.f_back
+            if outer is None or not outer.f_code.co_flags & _COROUTINE:
+                return 0
+            frame = outer
+        return self._sites.of_frame(frame, "await")
 
     def name(self, text: str) -> int:
         """Return the id of a name."""
@@ -436,7 +454,7 @@ class ClientFuture(MupFuture):
     def __await__(self) -> Generator[Any, None, Any]:
         """Wait for the reply. Not a generator itself, so that the frame above is the one that awaits."""
         log = self._network.log
-        site = log.site("await", 1) if log.writer is not None else 0
+        site = log.waiting_site(1) if log.writer is not None else 0
         return self._wait(site).__await__()
 
     async def _wait(self, site: int) -> Any:

@@ -1,0 +1,320 @@
+"""Which of the steps of an execution belong to which of the concurrent tasks of a path?
+
+The steps of tasks are mixed in a log in whatever order they happened. Each task, and the flow that started
+it, is a thread of a small program (see ``analyzer.calibration.matching``); every step must be the next one of
+some thread. Of threads at the same place with the same things outstanding only one is tried, and what has
+failed once is not tried again: the search is linear unless tasks do the same things at the same call sites
+in ways that only show much later. It gives up after ``MAX_STATES``.
+
+Local work: on one event loop a task runs from the moment its last wait is over to its next step. Where
+that moment is not known (before its first step), its work begins with the latest thing anybody did before.
+What the flow did just before it started a task, or between that and waiting for it, counts with the first
+step after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from analyzer.calibration.matching import (
+    LoopEntry,
+    OperationKey,
+    SegmentKey,
+    Shape,
+    _Enter,
+    _Instruction,
+    _Iterate,
+    _Join,
+    _Spawn,
+    _Split,
+    _Stop,
+    _Take,
+    _Token,
+    _Wait,
+    _Work,
+)
+
+__all__ = ["interleaved"]
+
+MAX_STATES = 50_000
+"""Places tried before a sequence of steps counts as one that does not fit."""
+
+_Name: TypeAlias = tuple[int, ...]
+"""Of a thread: () is the flow; a task is named by who started it, where, and how many had started there."""
+
+MAIN: _Name = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Thread:
+    """The flow, or one task.
+
+    Attributes:
+        name: The same in every attempt to match.
+        at: Its next instruction.
+        made: Which step each operation was whose reply may still be waited for, those of the flow that
+            started it included.
+        tasks: The tasks it may wait for, by the operation that started them.
+    """
+
+    name: _Name
+    at: int
+    made: tuple[tuple[OperationKey, int], ...] = ()
+    tasks: tuple[tuple[OperationKey, _Name], ...] = ()
+
+    def step_of(self, operation: OperationKey) -> int | None:
+        """Return which step an operation was; None if it is not known."""
+        return next((step for key, step in reversed(self.made) if key == operation), None)
+
+    def task(self, operation: OperationKey) -> _Name:
+        """Return the task that an operation has started last."""
+        return next(name for key, name in reversed(self.tasks) if key == operation)
+
+
+_Threads: TypeAlias = tuple[_Thread, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Event:
+    """Something a thread came by; ``task`` is the one that started or was waited for."""
+
+    thread: _Name
+    instruction: _Instruction
+    task: _Name = MAIN
+
+
+_Trace: TypeAlias = "tuple[_Event, _Trace] | None"
+_Way: TypeAlias = tuple[_Threads, int, _Trace]
+"""Threads, steps done, and everything on the way."""
+
+
+def interleaved(
+    number: int, code: Sequence[_Instruction], tokens: Sequence[_Token]
+) -> tuple[tuple[Shape, tuple[int, ...]] | None, int]:
+    """Return the shape of the steps of a path with tasks, and how far they fit.
+
+    Args:
+        number: Of the path.
+        code: The path as a program.
+        tokens: The steps.
+
+    Returns:
+        The shape, with for each step the step of the log (or -1 - the awaited one); None if they do not fit.
+    """
+    search = _Search(code, tokens)
+    trace = search.run()
+    return None if trace is None else _shape(number, trace), search.furthest
+
+
+class _Search:
+    """Finds out which thread does each step, depth first."""
+
+    def __init__(self, code: Sequence[_Instruction], tokens: Sequence[_Token]) -> None:
+        self._code = code
+        self._tokens = tokens
+        self.furthest = 0
+
+    def run(self) -> list[_Event] | None:
+        """Return everything that happens on the way, in order; None if there is no way."""
+        seen: set[tuple[int, _Threads]] = set()
+        stack: list[_Way] = [((_Thread(MAIN, 0),), 0, None)]
+        while stack and len(seen) < MAX_STATES:
+            for threads, step, trace in self._advanced(stack.pop()):
+                if (step, threads) in seen:
+                    continue
+                seen.add((step, threads))
+                self.furthest = max(self.furthest, step)
+                if step == len(self._tokens) and threads[0].at == len(self._code):
+                    return _listed(trace)
+                stack += reversed([*self._steps(threads, step, trace), *self._cut(threads, step, trace)])
+        return None
+
+    def _steps(self, threads: _Threads, step: int, trace: _Trace) -> Iterator[_Way]:
+        """Yield what follows if one of the threads does the next step."""
+        if step == len(self._tokens):
+            return
+        token = self._tokens[step]
+        tried: set[tuple[object, ...]] = set()
+        for index, thread in enumerate(threads):
+            take = self._at(thread)
+            if not isinstance(take, _Take) or not _fits(take, thread, token, step):
+                continue
+            outline = (thread.at, thread.made, thread.tasks)
+            if outline in tried:
+                continue
+            tried.add(outline)
+            made = thread.made
+            if take.op in ("call", "query"):
+                made = (*_without(made, take.key), (take.key, step))
+            elif take.awaited is not None:
+                made = _without(made, take.awaited)
+            moved = replace(thread, at=thread.at + 1, made=made)
+            yield _changed(threads, index, moved), step + 1, (_Event(thread.name, take), trace)
+
+    def _cut(self, threads: _Threads, step: int, trace: _Trace) -> Iterator[_Way]:
+        """Yield what follows if a task that may end early does."""
+        for index, thread in enumerate(threads):
+            join = self._at(thread)
+            if isinstance(join, _Join) and join.early:
+                yield self._joined(threads, index, join, step, trace)
+
+    def _advanced(self, way: _Way) -> Iterator[_Way]:
+        """Yield the ways in which all threads can come to their next step, end or wait for a task."""
+        stack = [way]
+        while stack:
+            way = stack.pop()
+            moves = (self._moved(index, *way) for index in range(len(way[0])))
+            moved = next((found for found in moves if found), None)
+            if moved is None:
+                yield way
+            else:
+                stack += reversed(moved)
+
+    def _moved(self, index: int, threads: _Threads, step: int, trace: _Trace) -> list[_Way]:
+        """Return what follows if a thread goes on with what is no step; empty if it cannot."""
+        thread = threads[index]
+        instruction = self._at(thread)
+        if instruction is None or isinstance(instruction, _Take | _Stop):
+            return []
+        if isinstance(instruction, _Split):
+            return [
+                (_changed(threads, index, replace(thread, at=target)), step, trace)
+                for target in instruction.targets
+            ]
+        if isinstance(instruction, _Join):
+            waited = thread.task(instruction.task)
+            ended = any(t.name == waited and isinstance(self._at(t), _Stop) for t in threads)
+            return [self._joined(threads, index, instruction, step, trace)] if ended else []
+        if isinstance(instruction, _Spawn):
+            earlier = sum(key == instruction.task for key, _ in thread.tasks)
+            name = (*thread.name, thread.at, earlier)
+            task = _Thread(name, thread.at + 1, thread.made, thread.tasks)
+            tasks = (*thread.tasks, (instruction.task, name))
+            moved = replace(thread, at=instruction.behind, tasks=tasks)
+            event = _Event(thread.name, instruction, name)
+            return [((*_changed(threads, index, moved), task), step, (event, trace))]
+        made = thread.made
+        if isinstance(instruction, _Wait):
+            made = _without(made, instruction.of)
+        moved = replace(thread, at=thread.at + 1, made=made)
+        return [(_changed(threads, index, moved), step, (_Event(thread.name, instruction), trace))]
+
+    def _joined(self, threads: _Threads, index: int, join: _Join, step: int, trace: _Trace) -> _Way:
+        thread = threads[index]
+        ended = thread.task(join.task)
+        moved = _changed(threads, index, replace(thread, at=thread.at + 1))
+        left = tuple(t for t in moved if t.name != ended)
+        return left, step, (_Event(thread.name, join, ended), trace)
+
+    def _at(self, thread: _Thread) -> _Instruction | None:
+        return self._code[thread.at] if thread.at < len(self._code) else None
+
+
+def _changed(threads: _Threads, index: int, thread: _Thread) -> _Threads:
+    return (*threads[:index], thread, *threads[index + 1 :])
+
+
+def _without(
+    made: tuple[tuple[OperationKey, int], ...], operation: OperationKey
+) -> tuple[tuple[OperationKey, int], ...]:
+    return tuple(pair for pair in made if pair[0] != operation)
+
+
+def _fits(take: _Take, thread: _Thread, token: _Token, step: int) -> bool:
+    if not take.is_a(token):
+        return False
+    detail = token[2]
+    if take.op != "get" or take.awaited is None or detail == 0:
+        return True
+    made = thread.step_of(take.awaited)
+    return made is None or step - made == detail
+
+
+def _listed(trace: _Trace) -> list[_Event]:
+    found: list[_Event] = []
+    while trace is not None:
+        event, trace = trace
+        found.append(event)
+    found.reverse()
+    return found
+
+
+@dataclass(slots=True)
+class _Cell:
+    """A segment of local work until somebody's step tells when it was over."""
+
+    key: SegmentKey
+    seen: bool = False
+
+
+@dataclass(slots=True)
+class _Course:
+    """What is known of one thread on the way.
+
+    Attributes:
+        work: Its local work since its last step.
+        after: The steps the latest of which its work began after; None if that is not known.
+    """
+
+    work: list[_Cell]
+    after: tuple[int, ...] | None
+
+    def seen(self) -> tuple[SegmentKey, ...]:
+        """Return the work that nobody else's step has shown; it is over now."""
+        keys = []
+        for cell in self.work:
+            if not cell.seen:
+                cell.seen = True
+                keys.append(cell.key)
+        self.work = []
+        return tuple(keys)
+
+
+def _shape(number: int, events: Sequence[_Event]) -> tuple[Shape, tuple[int, ...]]:
+    """Return the shape that the events describe, and the origin of each step."""
+    courses = {MAIN: _Course([], ())}
+    steps: list[OperationKey] = []
+    origins: list[int] = []
+    gaps: list[tuple[SegmentKey, ...]] = []
+    spans: list[tuple[tuple[int, ...], int]] = []
+    entries: list[tuple[OperationKey, list[int]]] = []
+    open_: dict[tuple[_Name, OperationKey], list[int]] = {}
+    latest: dict[OperationKey, int] = {}
+    taken = 0
+    for event in events:
+        course, instruction = courses[event.thread], event.instruction
+        if isinstance(instruction, _Work):
+            course.work.append(_Cell(instruction.key))
+        elif isinstance(instruction, _Spawn):
+            courses[event.task] = _Course(list(course.work), None)
+        elif isinstance(instruction, _Join):
+            ended = courses[event.task]
+            course.work += ended.work
+            ended.work = []
+            course.after = (*(course.after or ()), *(ended.after or ()))
+        elif isinstance(instruction, _Enter):
+            open_[event.thread, instruction.loop] = []
+            entries.append((instruction.loop, open_[event.thread, instruction.loop]))
+        elif isinstance(instruction, _Iterate):
+            open_[event.thread, instruction.loop].append(instruction.body)
+        elif isinstance(instruction, _Take | _Wait):
+            if isinstance(instruction, _Wait):
+                origins.append(-1 - latest[instruction.of])
+            else:
+                origins.append(taken)
+                taken += 1
+            step = len(steps)
+            latest[instruction.key] = step
+            steps.append(instruction.key)
+            gaps.append(course.seen())
+            spans.append((tuple(range(step)) if course.after is None else course.after, step))
+            course.after = (step,)
+    # What tasks nobody waited for did last shows in no step of theirs.
+    main = courses[MAIN]
+    main.work += [cell for other, course in courses.items() if other != MAIN for cell in course.work]
+    gaps.append(main.seen())
+    spans.append((main.after or (), len(steps)))
+    loops = tuple(LoopEntry(loop, tuple(bodies)) for loop, bodies in entries)
+    return Shape(number, tuple(steps), tuple(gaps), loops, spans=tuple(spans)), tuple(origins)
