@@ -19,10 +19,12 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from analyzer.calibration.matching import (
+    Decision,
     LoopEntry,
     OperationKey,
     SegmentKey,
     Shape,
+    _Decide,
     _Enter,
     _Instruction,
     _Iterate,
@@ -280,6 +282,7 @@ def _shape(number: int, events: Sequence[_Event]) -> tuple[Shape, tuple[int, ...
     gaps: list[tuple[SegmentKey, ...]] = []
     spans: list[tuple[tuple[int, ...], int]] = []
     entries: list[tuple[OperationKey, list[int]]] = []
+    decisions: list[Decision] = []
     open_: dict[tuple[_Name, OperationKey], list[int]] = {}
     latest: dict[OperationKey, int] = {}
     taken = 0
@@ -299,6 +302,8 @@ def _shape(number: int, events: Sequence[_Event]) -> tuple[Shape, tuple[int, ...
             entries.append((instruction.loop, open_[event.thread, instruction.loop]))
         elif isinstance(instruction, _Iterate):
             open_[event.thread, instruction.loop].append(instruction.body)
+        elif isinstance(instruction, _Decide):
+            decisions.append(instruction.decision)
         elif isinstance(instruction, _Take | _Wait):
             if isinstance(instruction, _Wait):
                 origins.append(-1 - latest[instruction.of])
@@ -317,4 +322,5 @@ def _shape(number: int, events: Sequence[_Event]) -> tuple[Shape, tuple[int, ...
     gaps.append(main.seen())
     spans.append((main.after or (), len(steps)))
     loops = tuple(LoopEntry(loop, tuple(bodies)) for loop, bodies in entries)
-    return Shape(number, tuple(steps), tuple(gaps), loops, spans=tuple(spans)), tuple(origins)
+    shape = Shape(number, tuple(steps), tuple(gaps), loops, tuple(decisions), tuple(spans))
+    return shape, tuple(origins)

@@ -484,6 +484,7 @@ class _Program:
             self._part(body, (*key[0], key[1], number))
             code.append(behind)
         behind.targets.append(len(code))
+
     def _task(self, key: OperationKey, operation: Operation) -> None:
         self.tasks += 1
         spawn = _Spawn(key)

@@ -29,7 +29,7 @@ End = Literal["return", "raise"]
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One element of a path: a remote operation, a think step, a loop or choice of them, or a concurrent task.
+    """One element of a path: a remote operation, a think step, a loop or choice of them, or a task.
 
     Attributes:
         op: What it does.
@@ -88,8 +88,9 @@ class Path:
 
     @property
     def size(self) -> int:
-        """Return how many paths this is, bodies of loops and choices included."""
-        return 1 + sum(body.size for operation in self.operations for body in operation.bodies)
+        """Return how many paths this is, bodies of loops and choices included; a task is part of its path."""
+        inside = ((o, body) for o in self.operations for body in o.bodies)
+        return 1 + sum(body.size - (operation.op == "task") for operation, body in inside)
 
     def walk(self) -> Iterator[Operation]:
         """Yield all operations in order; each loop or choice is followed by what its bodies may do."""

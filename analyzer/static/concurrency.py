@@ -28,7 +28,6 @@ from analyzer.static.catalogue import Catalogue
 from analyzer.static.control import Block, Managed
 from analyzer.static.diagnostics import Diagnostics
 from analyzer.static.evaluation import (
-    MAX_PATHS,
     Arguments,
     Context,
     Evaluation,
@@ -61,7 +60,6 @@ from analyzer.static.values import (
     parts,
     tracked,
 )
-from mup.events.sites import Site
 
 __all__ = ["Concurrency"]
 
@@ -101,9 +99,10 @@ class Concurrency(Evaluation):
     def __init__(self, names: Names, catalogue: Catalogue, diagnostics: Diagnostics) -> None:
         super().__init__(names, catalogue, diagnostics)
         self._outcomes: dict[Operation, _Outcome] = {}
+        self._operations: dict[Operation, Operation] = {}
         self._awaiting: list[cst.BaseExpression] = []
         self._cancellable = 0
-        self.effort = 0
+        self._effort = 0
         self._library: dict[str, Callable[[Arguments, cst.Call, State], Results]] = {
             "asyncio.gather": self._gather,
             "asyncio.wait_for": self._wait_for,
@@ -120,6 +119,12 @@ class Concurrency(Evaluation):
             "asyncio.get_running_loop": lambda _arguments, _node, state: [(state, External(LOOP))],
             "asyncio.get_event_loop": lambda _arguments, _node, state: [(state, External(LOOP))],
         }
+
+    def forget_tasks(self) -> None:
+        """Begin with a new endpoint or scenario."""
+        self._outcomes.clear()
+        self._operations.clear()
+        self._effort = 0
 
     @abstractmethod
     def collected(self) -> AbstractContextManager[Points]:
@@ -475,13 +480,13 @@ class Concurrency(Evaluation):
         return self._run(item, node, state, state)
 
     def _check(self, results: Sequence[object]) -> None:
-        if len(results) > MAX_PATHS:
+        if len(results) > self.limit:
             raise TooManyPathsError
 
     def _spend(self, effort: int) -> None:
         """Give up when tasks with many ways to go on or fail have multiplied beyond measure."""
-        self.effort += effort
-        if self.effort > MAX_EFFORT:
+        self._effort += effort
+        if self._effort > MAX_EFFORT:
             raise TooManyPathsError
 
     def _start(self, item: Value, node: cst.Call | cst.Await, state: State) -> Results:
@@ -507,7 +512,7 @@ class Concurrency(Evaluation):
         self.raised, self._cancellable = outer, cancellable
         base = len(before.operations)
         failures = tuple(
-            (kind, Path(_body(state, base), "return", 0, state.local_lines[base:]))
+            (kind, Path(self._body(state, base), "return", 0, state.local_lines[base:]))
             for kind, state in points.merged(len(before.frames))
         )
         self._spend(len(flows) + len(failures))
@@ -522,7 +527,7 @@ class Concurrency(Evaluation):
         start: State,
     ) -> Task:
         base = len(before.operations)
-        operations, lines = _body(flow.state, base), flow.state.local_lines[base:]
+        operations, lines = self._body(flow.state, base), flow.state.local_lines[base:]
         ended = _without_futures(flow.state.leave(len(before.frames)), base)
         value = mapped(flow.value, _forgetting(flow.state, base))
         result = LOST if ended.holds_tracked(value) else UNKNOWN
@@ -531,7 +536,7 @@ class Concurrency(Evaluation):
         if not operations and not raises:
             return (after.at_local_work(lines[-1]) if lines[-1] else after), result
         path = Path(operations, "raise" if raises else "return", flow.line if raises else 0, lines)
-        operation = Operation("task", self.module.site(node), bodies=(path,))
+        operation = self._same(Operation("task", self.module.site(node), bodies=(path,)))
         outcome = self._outcomes.setdefault(operation, _Outcome(result, UNKNOWN))
         outcome.result = join([outcome.result, result])
         outcome.raised = flow.value if raises else UNKNOWN
@@ -539,6 +544,16 @@ class Concurrency(Evaluation):
             outcome.failures = tuple(dict.fromkeys((*outcome.failures, *failures)))
         waited = frozenset(i for i in flow.state.joined if i < base)
         return replace(after.after(operation), joined=after.joined | waited), Future(base)
+
+    def _body(self, state: State, base: int) -> tuple[Operation, ...]:
+        """Return the operations of a task, counted from its first."""
+        return tuple(
+            self._same(o if o.of is None else replace(o, of=o.of - base)) for o in state.operations[base:]
+        )
+
+    def _same(self, operation: Operation) -> Operation:
+        """Return the one object that stands for all equal operations: large tasks are compared in no time."""
+        return self._operations.setdefault(operation, operation)
 
     def _private(self, item: Value, node: cst.CSTNode, state: State) -> State:
         """Return what a task can rely on while the flow that started it goes on."""
@@ -594,7 +609,7 @@ class Concurrency(Evaluation):
         for task in tasks:
             self._check_waiting(task.index, node, state)
         waiting = list(dict.fromkeys(task.index for task in tasks if task.index not in state.joined))
-        site = self._place(node)
+        site = self.module.site(node) if isinstance(node, cst.Call | cst.Await) else self.place(node)
         states = [state]
         for index in waiting:
             join_ = Operation("join", site, "early" if collect else "", index)
@@ -616,22 +631,10 @@ class Concurrency(Evaluation):
             self._spend(1)
             task = whole
             if path.operations != whole.bodies[0].operations:
-                task = replace(whole, bodies=(path,))
+                task = self._same(replace(whole, bodies=(path,)))
                 self._outcomes.setdefault(task, _Outcome(UNKNOWN, UNKNOWN))
             operations = (*state.operations[:index], task, *state.operations[index + 1 :])
             yield kind, replace(state, operations=operations)
-
-    def _place(self, node: cst.CSTNode) -> Site:
-        if isinstance(node, cst.Call | cst.Await):
-            return self.module.site(node)
-        function = self.contexts[-1].function
-        line, column = self.module.line(node), self.module.column(node)
-        return Site(self.module.file, function.qualname if function else "", 0, line, column)
-
-
-def _body(state: State, base: int) -> tuple[Operation, ...]:
-    """Return the operations of a task, counted from its first."""
-    return tuple(o if o.of is None else replace(o, of=o.of - base) for o in state.operations[base:])
 
 
 def _forgetting(state: State, base: int) -> Callable[[Future], Value]:

@@ -252,7 +252,7 @@ def _with(node: cst.With, items: Sequence[cst.WithItem]) -> Sequence[Node]:
         return (Protected(node, inner, handlers, (), ()),)
     targets = () if item.asname is None else (item.asname.name,)
     if isinstance(call, cst.Call) and m.matches(call, _MANAGERS):
-        return (Managed(item, call, targets[0] if targets else None, inner),)
+        return (Managed(node, call, targets[0] if targets else None, inner),)
     return (Step(item, call, targets), *inner)
 
 

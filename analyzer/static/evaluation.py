@@ -745,6 +745,7 @@ class Evaluation(ABC):
             # What an iteration leaves behind, the next one finds.
             start, self.raised = following, []
         loop = repetition(before, again, self.place(node))
+        misplaced = loop.has_tasks_that_wait_for_earlier([*flows, *self.raised])
         self.raised = [*outer, *(loop.leave(flow) for flow in self.raised)]
         for kind, state in points.merged(len(before.frames)):
             self.may_fail(loop.leave(Flow(state)).state, kind)
@@ -752,7 +753,7 @@ class Evaluation(ABC):
             self.loops += 1
             if sum(body.size for body in loop.loop.bodies) > self.limit:
                 raise TooManyPathsError
-        if loop.waits_for_earlier:
+        if loop.waits_for_earlier or misplaced:
             self.report(
                 "MUP031",
                 "a loop without a visible bound waits for an operation made before it",

@@ -180,7 +180,7 @@ class Execution(Concurrency):
         self.factoring, self.limit = factoring, limit
         self.diagnostics = Diagnostics()
         self._constants = constants
-        self.effort = 0
+        self.forget_tasks()
         self.contexts = [Context(function.module, function)]
         self.raised = []
         self._tries = []

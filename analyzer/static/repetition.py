@@ -88,6 +88,15 @@ class Repetition:
             for index, o in enumerate(body.operations)
         )
 
+    def has_tasks_that_wait_for_earlier(self, flows: Iterable[Flow]) -> bool:
+        """Whether a task that an iteration has started waits for what was called before the loop."""
+        return self.loop is not None and any(
+            index + place < self.base <= index
+            for flow in flows
+            for index, o in enumerate(flow.state.operations)
+            for place in o.outward()
+        )
+
     def _with_line(self, state: State) -> State:
         line = self.before.local_lines[-1] or state.local_lines[self.base]
         lines = (*state.local_lines[: self.base], line, *state.local_lines[self.base + 1 :])

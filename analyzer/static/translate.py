@@ -356,15 +356,24 @@ class _PathBuilder:
     _choices: dict[int, ChoicePlan] = field(default_factory=dict)
     _tasks: dict[int, PathPlan] = field(default_factory=dict)
     around: tuple[_PathBuilder, int] | None = None
+    repeated: bool = False
+    serial: bool = False
 
     def build(self) -> PathPlan:
-        waited = {o.of for o in self.path.operations if o.op in ("get", "join")}
-        waited |= {i + place for i, o in enumerate(self.path.operations) for place in o.outward()}
+        joined = {o.of for o in self.path.operations if o.op in ("get", "join")}
+        waited = joined | {
+            index + place
+            for index, o in enumerate(self.path.operations)
+            if index in joined or not self._serial_task
+            for place in o.outward()
+        }
         current = self._segment(0, None)
         for index, operation in enumerate(self.path.operations):
             following = self._segment(index + 1, operation)
             if operation.op in ("call", "query"):
                 self._fork(index, operation, current, following, detached=index not in waited)
+            elif operation.op in ("get", "join") and self.serial:
+                self.precedences.append(Precedence(pre=(current,), post=(following,)))
             elif operation.op == "get":
                 # A get without `of` cannot happen in an application without errors.
                 assert operation.of is not None  # noqa: S101
@@ -404,6 +413,14 @@ class _PathBuilder:
             tasks=self._tasks,
         )
 
+    @property
+    def _serial_task(self) -> bool:
+        """Whether a task nobody waits for does one thing after the other, whatever its source says.
+
+        Joins in the next round of a loop could meet the branches of this one, so there must be none.
+        """
+        return self.repeated or self.serial
+
     def ending(self, of: int) -> str:
         """Return the last activity beside the flow of a call, query or task; it is outside if ``of`` < 0."""
         if of < 0:
@@ -426,12 +443,18 @@ class _PathBuilder:
             path=path,
             suffix=self.suffix,
             around=(self, index),
+            repeated=self.repeated,
+            serial=self.serial or (detached and self._serial_task),
         )
         plan = builder.build()
         self.activities += builder.activities
         self.precedences += builder.precedences
         self._tasks[index] = plan
         first = plan.segments[0]
+        if self.serial and not detached:
+            self.precedences.append(Precedence(pre=(current,), post=(first,)))
+            self.precedences.append(Precedence(pre=(plan.segments[-1],), post=(following,)))
+            return
         if detached:
             self._change(first, detached=True)
         self.precedences.append(Precedence(pre=(current,), post=(following, first), fork="and"))
@@ -474,6 +497,8 @@ class _PathBuilder:
                 line=operation.site.line,
                 path=path,
                 suffix=f"{self.suffix}~{number}" if several else self.suffix,
+                repeated=self.repeated or operation.op == "loop",
+                serial=self.serial,
             )
             plans.append(builder.build())
             self.activities += builder.activities
@@ -505,6 +530,11 @@ class _PathBuilder:
         self._registry[index] = registry
         self._communication[index] = communication
         self._change(communication, calls=self._calls(index, operation))
+        if self.serial and not detached:
+            self.precedences.append(Precedence(pre=(current,), post=(registry,)))
+            self.precedences.append(Precedence(pre=(registry,), post=(communication,)))
+            self.precedences.append(Precedence(pre=(communication,), post=(following,)))
+            return
         self.precedences.append(Precedence(pre=(current,), post=(following, registry), fork="and"))
         self.precedences.append(Precedence(pre=(registry,), post=(communication,)))
 

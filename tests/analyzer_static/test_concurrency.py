@@ -225,13 +225,13 @@ TASKS = [
         [
             "task[call:B/b/ get:0 raise] join:0 call:B/c/ get:2 respond",
             "task[call:B/b/ get:0 raise] call:B/c/ get:1 respond",
-            "task[] join:0 call:B/c/ get:2 respond",
+            "task[-] join:0 call:B/c/ get:2 respond",
         ],
         id="exception-shows-where-it-is-awaited",
     ),
     pytest.param(
         "try:\n    async with asyncio.TaskGroup() as tg:\n        tg.create_task(ask(comm, '/b/'))\nexcept* CallError:\n    pass",
-        [f"{ASK} join:0 respond", "task[call:B/b/] join:0 respond", "task[] join:0 respond", "respond"],
+        [f"{ASK} join:0 respond", "task[call:B/b/] join:0 respond", "task[-] join:0 respond", "respond"],
         id="task-group-fails",
     ),
     pytest.param(
@@ -470,7 +470,7 @@ def test_sleep_in_a_scenario(tmp_path: Path) -> None:
 
 
 def arcs(entry: Entry) -> list[str]:
-    signs = {"sequence": "", "and": "&", "or": "|"}
+    signs = {"sequence": "", "and": "&", "or": "|", "loop": "*"}
     return [f"{signs[p.join]}{','.join(p.pre)}>{signs[p.fork]}{','.join(p.post)}" for p in entry.precedences]
 
 
@@ -490,6 +490,23 @@ def test_task_in_the_model(tmp_path: Path) -> None:
     detached = {a.name for a in entry.activities if a.detached}
     assert detached == {names["u"][0]}
     assert [place for place, _ in plan.parts()] == [(), (1, 0), (2, 0)]
+
+
+def test_task_left_behind_in_a_loop(tmp_path: Path) -> None:
+    """A model cannot join in branches that rounds of a loop leave behind: such a task has none."""
+    body = "for w in comm.params:\n    f = comm.call('B', '/b/')\n    try:\n        await asyncio.gather(wait(f), twice(comm))\n"
+    body += "    except CallError:\n        pass"
+    application = analyse_files(tmp_path, app=async_source(body))
+    assert codes(application) == []
+    model, plans = translate_with_plan(application, name="x")
+    (loop,) = plans["A", "/a/"][0].loops.values()
+    assert model_from_json(model_to_json(model)) == model
+    kinds = {b.path.operations[-1].of for b in loop.bodies}
+    assert kinds == {1, 2}
+    left = next(b for b in loop.bodies if b.path.operations[-1].of == 1 and len(b.path.operations) == 4)
+    assert f"{left.tasks[2].communication[0]}>{left.tasks[2].segments[1]}" in arcs(
+        model.task("A").entry("/a/")
+    )
 
 
 def test_record_of_a_path_with_tasks(tmp_path: Path) -> None:
