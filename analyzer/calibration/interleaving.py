@@ -14,8 +14,8 @@ step after it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from analyzer.calibration.matching import (
@@ -40,7 +40,7 @@ from analyzer.calibration.matching import (
 
 __all__ = ["interleaved"]
 
-MAX_STATES = 50_000
+MAX_STATES = 20_000
 """Places tried before a sequence of steps counts as one that does not fit."""
 
 _Name: TypeAlias = tuple[int, ...]
@@ -59,12 +59,23 @@ class _Thread:
         made: Which step each operation was whose reply may still be waited for, those of the flow that
             started it included.
         tasks: The tasks it may wait for, by the operation that started them.
+        decided: Where it has decided for something that is no step since the last step of anybody, and how
+            many steps there were then. Nobody could see it decide there once more.
     """
 
     name: _Name
     at: int
     made: tuple[tuple[OperationKey, int], ...] = ()
     tasks: tuple[tuple[OperationKey, _Name], ...] = ()
+    decided: tuple[int, tuple[int, ...]] = (0, ())
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        key = (self.name, self.at, self.made, self.tasks, self.decided)
+        object.__setattr__(self, "_hash", hash(key))
+
+    def __hash__(self) -> int:
+        return self._hash
 
     def step_of(self, operation: OperationKey) -> int | None:
         """Return which step an operation was; None if it is not known."""
@@ -90,6 +101,8 @@ class _Event:
 _Trace: TypeAlias = "tuple[_Event, _Trace] | None"
 _Way: TypeAlias = tuple[_Threads, int, _Trace]
 """Threads, steps done, and everything on the way."""
+_Turn: TypeAlias = tuple[int, tuple[_Instruction, ...]]
+"""An instruction that may come next, and those that lead to it."""
 
 
 def interleaved(
@@ -116,6 +129,7 @@ class _Search:
     def __init__(self, code: Sequence[_Instruction], tokens: Sequence[_Token]) -> None:
         self._code = code
         self._tokens = tokens
+        self._turns: dict[int, tuple[_Turn, ...]] = {}
         self.furthest = 0
 
     def run(self) -> list[_Event] | None:
@@ -123,14 +137,15 @@ class _Search:
         seen: set[tuple[int, _Threads]] = set()
         stack: list[_Way] = [((_Thread(MAIN, 0),), 0, None)]
         while stack and len(seen) < MAX_STATES:
-            for threads, step, trace in self._advanced(stack.pop()):
-                if (step, threads) in seen:
-                    continue
-                seen.add((step, threads))
-                self.furthest = max(self.furthest, step)
-                if step == len(self._tokens) and threads[0].at == len(self._code):
-                    return _listed(trace)
-                stack += reversed([*self._steps(threads, step, trace), *self._cut(threads, step, trace)])
+            threads, step, trace = self._advanced(*stack.pop())
+            if (step, threads) in seen:
+                continue
+            seen.add((step, threads))
+            self.furthest = max(self.furthest, step)
+            if step == len(self._tokens) and threads[0].at == len(self._code):
+                return _listed(trace)
+            ways = [*self._steps(threads, step, trace), *self._others(threads, step, trace)]
+            stack += reversed(ways)
         return None
 
     def _steps(self, threads: _Threads, step: int, trace: _Trace) -> Iterator[_Way]:
@@ -140,55 +155,79 @@ class _Search:
         token = self._tokens[step]
         tried: set[tuple[object, ...]] = set()
         for index, thread in enumerate(threads):
-            take = self._at(thread)
-            if not isinstance(take, _Take) or not _fits(take, thread, token, step):
-                continue
             outline = (thread.at, thread.made, thread.tasks)
             if outline in tried:
                 continue
             tried.add(outline)
-            made = thread.made
-            if take.op in ("call", "query"):
-                made = (*_without(made, take.key), (take.key, step))
-            elif take.awaited is not None:
-                made = _without(made, take.awaited)
-            moved = replace(thread, at=thread.at + 1, made=made)
-            yield _changed(threads, index, moved), step + 1, (_Event(thread.name, take), trace)
+            for at, passed in self._ahead(thread.at):
+                take = self._code[at] if at < len(self._code) else None
+                if isinstance(take, _Take) and _fits(take, thread, token, step):
+                    made = thread.made
+                    if take.op in ("call", "query"):
+                        made = (*_without(made, take.key), (take.key, step))
+                    elif take.awaited is not None:
+                        made = _without(made, take.awaited)
+                    moved = replace(thread, at=at + 1, made=made)
+                    yield _changed(threads, index, moved), step + 1, _noted(trace, thread, (*passed, take))
 
-    def _cut(self, threads: _Threads, step: int, trace: _Trace) -> Iterator[_Way]:
-        """Yield what follows if a task that may end early does."""
+    def _others(self, threads: _Threads, step: int, trace: _Trace) -> Iterator[_Way]:
+        """Yield what follows if a thread decides for something that is no step, or a task ends early."""
         for index, thread in enumerate(threads):
-            join = self._at(thread)
-            if isinstance(join, _Join) and join.early:
-                yield self._joined(threads, index, join, step, trace)
+            instruction = self._at(thread)
+            if isinstance(instruction, _Split):
+                before = thread.decided[1] if thread.decided[0] == step else ()
+                if thread.at in before:
+                    continue
+                for at, passed in self._ahead(thread.at):
+                    if at == len(self._code) or not isinstance(self._code[at], _Take):
+                        moved = replace(thread, at=at, decided=(step, (*before, thread.at)))
+                        yield _changed(threads, index, moved), step, _noted(trace, thread, passed)
+            elif isinstance(instruction, _Join) and instruction.early:
+                yield self._joined(threads, index, instruction, step, trace)
 
-    def _advanced(self, way: _Way) -> Iterator[_Way]:
-        """Yield the ways in which all threads can come to their next step, end or wait for a task."""
-        stack = [way]
+    def _ahead(self, at: int) -> tuple[_Turn, ...]:
+        """Return the steps, tasks, joins and ends that may come next, each with what comes before it."""
+        if at not in self._turns:
+            self._turns[at] = tuple(self._found_ahead(at))
+        return self._turns[at]
+
+    def _found_ahead(self, start: int) -> Iterator[_Turn]:
+        seen: set[int] = set()
+        stack: list[_Turn] = [(start, ())]
         while stack:
-            way = stack.pop()
-            moves = (self._moved(index, *way) for index in range(len(way[0])))
-            moved = next((found for found in moves if found), None)
-            if moved is None:
-                yield way
-            else:
-                stack += reversed(moved)
+            at, passed = stack.pop()
+            while at not in seen:
+                seen.add(at)
+                instruction = self._code[at] if at < len(self._code) else None
+                if instruction is None or isinstance(instruction, _Take | _Spawn | _Join | _Stop):
+                    yield at, passed
+                elif isinstance(instruction, _Split):
+                    stack += [(target, passed) for target in reversed(instruction.targets)]
+                else:
+                    at, passed = at + 1, (*passed, instruction)
 
-    def _moved(self, index: int, threads: _Threads, step: int, trace: _Trace) -> list[_Way]:
-        """Return what follows if a thread goes on with what is no step; empty if it cannot."""
+    def _advanced(self, threads: _Threads, step: int, trace: _Trace) -> _Way:
+        """Return the threads where they have to do a step, decide something, or wait for a task."""
+        index = 0
+        while index < len(threads):
+            moved = self._moved(index, threads, step, trace)
+            if moved is None:
+                index += 1
+            else:
+                threads, step, trace = moved
+                index = 0
+        return threads, step, trace
+
+    def _moved(self, index: int, threads: _Threads, step: int, trace: _Trace) -> _Way | None:
+        """Return what follows if a thread goes on with the only thing it can do, which is no step."""
         thread = threads[index]
         instruction = self._at(thread)
-        if instruction is None or isinstance(instruction, _Take | _Stop):
-            return []
-        if isinstance(instruction, _Split):
-            return [
-                (_changed(threads, index, replace(thread, at=target)), step, trace)
-                for target in instruction.targets
-            ]
+        if instruction is None or isinstance(instruction, _Take | _Stop | _Split):
+            return None
         if isinstance(instruction, _Join):
             waited = thread.task(instruction.task)
             ended = any(t.name == waited and isinstance(self._at(t), _Stop) for t in threads)
-            return [self._joined(threads, index, instruction, step, trace)] if ended else []
+            return self._joined(threads, index, instruction, step, trace) if ended else None
         if isinstance(instruction, _Spawn):
             earlier = sum(key == instruction.task for key, _ in thread.tasks)
             name = (*thread.name, thread.at, earlier)
@@ -196,12 +235,9 @@ class _Search:
             tasks = (*thread.tasks, (instruction.task, name))
             moved = replace(thread, at=instruction.behind, tasks=tasks)
             event = _Event(thread.name, instruction, name)
-            return [((*_changed(threads, index, moved), task), step, (event, trace))]
-        made = thread.made
-        if isinstance(instruction, _Wait):
-            made = _without(made, instruction.of)
-        moved = replace(thread, at=thread.at + 1, made=made)
-        return [(_changed(threads, index, moved), step, (_Event(thread.name, instruction), trace))]
+            return (*_changed(threads, index, moved), task), step, (event, trace)
+        moved = replace(thread, at=thread.at + 1)
+        return _changed(threads, index, moved), step, _noted(trace, thread, (instruction,))
 
     def _joined(self, threads: _Threads, index: int, join: _Join, step: int, trace: _Trace) -> _Way:
         thread = threads[index]
@@ -216,6 +252,12 @@ class _Search:
 
 def _changed(threads: _Threads, index: int, thread: _Thread) -> _Threads:
     return (*threads[:index], thread, *threads[index + 1 :])
+
+
+def _noted(trace: _Trace, thread: _Thread, instructions: Iterable[_Instruction]) -> _Trace:
+    for instruction in instructions:
+        trace = (_Event(thread.name, instruction), trace)
+    return trace
 
 
 def _without(

@@ -294,6 +294,30 @@ def test_paths_of_an_async_body(tmp_path: Path, body: str, paths: list[str]) -> 
     assert model_from_json(model_to_json(model)) == model
 
 
+def test_independent_branches_of_tasks_are_choices(tmp_path: Path) -> None:
+    """Tasks with many branches do not multiply paths either: what each decides is a choice inside it."""
+    many = "".join(f"    if comm.params['{i}']:\n        await comm.call('B', '/b/')\n" for i in range(8))
+    body = f"async def some():\n{many}await asyncio.gather(some(), some())"
+    application = analyse_files(tmp_path, app=async_source(body))
+    (path,) = application.endpoint("A/a/").paths
+    choice = "choice[call:B/b/ get:0 | -]"
+    task = f"task[{' '.join([choice] * 8)}]"
+    assert outline_path(path) == f"{task} {task} join:0 join:1 respond"
+    assert codes(application) == []
+    model = translate(application, name="x")
+    assert model_from_json(model_to_json(model)) == model
+
+
+def test_task_that_may_be_started_is_waited_for(tmp_path: Path) -> None:
+    """Ways with a task under way stay apart from others until it is waited for."""
+    many = "".join(f"if comm.params['{i}']:\n    await comm.call('B', '/b/')\n" for i in range(7))
+    body = f"t = None\nif comm.params:\n    t = asyncio.create_task(ask(comm, '/c/'))\n{many}if t is not None:\n    await t"
+    application = analyse_files(tmp_path, app=async_source(body))
+    choices = " ".join(["choice[call:B/b/ get:0 | -]"] * 7)
+    assert outline(application) == [f"choice[{ASK_C} {choices} join:0 | {choices}] respond"]
+    assert codes(application) == []
+
+
 BLOCKING = [
     pytest.param("x = comm.call('B', '/b/').get()['x']", ["call:B/b/ get:0 respond"], id="chained"),
     pytest.param(
