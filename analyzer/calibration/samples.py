@@ -165,12 +165,9 @@ def _between(
             last, start = (step if over else None), moment
     if last is not None and last.op == "get":
         operation = execution.operations.get(last.seq)
+        answered = operation.finish if operation is not None else None
         others = bisect_left(moments, last.resume)
-        before = moments[others - 1] if others else execution.begin
-        finish = operation.finish if operation is not None else None
-        if finish is None or finish.time >= before.time or last.start == before:
-            return _after_get(last, operation, until)
-        return _since(before, until)
+        start = max(last.start, answered or last.resume, *moments[others - 1 : others])
     return _since(start, until)
 
 

@@ -137,7 +137,7 @@ class AwaitedQuery(MupFuture):
     def __await__(self) -> Generator[Any, None, Any]:
         """Wait for the documents. Not a generator itself, so that the frame above is the one that awaits."""
         log = self._tools.network.log
-        return self._wait(log.site("await", 1) if log.writer is not None else 0).__await__()
+        return self._wait(log.waiting_site(1) if log.writer is not None else 0).__await__()
 
     async def _wait(self, site: int) -> list[dict[str, Any]]:
         operation = self._operation

@@ -23,7 +23,7 @@ from analyzer.static import Application, PathPlan, analyse, translate_with_plan
 from mup.errors import CallError, QueryError
 from mup.events.sites import Site
 from mup.lqn import Model
-from mup.workload.calls import EventLog
+from mup.runtime.awaited_calls import EventLog
 
 HEAD = "import asyncio\nfrom mup import EP, MS\nfrom mup.errors import CallError, MupError\n"
 
