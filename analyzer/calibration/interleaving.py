@@ -24,6 +24,7 @@ from analyzer.calibration.matching import (
     OperationKey,
     SegmentKey,
     Shape,
+    Span,
     _Decide,
     _Enter,
     _Instruction,
@@ -300,10 +301,12 @@ class _Course:
     Attributes:
         work: Its local work since its last step.
         after: The steps the latest of which its work began after; None if that is not known.
+        unseen: It has waited for a task that did no step.
     """
 
     work: list[_Cell]
     after: tuple[int, ...] | None
+    unseen: bool = False
 
     def seen(self) -> tuple[SegmentKey, ...]:
         """Return the work that nobody else's step has shown; it is over now."""
@@ -322,7 +325,8 @@ def _shape(number: int, events: Sequence[_Event]) -> tuple[Shape, tuple[int, ...
     steps: list[OperationKey] = []
     origins: list[int] = []
     gaps: list[tuple[SegmentKey, ...]] = []
-    spans: list[tuple[tuple[int, ...], int]] = []
+    spans: list[Span] = []
+    unseen: list[int] = []
     entries: list[tuple[OperationKey, list[int]]] = []
     decisions: list[Decision] = []
     open_: dict[tuple[_Name, OperationKey], list[int]] = {}
@@ -338,6 +342,7 @@ def _shape(number: int, events: Sequence[_Event]) -> tuple[Shape, tuple[int, ...
             ended = courses[event.task]
             course.work += ended.work
             ended.work = []
+            course.unseen |= ended.unseen or ended.after is None
             course.after = (*(course.after or ()), *(ended.after or ()))
         elif isinstance(instruction, _Enter):
             open_[event.thread, instruction.loop] = []
@@ -356,13 +361,17 @@ def _shape(number: int, events: Sequence[_Event]) -> tuple[Shape, tuple[int, ...
             latest[instruction.key] = step
             steps.append(instruction.key)
             gaps.append(course.seen())
-            spans.append((tuple(range(step)) if course.after is None else course.after, step))
-            course.after = (step,)
+            spans.append((course.after, step))
+            if course.unseen:
+                unseen.append(step)
+            course.after, course.unseen = (step,), False
     # What tasks nobody waited for did last shows in no step of theirs.
     main = courses[MAIN]
     main.work += [cell for other, course in courses.items() if other != MAIN for cell in course.work]
+    if main.unseen or any(course.unseen or (course.work and not course.after) for course in courses.values()):
+        unseen.append(len(steps))
     gaps.append(main.seen())
     spans.append((main.after or (), len(steps)))
     loops = tuple(LoopEntry(loop, tuple(bodies)) for loop, bodies in entries)
-    shape = Shape(number, tuple(steps), tuple(gaps), loops, tuple(decisions), tuple(spans))
+    shape = Shape(number, tuple(steps), tuple(gaps), loops, tuple(decisions), tuple(spans), tuple(unseen))
     return shape, tuple(origins)

@@ -31,6 +31,7 @@ __all__ = [
     "SegmentKey",
     "SegmentSamples",
     "Shape",
+    "Span",
     "Unmatched",
     "body_counts",
     "count_distribution",
@@ -44,6 +45,10 @@ OperationKey = tuple[Place, int]
 
 SegmentKey = tuple[Place, int]
 """Part of a plan and index of the segment in it: segment ``i`` is the work before operation ``i``."""
+
+
+Span: TypeAlias = tuple[tuple[int, ...] | None, int]
+"""The steps the latest of which a gap begins after (None: all before it), and the step it ends before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +88,8 @@ class Shape:
             it, in order; without loops and choices there is exactly one.
         loops: Every entry into a loop.
         choices: Every decision.
-        spans: With concurrent tasks: per gap the steps the latest of which it begins after, and the step it
-            ends before. Empty: gaps lie between neighbours.
+        spans: With concurrent tasks, where each gap lies. Empty: gaps lie between neighbours.
+        unseen: Gaps that hold the work of tasks that did no step of their own.
     """
 
     plan: int
@@ -92,7 +97,8 @@ class Shape:
     gaps: tuple[tuple[SegmentKey, ...], ...]
     loops: tuple[LoopEntry, ...]
     choices: tuple[Decision, ...] = ()
-    spans: tuple[tuple[tuple[int, ...], int], ...] = ()
+    spans: tuple[Span, ...] = ()
+    unseen: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,13 +15,13 @@ A segment begins where the operation before it lets the flow go on:
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from analyzer.calibration.executions import Execution, Moment, Operation, Step
 from analyzer.calibration.matching import Match, OperationKey, SegmentKey, spread
 from analyzer.calibration.observed import Observed, Sample
+from analyzer.calibration.task_times import gap_times
 from analyzer.static.translate import PathPlan
 from mup.events.ids import child_id
 
@@ -86,15 +86,15 @@ def sample_path(
         cpu_clock: Tell processor time from delays; else all wall time counts as processor time.
     """
     samples = PathSamples()
-    moments: dict[int, list[Moment]] = {}
+    concurrent: dict[int, list[tuple[float, float]]] = {}
     windows = [observed.window_of[one.execution.request] for one in matches]
 
     def measure(one: Match, gap: int) -> tuple[float, float]:
         if one.shape.spans:
-            execution = one.execution
-            if execution.request not in moments:
-                moments[execution.request] = _moments(execution)
-            demand, delay = _between(execution, *one.shape.spans[gap], moments[execution.request])
+            key = one.execution.request
+            if key not in concurrent:
+                concurrent[key] = gap_times(one.execution, one.shape)
+            demand, delay = concurrent[key][gap]
         else:
             demand, delay = _segment(one.execution, gap)
         return (demand, delay) if cpu_clock else (demand + delay, 0.0)
@@ -133,42 +133,6 @@ def _segment(execution: Execution, index: int) -> tuple[float, float]:
     if before is not None and before.op == "get":
         return _after_get(before, _last_answered(execution, index - 1), until)
     return _since(before.resume if before is not None else execution.begin, until)
-
-
-def _moments(execution: Execution) -> list[Moment]:
-    """Return when something began or was over, in order."""
-    return sorted(moment for step in execution.steps for moment in (step.start, step.resume))
-
-
-def _between(
-    execution: Execution, after: Sequence[int], index: int, moments: Sequence[Moment]
-) -> tuple[float, float]:
-    """Return (demand, delay) of the local work between the latest of some steps and step ``index``.
-
-    A wait that is not over yet has begun, at least. One that is over lets its task go on only when the others
-    have nothing more to do: not before the last that was seen of them until then.
-
-    Args:
-        execution: One with concurrent tasks.
-        after: The steps.
-        index: The step the work ends with; the number of steps for the end.
-        moments: When something began or was over, in order.
-    """
-    steps = execution.steps
-    until = steps[index].start if index < len(steps) else _last(execution)
-    last: Step | None = None
-    start = execution.begin
-    for step in (steps[number] for number in after):
-        over = step.resume.time <= until.time
-        moment = step.resume if over else step.start
-        if last is None or moment.time >= start.time:
-            last, start = (step if over else None), moment
-    if last is not None and last.op == "get":
-        operation = execution.operations.get(last.seq)
-        answered = operation.finish if operation is not None else None
-        others = bisect_left(moments, last.resume)
-        start = max(last.start, answered or last.resume, *moments[others - 1 : others])
-    return _since(start, until)
 
 
 def _last_answered(execution: Execution, index: int) -> Operation | None:

@@ -5,16 +5,23 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 
 import pytest
 from walking_async import AsyncWorld, async_endpoint, async_world
 
+from analyzer.calibration.calibrate import calibrate
 from analyzer.calibration.executions import Execution, Moment, Operation, Step
 from analyzer.calibration.matching import Matched, match
-from analyzer.calibration.samples import _between, _moments, _segment
+from analyzer.calibration.rundir import PartInfo, RunInfo, Window, fingerprints, load_run
+from analyzer.calibration.samples import _segment
+from analyzer.calibration.task_times import gap_times
 from analyzer.static import PathPlan
+from mup.lqn import Constant
+from mup.lqn.visits import activity_visits
+from simulator import simulate
 
 HELPERS = """
 async def ask(comm, path):
@@ -195,8 +202,8 @@ def segments(plan: PathPlan, found: Matched) -> dict[str, float]:
     """Return the milliseconds of local work in every gap, by the operation behind it."""
     (one,) = (m for matches in found.taken for m in matches)
     times: dict[str, float] = {}
-    for gap, (after, index) in enumerate(one.shape.spans):
-        demand, delay = _between(one.execution, after, index, _moments(one.execution))
+    found_times = gap_times(one.execution, one.shape)
+    for gap, ((_, index), (demand, delay)) in enumerate(zip(one.shape.spans, found_times, strict=True)):
         step = one.execution.steps[index] if index < len(one.execution.steps) else None
         name = "end" if step is None else f"{one.shape.steps[index]}"
         times[name] = round((demand + delay) * 1e3, 3)
@@ -272,6 +279,50 @@ def test_many_tasks_are_matched_in_time(tmp_path: Path) -> None:
         assert took < 2
 
 
+PARALLEL = """
+async def left():
+    await comm.query("db", "left", "c", {})
+    comm.params["work"](2)
+    await comm.query("db", "more", "c", {})
+async def right():
+    comm.params["work"](1)
+    await comm.query("db", "right", "c", {})
+    if comm.params["coin"](0.4):
+        comm.params["work"](3)
+        await comm.query("db", "right", "c", {})
+    comm.params["work"](3)
+comm.params["work"](1)
+await asyncio.gather(left(), right())
+comm.params["work"](4)
+comm.respond(1)
+"""
+
+
+def test_mean_response_time_comes_back(tmp_path: Path) -> None:
+    """One request at a time takes as long in the model as it did in the log, and uses as much processor time."""
+    with running(tmp_path, async_endpoint(PARALLEL)) as app:
+        for _ in range(400):
+            app.request()
+        app.write_log(tmp_path / "run")
+        span = round(app.loop.now * 1e6) + 1
+        windows = [Window(n * span // 10, (n + 1) * span // 10) for n in range(10)]
+        parts = [PartInfo(windows=windows)]
+        RunInfo(project="x", fingerprints=fingerprints(app.application), parts=parts).save(tmp_path / "run")
+        result = calibrate(load_run(tmp_path / "run"), app.application, name="x", bootstrap=5)
+        executions = app.good()
+    task = result.model.task("A")
+    entry = task.entry("/a/")
+    visits = activity_visits(entry)
+    demand = sum(visits[a.name] * a.demand.mean for a in entry.activities if visits[a.name] and a.demand)
+    assert demand == pytest.approx(app.worked / len(executions) * 1e-3, rel=0.005)
+    model = result.model.with_task(replace(task, entries=(replace(entry, arrivals=Constant(10.0)),)))
+    predicted = simulate(model, horizon=10_000, seed=1, engine="reference").entries["A/a/"].response_time
+    measured = sum(e.done.time - e.begin.time for e in executions if e.done) * 1e-9 / len(executions)
+    assert predicted is not None
+    # A reply that comes while another task computes is noticed later, which counts as time of its query.
+    assert measured < predicted.mean < 1.08 * measured
+
+
 STATEMENTS = (
     'await comm.call("B", "/b/")',
     'await comm.query("db", "q", "c", {})',
@@ -342,9 +393,16 @@ def program(draw: random.Random) -> str:
     return async_endpoint("\n".join(body), helpers="\n".join(text) + "\n")
 
 
-@pytest.mark.parametrize("batch", range(5))
-def test_random_asynchronous_endpoint_is_matched(tmp_path: Path, batch: int) -> None:
-    """Programs that are refused with a diagnostic are skipped; of the others every execution is explained."""
+@pytest.mark.parametrize("batch", range(4))
+def test_random_asynchronous_endpoint_is_matched(
+    tmp_path: Path, batch: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Programs that are refused with a diagnostic are skipped; of the others every execution is explained.
+
+    In every second batch all branches are choices.
+    """
+    if batch % 2:
+        monkeypatch.setattr("analyzer.static.execution.MAX_ENUMERATED", 0)
     explained = with_tasks = 0
     for number in range(16):
         source = program(random.Random(1000 * batch + number))

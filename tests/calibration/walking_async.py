@@ -21,7 +21,9 @@ from walking import BACK
 from analyzer.calibration.executions import Execution, Moment, Operation, SiteKey, Step
 from analyzer.static import Application, PathPlan, analyse, translate_with_plan
 from mup.errors import CallError, QueryError
+from mup.events.record import Event
 from mup.events.sites import Site
+from mup.events.writer import EventWriter
 from mup.lqn import Model
 from mup.runtime.awaited_calls import EventLog
 
@@ -71,6 +73,8 @@ class AsyncWorld:
 
     Attributes:
         fail: Probability that a call fails at the caller.
+        worked: Milliseconds of processor time so far.
+        events: What a log of it says, in order: event, request, moment, operation, site, name.
     """
 
     root: Path
@@ -79,6 +83,8 @@ class AsyncWorld:
     seed: int = 1
     fail: float = 0.0
     executions: list[Execution] = field(default_factory=list)
+    worked: float = 0.0
+    events: list[tuple[Event, int, Moment, int, SiteKey | None, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.random = random.Random(self.seed)
@@ -98,13 +104,30 @@ class AsyncWorld:
         return [e for e in self.executions if not e.failed]
 
     def moment(self) -> Moment:
-        return Moment(round(self.loop.now * 1e6), -1)
+        return Moment(round(self.loop.now * 1e6), round(self.worked * 1e6))
+
+    def note(
+        self, event: Event, execution: Execution, seq: int = 0, site: SiteKey | None = None, name: str = ""
+    ) -> None:
+        self.events.append((event, execution.request, self.moment(), seq, site, name))
+
+    def write_log(self, folder: Path) -> None:
+        """Write the log of all executions, which is that of a run of one worker."""
+        folder.mkdir()
+        header = {"role": "worker", "service": "A", "replica": 0, "worker": 0, "pid": 1}
+        writer = EventWriter(folder / "A.0.w0.mlog", header)
+        for event, request, moment, seq, site, name in self.events:
+            known = 0 if site is None else writer.site(Site(*site, 1, 1))
+            label = writer.name(name) if name else 0
+            writer.write(event, request, 1, seq, known, label, 0, moment.time, moment.cpu)
+        writer.close()
 
     def request(self, **params: Any) -> Execution:
         """Run the endpoint once."""
         self.loop.now += 1000.0
         execution = Execution(len(self.executions) + 1, "A/a/", "worker", "A", 0, self.moment())
         self.executions.append(execution)
+        self.note(Event.BEGIN, execution, name="A/a/")
         comm = AsyncCommunication(self, execution, params)
         self.loop.run_until_complete(self._run(comm))
         return execution
@@ -115,6 +138,9 @@ class AsyncWorld:
         except BaseException:  # noqa: BLE001  (whatever the analysed code raises)
             comm.execution.failed = True
         comm.execution.done = comm.execution.end = self.moment()
+        if comm.execution.failed:
+            self.note(Event.ERROR, comm.execution)
+        self.note(Event.DONE, comm.execution)
         comm.closed = True
         rest = asyncio.all_tasks() - {asyncio.current_task()}
         for task in rest:
@@ -140,6 +166,7 @@ class AsyncCommunication:
 
         def work(milliseconds: float) -> None:
             world.loop.now += milliseconds
+            world.worked += milliseconds
 
         self.params = {**self.params, "work": work, "coin": lambda p=0.5: coin() < p}
 
@@ -148,6 +175,11 @@ class AsyncCommunication:
         step = Step(op, self.world.sites.known[site - 1] if site else None, seq, now, now)
         if not self.closed:
             self.execution.steps.append(step)
+            event = {"get": Event.WAIT_START, "respond": Event.END}.get(op, Event.COMM_START)
+            name = self.execution.operations[seq].dest if op in ("call", "query") else ""
+            self.world.note(event, self.execution, seq, step.site, name)
+            if op in ("call", "query"):
+                self.world.note(Event.CONTACT_DEST, self.execution, seq, None, name)
         return step
 
     def call(self, dest_ms: str, path: str, params: object = None) -> AsyncFuture:
@@ -180,7 +212,14 @@ class AsyncFuture:
 
     def _finish(self) -> None:
         self._done = True
-        self._comm.execution.operations[self._seq].finish = self._comm.world.moment()
+        comm = self._comm
+        operation = comm.execution.operations[self._seq]
+        # Whoever does the operation uses no processor time of this thread.
+        operation.finish = Moment(comm.world.moment().time, operation.start.cpu)
+        if not comm.closed:
+            comm.world.events.append(
+                (Event.COMM_FINISH, comm.execution.request, operation.finish, self._seq, None, "")
+            )
         for waiter in self._waiters:
             if not waiter.done():
                 waiter.set_result(None)
@@ -199,6 +238,8 @@ class AsyncFuture:
             await waiter
         if step is not None:
             step.resume = comm.world.moment()
+            if not comm.closed:
+                comm.world.note(Event.WAIT_END, comm.execution, self._seq)
         if self._failed:
             raise QueryError("no") if operation.is_query else CallError("no", status=500)
         return {"text": "x"}
