@@ -209,14 +209,16 @@ class _Search:
 
     def _advanced(self, threads: _Threads, step: int, trace: _Trace) -> _Way:
         """Return the threads where they have to do a step, decide something, or wait for a task."""
-        index = 0
-        while index < len(threads):
+        index, again = 0, False
+        while index < len(threads) or again:
+            if index >= len(threads):
+                # Somebody may wait for a task that has ended meanwhile.
+                index, again = 0, False
             moved = self._moved(index, threads, step, trace)
             if moved is None:
                 index += 1
             else:
-                threads, step, trace = moved
-                index = 0
+                (threads, step, trace), again = moved, True
         return threads, step, trace
 
     def _moved(self, index: int, threads: _Threads, step: int, trace: _Trace) -> _Way | None:
