@@ -65,7 +65,7 @@ __all__ = ["Concurrency"]
 
 T = TypeVar("T")
 
-MAX_EFFORT = 4000
+MAX_EFFORT = 2500
 """What walking the tasks of one endpoint may cost, in ways to end that are looked at."""
 WALK = 5
 """What walking a task once costs."""

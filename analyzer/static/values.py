@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -210,7 +210,7 @@ class Coroutine(Value):
 
     function: FunctionValue | Closure
     arguments: tuple[tuple[str, Value], ...]
-    call: cst.Call
+    call: cst.Call = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +226,7 @@ class Awaitable(Value):
 
     kind: Literal["gather", "collect", "wait", "limited", "completed"]
     items: tuple[Value, ...]
-    call: cst.Call
+    call: cst.Call = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
