@@ -7,25 +7,29 @@ Turns a body into a small tree of nodes: steps, branches, loops, protected block
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import libcst as cst
 import libcst.matchers as m
 
-from analyzer.static.names import assigned_names
+if TYPE_CHECKING:
+    from analyzer.static.state import Flow, State
 
 __all__ = [
     "Arm",
     "Block",
     "Branch",
     "Define",
+    "Drop",
     "Exit",
     "Handler",
     "Loop",
+    "Managed",
     "Node",
     "Protected",
+    "Run",
     "Step",
     "Unsupported",
     "lower",
@@ -54,12 +58,12 @@ class Arm:
 
     Attributes:
         test: What must hold; None = may always be taken.
-        names: Names a pattern captures.
+        pattern: What the subject must look like, or None.
     """
 
     test: cst.BaseExpression | None
     body: Block
-    names: frozenset[str] = frozenset()
+    pattern: cst.MatchPattern | None = None
     certain: bool = False
 
 
@@ -80,7 +84,7 @@ class Branch:
 class Loop:
     """``for`` (with a target) or ``while`` (with a test)."""
 
-    node: cst.For | cst.While
+    node: cst.CSTNode
     target: cst.BaseExpression | None
     iterable: cst.BaseExpression | None
     test: cst.BaseExpression | None
@@ -109,6 +113,16 @@ class Protected:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class Managed:
+    """``with``: enter a context manager, run the body, leave it."""
+
+    node: cst.WithItem
+    value: cst.BaseExpression
+    target: cst.BaseExpression | None
+    body: Block
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class Exit:
     """Leave the function, or an iteration of the innermost loop."""
 
@@ -125,6 +139,22 @@ class Define:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class Drop:
+    """``del``."""
+
+    node: cst.Del
+    targets: tuple[cst.BaseExpression, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Run:
+    """A step the source does not spell out."""
+
+    node: cst.CSTNode
+    action: Callable[[State], list[Flow]]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class Unsupported:
     """A statement that is not followed; harmless unless it communicates."""
 
@@ -132,7 +162,7 @@ class Unsupported:
     what: str
 
 
-Node: TypeAlias = "Step | Branch | Loop | Protected | Exit | Define | Unsupported"
+Node: TypeAlias = "Step | Branch | Loop | Protected | Managed | Exit | Define | Drop | Run | Unsupported"
 Block: TypeAlias = tuple[Node, ...]
 
 
@@ -176,10 +206,9 @@ def _small(node: cst.BaseSmallStatement) -> Sequence[Node]:
     if isinstance(node, cst.Import | cst.ImportFrom):
         return (Define(node),)
     if isinstance(node, cst.Del):
-        return (Step(node, None),)
-    if isinstance(node, cst.Nonlocal):
-        return (Unsupported(node, "nonlocal"),)
-    return ()  # pass, global, type aliases
+        targets = node.target.elements if isinstance(node.target, cst.Tuple | cst.List) else ()
+        return (Drop(node, tuple(e.value for e in targets) or (node.target,)),)
+    return ()  # pass, global, nonlocal, type aliases
 
 
 def _compound(node: cst.BaseStatement) -> Sequence[Node]:
@@ -225,7 +254,7 @@ def _orelse(node: cst.Else | None) -> Block:
 def _case(node: cst.MatchCase) -> Arm:
     # `case _:` and `case name:` always match.
     certain = node.guard is None and m.matches(node.pattern, m.MatchAs(pattern=None))
-    return Arm(node.guard, lower(node.body), frozenset(assigned_names(node.pattern)), certain)
+    return Arm(node.guard, lower(node.body), node.pattern, certain)
 
 
 def _with(node: cst.With, items: Sequence[cst.WithItem]) -> Sequence[Node]:
@@ -239,5 +268,7 @@ def _with(node: cst.With, items: Sequence[cst.WithItem]) -> Sequence[Node]:
         assert isinstance(call, cst.Call)  # noqa: S101  (what the matcher just said)
         handlers = tuple(Handler(argument.value, "", ()) for argument in call.args)
         return (Protected(node, inner, handlers, (), ()),)
-    targets = () if item.asname is None else (item.asname.name,)
-    return (Step(item, call, targets), *inner)
+    target = None if item.asname is None else item.asname.name
+    if node.asynchronous is None:
+        return (Managed(item, call, target, inner),)
+    return (Step(item, call, () if target is None else (target,)), *inner)

@@ -10,20 +10,23 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import libcst as cst
+import libcst.matchers as m
 
 from analyzer.static.application import Operation, OperationKind
 from analyzer.static.catalogue import Catalogue
+from analyzer.static.control import Block
 from analyzer.static.diagnostics import Diagnostics
+from analyzer.static.effects import Effects, declared_elsewhere, effects_of
 from analyzer.static.expressions import combine, literal, operands, unless_tracked
 from analyzer.static.names import Assigned, ClassInfo, FunctionInfo, Names
 from analyzer.static.repetition import Repetition, carried, repetition
 from analyzer.static.source import Module
-from analyzer.static.state import Flow, State, forget, merge
+from analyzer.static.state import Content, Flow, State, forget, merge
 from analyzer.static.values import (
     COMM,
     LOST,
@@ -35,16 +38,21 @@ from analyzer.static.values import (
     Const,
     Coroutine,
     DictRef,
+    EnumMember,
     External,
     FunctionValue,
     Future,
+    Generator,
     Instance,
     ListRef,
     Lost,
     MapValue,
     Method,
     ModuleValue,
+    ObjectRef,
     OneOf,
+    Partial,
+    SharedObject,
     Super,
     TupleValue,
     Unknown,
@@ -52,6 +60,7 @@ from analyzer.static.values import (
     alternatives,
     from_python,
     join,
+    parts,
     text_method,
     tracked,
     truth,
@@ -69,6 +78,9 @@ Results = list[tuple[State, Value]]
 
 MAX_PATHS = 1000
 MAX_INLINE_DEPTH = 50
+MAX_QUIET_DEPTH = 3
+"""Functions that do not communicate are walked this deep for what they do to objects."""
+
 MAX_UNROLLED = 1000
 
 REQUEST_DATA = {"params", "headers", "cookies", "body"}
@@ -78,8 +90,34 @@ HARMLESS = {
     f"builtins.{n}" for n in ("isinstance", "len", "print", "repr", "str", "id", "type", "bool", "hash")
 }
 
+# Functions of these modules do not change what they are given.
+LOOKS_ONLY = (
+    "builtins.",
+    "collections.",
+    "copy.",
+    "dataclasses.",
+    "datetime.",
+    "functools.",
+    "itertools.",
+    "json.",
+    "logging.",
+    "math.",
+    "operator.",
+    "statistics.",
+    "time.",
+    "uuid.",
+)
+
+LOGGING = m.Attribute(
+    attr=m.OneOf(*map(m.Name, ("debug", "info", "warning", "error", "exception", "critical", "log")))
+)
+
 # Decorators that leave what a function does alone.
 TRANSPARENT = {
+    "contextlib.asynccontextmanager",
+    "contextlib.contextmanager",
+    "typing.no_type_check",
+    "typing.overload",
     "builtins.staticmethod",
     "builtins.classmethod",
     "typing.override",
@@ -125,12 +163,18 @@ class Context:
         function: None for code at module or class level.
         owner: Class whose attributes are plain names here (class bodies only).
         closure: Frame in which the names of the enclosing function live, or None.
+        captured: Those names and their values if that function has ended.
     """
 
     module: Module
     function: FunctionInfo | None = None
     owner: ClassInfo | None = None
     closure: int | None = None
+    captured: tuple[tuple[str, Value], ...] = ()
+
+
+PLACEHOLDER = cst.Name("_")
+"""Stands for the expression of an argument that the source does not spell out."""
 
 
 @dataclass(frozen=True)
@@ -150,17 +194,41 @@ class Arguments:
         pairs = zip(self.nodes, self.values, strict=True)
         return [v for a, v in pairs if a.keyword is None and not a.star]
 
+    def keywords(self) -> list[tuple[str, Value]]:
+        """Return the values with keyword."""
+        pairs = zip(self.nodes, self.values, strict=True)
+        return [(a.keyword.value, v) for a, v in pairs if a.keyword is not None]
+
     def get(self, position: int, names: Sequence[str]) -> tuple[Value | None, cst.CSTNode | None]:
         """Return an argument by position or any of its names, with its node; (None, None) if missing."""
         if not self.plain:
-            return UNKNOWN, self.nodes[0]
+            return UNKNOWN, self._place(self.nodes[0])
         free = [(a, v) for a, v in zip(self.nodes, self.values, strict=True) if a.keyword is None]
         if position < len(free):
-            return free[position][1], free[position][0]
+            return free[position][1], self._place(free[position][0])
         for argument, value in zip(self.nodes, self.values, strict=True):
             if argument.keyword is not None and argument.keyword.value in names:
-                return value, argument
+                return value, self._place(argument)
         return None, None
+
+    @staticmethod
+    def _place(argument: cst.Arg) -> cst.Arg | None:
+        return None if argument.value is PLACEHOLDER else argument
+
+    @staticmethod
+    def of(*values: Value) -> Arguments:
+        """Return arguments that the source does not spell out."""
+        return Arguments(tuple(cst.Arg(PLACEHOLDER) for _ in values), values)
+
+    def behind(self, values: Sequence[Value], keywords: Sequence[tuple[str, Value]] = ()) -> Arguments:
+        """Return these arguments with others before them; a keyword given here wins."""
+        own = {name for name, _ in self.keywords()}
+        named = [(name, value) for name, value in keywords if name not in own]
+        nodes = [cst.Arg(PLACEHOLDER, keyword=cst.Name(name)) for name, _ in named]
+        return Arguments(
+            (*(cst.Arg(PLACEHOLDER) for _ in values), *self.nodes, *nodes),
+            (*values, *self.values, *(value for _, value in named)),
+        )
 
 
 class Evaluation(ABC):
@@ -180,7 +248,12 @@ class Evaluation(ABC):
         self.contexts: list[Context] = []
         self.raised: list[Flow] = []
         self.loops = 0
+        self._quiet = 0
+        self._closures = False
         self._numbers = 0
+        self._functions: dict[cst.CSTNode, FunctionInfo] = {}
+        self._declared: dict[FunctionInfo, frozenset[str]] = {}
+        self._effects: dict[FunctionInfo, Effects] = {}
         self._constants: dict[Assigned, Value] = {}
         self._busy: set[Assigned] = set()
 
@@ -190,6 +263,11 @@ class Evaluation(ABC):
     def run_body(self, function: FunctionInfo, state: State) -> list[Flow]:
         """Run the body of a function whose frame and context are in place."""
 
+    @property
+    @abstractmethod
+    def is_protected(self) -> bool:
+        """Whether the code being walked is inside a ``try``."""
+
     @abstractmethod
     def may_fail(self, state: State, kind: Failure) -> None:
         """Note that an exception can occur here."""
@@ -197,6 +275,76 @@ class Evaluation(ABC):
     @abstractmethod
     def watched(self) -> AbstractContextManager[Points]:
         """Collect where exceptions can occur in a piece of code instead of noting them."""
+
+    # What generators and the library provide.
+
+    @abstractmethod
+    def generator_expression(self, node: cst.GeneratorExp, state: State) -> Results:
+        """Return the generator an expression makes."""
+
+    @abstractmethod
+    def generator_body(self, function: FunctionInfo) -> Block | None:
+        """Return the body of a generator function; None for any other function."""
+
+    @abstractmethod
+    def new_generator(
+        self, context: Context, body: Block, frame: dict[str, Value], state: State, *, communicates: bool
+    ) -> tuple[State, Generator]:
+        """Return the state with a generator that nobody has taken an item from."""
+
+    @abstractmethod
+    def yielded(self, node: cst.Yield, state: State) -> Results:
+        """Return what a ``yield`` does."""
+
+    @abstractmethod
+    def consume(
+        self, generator: Generator, state: State, node: cst.CSTNode, each: Callable[[State, Value], list[Flow]]
+    ) -> list[Flow]:
+        """Take all items of a generator."""
+
+    @abstractmethod
+    def listed(
+        self, values: Sequence[Value], node: cst.CSTNode, state: State
+    ) -> list[tuple[State, tuple[Value, ...]]]:
+        """Return values with a list in the place of every generator."""
+
+    @abstractmethod
+    def library(self, name: str, arguments: Arguments, node: cst.Call, state: State) -> Results | None:
+        """Return what a function outside the source tree does; None if that is not known."""
+
+    @abstractmethod
+    def expanded(self, arguments: Arguments, state: State) -> Arguments:
+        """Return arguments with ``*`` and ``**`` replaced by what they stand for, where that is known."""
+
+    # What objects provide.
+
+    @abstractmethod
+    def instantiate(self, info: ClassInfo, arguments: Arguments, node: cst.CSTNode, state: State) -> Results:
+        """Return what calling a class does."""
+
+    @abstractmethod
+    def call_object(
+        self, owner: ObjectRef | SharedObject, arguments: Arguments, node: cst.CSTNode, state: State
+    ) -> Results:
+        """Return what calling an object does."""
+
+    @abstractmethod
+    def assign_attribute(
+        self, target: cst.Attribute, value: Value, state: State, node: cst.CSTNode
+    ) -> State:
+        """Return the state after ``target = value``."""
+
+    @abstractmethod
+    def members(self, info: ClassInfo) -> tuple[Value, ...] | None:
+        """Return the members of an enumeration; None for any other class."""
+
+    @abstractmethod
+    def freeze(self, value: Value, state: State) -> Value:
+        """Return a value that needs no heap: what is made once outlives every state."""
+
+    @abstractmethod
+    def decorated(self, function: FunctionInfo) -> Value | None:
+        """Return what a function's decorators make of it; None if they leave it alone or are not known."""
 
     # Small services.
 
@@ -234,26 +382,28 @@ class Evaluation(ABC):
             return UNKNOWN
         if binding not in self._constants:
             self._busy.add(binding)
-            outer, self.contexts = self.contexts, [Context(module, owner=owner)]
-            raised, self.raised = self.raised, []
-            results = self.evaluate(binding.value, State(({},)))
-            value = join(self._freeze(v, s) for s, v in results) if results else UNKNOWN
-            self.contexts, self.raised = outer, raised
+            with self.apart(Context(module, owner=owner)):
+                results = self.evaluate(binding.value, State(({},)))
+                value = join(self.freeze(v, s) for s, v in results) if results else UNKNOWN
             self._busy.discard(binding)
             self._constants[binding] = value
         return self._constants[binding]
 
-    def _freeze(self, value: Value, state: State) -> Value:
-        """Return a value that needs no heap: module constants outlive every state."""
-        if isinstance(value, ListRef | DictRef):
-            content = state.heap[value.number]
-            if isinstance(content, Value):
-                return UNKNOWN
-            pairs = tuple((self._freeze(k, state), self._freeze(v, state)) for k, v in content)
-            return MapValue(pairs) if isinstance(value, DictRef) else TupleValue(tuple(v for _, v in pairs))
-        if isinstance(value, TupleValue):
-            return TupleValue(tuple(self._freeze(item, state) for item in value.items))
-        return value
+    @contextmanager
+    def apart(self, context: Context, diagnostics: Diagnostics | None = None) -> Iterator[None]:
+        """Walk code that does not run now, but when its module is imported or the service starts.
+
+        Args:
+            context: Where that code is.
+            diagnostics: Where its findings go; None = with the others.
+        """
+        outer = self.contexts, self.raised, self.diagnostics
+        self.contexts, self.raised = [context], []
+        self.diagnostics = diagnostics or self.diagnostics
+        try:
+            yield
+        finally:
+            self.contexts, self.raised, self.diagnostics = outer
 
     # Names and attributes.
 
@@ -262,11 +412,17 @@ class Evaluation(ABC):
         if name in state.frames[-1]:
             return state.frames[-1][name]
         context = self.contexts[-1]
-        depth = context.closure
-        while depth is not None and depth < len(state.frames):
+        inner: Context | None = context
+        while inner is not None:
+            for captured, value in inner.captured:
+                if captured == name:
+                    return value
+            depth = inner.closure
+            if depth is None or depth >= len(state.frames):
+                break
             if name in state.frames[depth]:
                 return state.frames[depth][name]
-            depth = self.contexts[depth].closure if depth < len(self.contexts) else None
+            inner = self.contexts[depth] if depth < len(self.contexts) else None
         if context.owner is not None and name in context.owner.bindings:
             binding = context.owner.bindings[name]
             if isinstance(binding, Assigned):
@@ -276,6 +432,10 @@ class Evaluation(ABC):
 
     def _global(self, module: Module, name: str) -> Value:
         found = self.names.find(module, name)
+        if isinstance(found, tuple) and isinstance(found[1], FunctionInfo):
+            wrapped = self.decorated(found[1])
+            if wrapped is not None:
+                return wrapped
         value = self.names.value_of(found)
         if value is None and isinstance(found, tuple) and isinstance(found[1], Assigned):
             if self.contexts and name in self.names.changes(self.module).attributes:
@@ -298,11 +458,18 @@ class Evaluation(ABC):
         if isinstance(owner, ModuleValue):
             value = self.names.member(owner, name)
             return self._global(owner.module, name) if value is None else value
-        if isinstance(owner, Instance | ClassValue | Super):
-            return self._class_attribute(owner, name)
-        if isinstance(owner, FunctionValue | Closure | Coroutine | Method):
+        if isinstance(owner, FunctionValue | Closure | Coroutine | Method | Partial):
             self.release([owner], state, node, f"attribute {name!r}")
         return UNKNOWN
+
+    def read_attribute(self, owner: Value, name: str, node: cst.CSTNode, state: State) -> Results:
+        """Return what reading ``owner.name`` does."""
+        value = self.attribute(owner, name, node, state)
+        if value is None:
+            missing = External("builtins.AttributeError")
+            self.raised.append(Flow(state, "raise", missing, self.module.line(node)))
+            return []
+        return [(state, value)]
 
     def _class_attribute(self, owner: Instance | ClassValue | Super, name: str) -> Value:
         place = self.names.lookup_class(owner)
@@ -374,11 +541,13 @@ class Evaluation(ABC):
             return [(self.assign(node.target, value, s, node), value) for s, value in results]
         if isinstance(node, cst.Lambda):
             name = f"{self._qualname()}<lambda>"
-            return [(state, Closure(FunctionInfo(self.module, node, name), len(state.frames) - 1))]
+            return [(state, self.closure(node, name, state))]
         if isinstance(node, cst.BaseComp):
+            if isinstance(node, cst.GeneratorExp):
+                return self.generator_expression(node, state)
             return self._comprehension(node, state)
         if isinstance(node, cst.Yield):
-            self.report("MUP030", "a generator is not analysed yet", node, "return a list instead")
+            return self.yielded(node, state)
         return self._pure(node, state)
 
     def evaluate_all(
@@ -403,16 +572,15 @@ class Evaluation(ABC):
         for after, values in self.evaluate_all(operands(node), state):
             if isinstance(node, cst.List | cst.Set):
                 # A set has no order that the source could tell.
-                starred = any(isinstance(e, cst.StarredElement) for e in node.elements)
-                if starred or (isinstance(node, cst.Set) and len(values) > 1):
+                items = self._elements(node, values, after)
+                if items is None or (isinstance(node, cst.Set) and len(values) > 1):
                     number = self._allocate()
                     results.append((after.store(number, self._content_of(values, after)), ListRef(number)))
                 else:
-                    results.append(self._new_list(values, after))
+                    results.append(self._new_list(items, after))
             elif isinstance(node, cst.Tuple):
-                starred = any(isinstance(e, cst.StarredElement) for e in node.elements)
-                held = any(after.holds_tracked(v) for v in values)
-                results.append((after, (LOST if held else UNKNOWN) if starred else TupleValue(values)))
+                items = self._elements(node, values, after)
+                results.append((after, self._content_of(values, after) if items is None else TupleValue(items)))
             elif isinstance(node, cst.Dict):
                 results.append(self._new_dict(node, values, after))
             elif isinstance(node, cst.Subscript):
@@ -420,6 +588,18 @@ class Evaluation(ABC):
             else:
                 results.append((after, combine(node, values)))
         return results
+
+    def _elements(
+        self, node: cst.List | cst.Set | cst.Tuple, values: Sequence[Value], state: State
+    ) -> tuple[Value, ...] | None:
+        """Return the items of a display; None if one with a ``*`` is not known."""
+        found: list[Value] = []
+        for element, value in zip(node.elements, values, strict=True):
+            items = self.items(value, state) if isinstance(element, cst.StarredElement) else (value,)
+            if items is None:
+                return None
+            found += items
+        return tuple(found)
 
     def _content_of(self, values: Iterable[Value], state: State) -> Value:
         return LOST if any(state.holds_tracked(v) for v in values) else UNKNOWN
@@ -430,14 +610,25 @@ class Evaluation(ABC):
 
     def _new_dict(self, node: cst.Dict, values: Sequence[Value], state: State) -> tuple[State, Value]:
         number = self._allocate()
-        if any(isinstance(e, cst.StarredDictElement) for e in node.elements):
-            return state.store(number, self._content_of(values, state)), DictRef(number)
-        pairs = tuple(zip(values[::2], values[1::2], strict=True))
-        return state.store(number, pairs), DictRef(number)
+        rest = list(values)
+        pairs: list[tuple[Value, Value]] = []
+        for element in node.elements:
+            if isinstance(element, cst.DictElement):
+                pairs.append((rest.pop(0), rest.pop(0)))
+                continue
+            spread = rest.pop(0)
+            more = self._pairs(spread, state) if isinstance(spread, DictRef | MapValue) else None
+            if more is None:
+                return state.store(number, self._content_of(values, state)), DictRef(number)
+            pairs += more
+        exact = all(isinstance(key, Const | EnumMember) for key, _ in pairs)
+        content = tuple(dict(pairs).items()) if exact else tuple(pairs)
+        return state.store(number, content), DictRef(number)
 
     def _subscript(self, node: cst.Subscript, values: Sequence[Value], state: State) -> Value:
-        single = len(node.slice) == 1 and isinstance(node.slice[0].slice, cst.Index)
-        if not single:
+        if len(node.slice) == 1 and isinstance(node.slice[0].slice, cst.Slice):
+            return self._sliced(node.slice[0].slice, values, state)
+        if len(node.slice) != 1:
             return self._content_of(values[:1], state)
         results = []
         for owner in alternatives(values[0]):
@@ -448,6 +639,27 @@ class Evaluation(ABC):
                 results.append(combine(node, (TupleValue(tuple(v for _, v in items)), values[1])))
             else:
                 results.append(_item(items, values[1]))
+        return join(results)
+
+    def _sliced(self, part: cst.Slice, values: Sequence[Value], state: State) -> Value:
+        """Return ``owner[a:b:c]`` as a tuple: a copy that shares nothing with the owner."""
+        bounds: list[int | None] = []
+        rest = list(values[1:])
+        for bound in (part.lower, part.upper, part.step):
+            value = NONE if bound is None else rest.pop(0)
+            if not isinstance(value, Const) or not isinstance(value.value, int | None):
+                return self._content_of(values[:1], state)
+            bounds.append(value.value)
+        results = []
+        for owner in alternatives(values[0]):
+            items = None if isinstance(owner, DictRef | MapValue) else self.items(owner, state)
+            if bounds[2] == 0 or items is None:
+                return self._content_of(values[:1], state)
+            taken = items[slice(*bounds)]
+            text = isinstance(owner, Const) and all(isinstance(i, Const) for i in taken)
+            results.append(
+                Const.of("".join(i.value for i in taken if isinstance(i, Const))) if text else TupleValue(taken)
+            )
         return join(results)
 
     def _known_or_lost(self, owner: Value, state: State) -> Value:
@@ -468,6 +680,8 @@ class Evaluation(ABC):
 
     def items(self, value: Value, state: State) -> tuple[Value, ...] | None:
         """Return what iterating over a value yields; None if that is not known."""
+        if isinstance(value, ClassValue):
+            return self.members(value.info)
         pairs = self._pairs(value, state)
         if pairs is not None:
             by_key = isinstance(value, DictRef | MapValue)
@@ -479,18 +693,9 @@ class Evaluation(ABC):
     def _attribute(self, node: cst.Attribute, state: State) -> Results:
         results: Results = []
         for after, owner in self.evaluate(node.value, state):
-            values = []
             for one in alternatives(owner):
-                value = self.attribute(one, node.attr.value, node, after)
-                if value is None:
-                    self.raised.append(
-                        Flow(after, "raise", External("builtins.AttributeError"), self.module.line(node))
-                    )
-                else:
-                    values.append(value)
-            if values:
-                results.append((after, join(values)))
-        return results
+                results += self.read_attribute(one, node.attr.value, node, after)
+        return merge_results(results)
 
     def _conditional(self, node: cst.IfExp, state: State) -> Results:
         results: Results = []
@@ -584,6 +789,9 @@ class Evaluation(ABC):
         results: list[tuple[State, tuple[tuple[Value, Value], ...] | Value]] = []
         for state, content in states:
             for after, iterable in self.evaluate(clause.iter, state):
+                if isinstance(iterable, Generator):
+                    results += self._generator_clause(clause, element, after, content, iterable, node)
+                    continue
                 items = self.items(iterable, after)
                 if items is None or len(items) > MAX_UNROLLED:
                     results.append(self._unknown_clause(clause, element, after, iterable, node))
@@ -629,6 +837,26 @@ class Evaluation(ABC):
             same = len(set(contents)) == 1
             merged.append((state, contents[0] if same else forget(contents, state.heap)))
         return merged
+
+    def _generator_clause(
+        self,
+        clause: cst.CompFor,
+        element: Sequence[cst.BaseExpression],
+        state: State,
+        content: Content | Value,
+        iterable: Generator,
+        node: cst.BaseComp,
+    ) -> list[tuple[State, Content | Value]]:
+        """Walk a comprehension over a generator; what it has collected is in the heap meanwhile."""
+        number = self._allocate()
+
+        def each(inner: State, item: Value) -> list[Flow]:
+            ends = self._iteration(clause, element, item, [(inner, inner.heap[number])], node)
+            return [Flow(after.store(number, found)) for after, found in ends]
+
+        flows = self.consume(iterable, state.store(number, content), node, each)
+        self.raised += [flow for flow in flows if flow.kind != "next"]
+        return [(flow.state, flow.state.heap[number]) for flow in flows if flow.kind == "next"]
 
     def _unknown_clause(
         self,
@@ -702,21 +930,59 @@ class Evaluation(ABC):
     def assign(self, target: cst.BaseExpression, value: Value, state: State, node: cst.CSTNode) -> State:
         """Return the state after binding a value to a target."""
         if isinstance(target, cst.Name):
-            return state.bind(target.value, value)
+            return self.bind(target.value, value, state, node)
         if isinstance(target, cst.StarredElement):
             return self.assign(target.value, value, state, node)
         if isinstance(target, cst.Tuple | cst.List):
             return self._unpack(target, value, state, node)
         if isinstance(target, cst.Subscript):
             return self._assign_item(target, value, state, node)
-        self.release([value], state, node, f"the attribute '{self.code(target)}'")
+        if isinstance(target, cst.Attribute):
+            return self.assign_attribute(target, value, state, node)
+        self.release([value], state, node, f"'{self.code(target)}'")
         return state
 
+    def bind(self, name: str, value: Value, state: State, node: cst.CSTNode | None = None) -> State:
+        """Return the state after an assignment to a variable, wherever that variable lives."""
+        context = self.contexts[-1]
+        declared = () if context.function is None else self.declared(context.function)
+        if name not in declared or name in state.frames[-1]:
+            return state.bind(name, value)
+        depth = context.closure
+        while depth is not None and depth < len(state.frames):
+            if name in state.frames[depth]:
+                frame = {**state.frames[depth], name: value}
+                return replace(state, frames=(*state.frames[:depth], frame, *state.frames[depth + 1 :]))
+            depth = self.contexts[depth].closure if depth < len(self.contexts) else None
+        # A global variable, or one of a function that has ended: nobody knows who looks at it.
+        if node is not None:
+            self.release([value], state, node, f"the variable {name!r}")
+        return state
+
+    def declared(self, function: FunctionInfo) -> frozenset[str]:
+        """Return the variables a function declares ``nonlocal`` or ``global``."""
+        if function not in self._declared:
+            self._declared[function] = declared_elsewhere(function)
+        return self._declared[function]
+
+    def effects(self, function: FunctionInfo) -> Effects:
+        """Return what a function may change when it is not walked."""
+        if function not in self._effects:
+            self._effects[function] = effects_of(function)
+        return self._effects[function]
+
     def _unpack(self, target: cst.Tuple | cst.List, value: Value, state: State, node: cst.CSTNode) -> State:
+        for after, (listed,) in self.listed([value], node, state)[:1]:
+            state, value = after, listed
         items = self.items(value, state)
-        starred = any(isinstance(e, cst.StarredElement) for e in target.elements)
-        if items is None or starred or len(items) != len(target.elements):
-            items = (self._content_of([value], state),) * len(target.elements)
+        size = len(target.elements)
+        stars = [i for i, e in enumerate(target.elements) if isinstance(e, cst.StarredElement)]
+        if items is not None and stars and len(items) >= size - 1:
+            before, behind = stars[0], size - stars[0] - 1
+            state, middle = self._new_list(items[before : len(items) - behind], state)
+            items = (*items[:before], middle, *items[len(items) - behind :])
+        if items is None or len(items) != size:
+            items = (self._content_of([value], state),) * size
         for element, item in zip(target.elements, items, strict=True):
             state = self.assign(element.value, item, state, node)
         return state
@@ -756,6 +1022,14 @@ class Evaluation(ABC):
                         node,
                         "call it here, or in a function of this source tree",
                     )
+            elif isinstance(value, Generator):
+                if value.communicates:
+                    self.report(
+                        "MUP030",
+                        f"a generator that communicates is handed to {to}: not analysed yet",
+                        node,
+                        "make a list of it here",
+                    )
             elif isinstance(value, Coroutine):
                 self.report(
                     "MUP030",
@@ -773,11 +1047,40 @@ class Evaluation(ABC):
                     "wait for it here with get()",
                 )
 
+    def closure(self, node: cst.FunctionDef | cst.Lambda, qualname: str, state: State) -> Closure:
+        """Return the nested function that a definition makes."""
+        self._closures = True
+        info = self._functions.setdefault(node, FunctionInfo(self.module, node, qualname))
+        made = Closure(info, len(state.frames) - 1)
+        return replace(made, communicates=self._captures(made, state))
+
     def _captures(self, closure: Closure, state: State) -> bool:
         """Return whether a nested function can reach communication or futures of the function around it."""
-        frame = state.frames[closure.depth] if closure.depth < len(state.frames) else {}
+        return any(
+            state.holds_tracked(value)
+            for function in self._reached(closure, state)
+            for value in (function, *self.free_names(function, state).values())
+        )
+
+    def free_names(self, closure: Closure, state: State) -> dict[str, Value]:
+        """Return what a nested function can see of the functions around it."""
         used = _names_in(closure.info.node)
-        return any(state.holds_tracked(frame[name]) for name in used if name in frame)
+        found = {name: value for name, value in closure.captured if name in used}
+        depth = closure.depth
+        while depth is not None and depth < len(state.frames):
+            for name, value in state.frames[depth].items():
+                if name in used:
+                    found.setdefault(name, value)
+            depth = self.contexts[depth].closure if depth < len(self.contexts) else None
+        return found
+
+    def _reached(self, closure: Closure, state: State) -> list[Closure]:
+        """Return a nested function and those it can call."""
+        found = [closure]
+        for function in found:
+            for value in self.free_names(function, state).values():
+                found += [v for v in alternatives(value) if isinstance(v, Closure) and v not in found]
+        return found
 
     def _communicates(self, values: Iterable[Value], state: State) -> bool:
         """Return whether a function that gets these values can communicate."""
@@ -797,14 +1100,39 @@ class Evaluation(ABC):
         results: Results = []
         for called, callee in self.evaluate(node.func, state):
             for after, values in self.evaluate_all([a.value for a in node.args], called):
-                arguments = Arguments(tuple(node.args), values)
-                self.may_fail(after, "local")
-                for one in alternatives(callee):
-                    results += self.apply(one, arguments, node, after)
+                for ready, given in self._spread(node, values, after):
+                    arguments = self.expanded(Arguments(tuple(node.args), given), ready)
+                    self.may_fail(ready, "local")
+                    for one in alternatives(callee):
+                        results += self.apply(one, arguments, node, ready)
         return merge_results(results) if len(results) > 1 else results
 
-    def apply(self, callee: Value, arguments: Arguments, node: cst.Call, state: State) -> Results:
+    def _spread(
+        self, node: cst.Call, values: tuple[Value, ...], state: State
+    ) -> list[tuple[State, tuple[Value, ...]]]:
+        """Return arguments after ``*`` has taken the items of the generators it is put before."""
+        if not any(a.star and isinstance(v, Generator) for a, v in zip(node.args, values, strict=True)):
+            return [(state, values)]
+        results: list[tuple[State, tuple[Value, ...]]] = [(state, ())]
+        for argument, value in zip(node.args, values, strict=True):
+            results = [
+                (after, (*known, *more))
+                for before, known in results
+                for after, more in (
+                    self.listed([value], node, before) if argument.star else [(before, (value,))]
+                )
+            ]
+        return results
+
+    def apply(self, callee: Value, arguments: Arguments, node: cst.CSTNode, state: State) -> Results:
         """Return what calling one value does."""
+        if isinstance(callee, Partial):
+            before = arguments.behind(callee.values, callee.keywords)
+            return [r for one in alternatives(callee.function) for r in self.apply(one, before, node, state)]
+        if isinstance(callee, ClassValue):
+            return self.instantiate(callee.info, arguments, node, state)
+        if isinstance(callee, ObjectRef | SharedObject):
+            return self.call_object(callee, arguments, node, state)
         if isinstance(callee, Method):
             return self._method(callee, arguments, node, state)
         if isinstance(callee, FunctionValue | Closure):
@@ -814,8 +1142,10 @@ class Evaluation(ABC):
         if isinstance(callee, Lost):
             self._unknown_future(node)
             return [(state, UNKNOWN)]
-        where = f"'{self.code(node.func)}'"
-        self.release(arguments.values, state, node, where)
+        function = node.func if isinstance(node, cst.Call) else node
+        self.release(arguments.values, state, node, f"'{self.code(function)}'")
+        if not m.matches(function, LOGGING):
+            state = self.forget_contents(arguments.values, state)
         return [(state, UNKNOWN)]
 
     def _unknown_future(self, node: cst.CSTNode) -> None:
@@ -880,16 +1210,22 @@ class Evaluation(ABC):
         self.release(arguments.values, state, node, f"{name!r}")
         return [(state, unless_tracked([owner]))]
 
-    def _external(self, name: str, arguments: Arguments, node: cst.Call, state: State) -> Results:
+    def _external(self, name: str, arguments: Arguments, node: cst.CSTNode, state: State) -> Results:
+        found = self.library(name, arguments, node, state)
+        if found is not None:
+            return found
         given = arguments.positional()
-        if name.startswith("builtins.") and arguments.plain:
+        if name.startswith("builtins.") and arguments.plain and not arguments.keywords():
             value = self._builtin(name.removeprefix("builtins."), given, state)
             if isinstance(value, tuple):
                 return [self._new_list(value, state)]
             if value is not None:
                 return [(state, value)]
         if name not in HARMLESS:
-            self.release(arguments.values, state, node, f"'{self.code(node.func)}'")
+            function = node.func if isinstance(node, cst.Call) else node
+            self.release(arguments.values, state, node, f"'{self.code(function)}'")
+            if not name.startswith(LOOKS_ONLY):
+                state = self.forget_contents(arguments.values, state)
         return [(state, UNKNOWN)]
 
     def _builtin(self, name: str, given: list[Value], state: State) -> Value | tuple[Value, ...] | None:
@@ -897,8 +1233,8 @@ class Evaluation(ABC):
         if name == "super" and not given:
             function = self.contexts[-1].function
             me = next(iter(state.frames[-1].values()), None)
-            if function is not None and function.owner is not None and isinstance(me, Instance):
-                return Super(me.info, function.owner)
+            if function is not None and function.owner is not None and isinstance(me, Instance | ObjectRef | SharedObject | ClassValue):
+                return Super(me.info, function.owner, me)
             return None
         if (
             name == "range"
@@ -915,29 +1251,17 @@ class Evaluation(ABC):
                 return from_python(convert(given[0].value))
             except (TypeError, ValueError, OverflowError):
                 return UNKNOWN
-        sequences = [self.items(v, state) for v in given[:1] if name != "zip"] or [
-            self.items(v, state) for v in given
-        ]
-        known = [s for s in sequences if s is not None]
-        if not known or len(known) != len(sequences):
+        items = self.items(given[0], state) if len(given) == 1 else () if not given else None
+        if items is None:
             return None
         if name == "len":
-            return Const.of(len(known[0]))
+            return Const.of(len(items))
         if name == "list":
-            return known[0]
-        if name == "sorted" and len(given) == 1:
-            plain = [v.value for v in known[0] if isinstance(v, Const)]
-            if len(plain) == len(known[0]) and len({type(v) for v in plain}) <= 1:
-                return tuple(Const.of(v) for v in sorted(plain))
-            return None
+            return items
         if name in ("tuple", "iter"):
-            return TupleValue(known[0])
+            return TupleValue(items)
         if name == "reversed":
-            return TupleValue(known[0][::-1])
-        if name == "enumerate" and len(given) == 1:
-            return TupleValue(tuple(TupleValue((Const.of(i), v)) for i, v in enumerate(known[0])))
-        if name == "zip":
-            return TupleValue(tuple(TupleValue(row) for row in zip(*known, strict=False)))
+            return TupleValue(items[::-1])
         return None
 
     # Operations.
@@ -1083,7 +1407,13 @@ class Evaluation(ABC):
     # Inlining.
 
     def _function(
-        self, callee: FunctionValue | Closure, arguments: Arguments, node: cst.Call, state: State
+        self,
+        callee: FunctionValue | Closure,
+        arguments: Arguments,
+        node: cst.CSTNode,
+        state: State,
+        *,
+        follow: bool = False,
     ) -> Results:
         info = callee.info
         given = [
@@ -1092,13 +1422,15 @@ class Evaluation(ABC):
         ]
         own = isinstance(callee, Closure) and self._captures(callee, state)
         communicates = own or self._communicates(given, state)
-        if not communicates and not _is_expression(info):
-            return [(state, UNKNOWN)]
+        follow = follow or communicates or _is_expression(info) or self._is_worth_following(callee, given)
+        follow = follow or self.generator_body(info) is not None
+        if not follow:
+            return [(self._after_unfollowed(callee, given, state), UNKNOWN)]
         if communicates:
             unknown = [
                 d for d in self.decorators(info) if d not in TRANSPARENT and not d.startswith("functools.")
             ]
-            if unknown:
+            if unknown and self.decorated(info) is None:
                 self.report(
                     "MUP030",
                     f"the decorator {unknown[0]!r} may change what {info.qualname!r} communicates",
@@ -1113,44 +1445,187 @@ class Evaluation(ABC):
                     node,
                     "write the communication as a loop with a visible bound",
                 )
-            return [(state, UNKNOWN)]
+            return [(self._after_unfollowed(callee, given, state), UNKNOWN)]
         frame = self._parameters(callee, arguments, node, state)
+        body = self.generator_body(info)
+        if body is not None:
+            return [self._made_generator(callee, body, frame, state, communicates=communicates)]
         if info.is_async:
             return [(state, Coroutine(callee, tuple(frame.items()), node) if communicates else UNKNOWN)]
-        return self._inline(callee, frame, node, state)
+        if communicates:
+            return self._inline(callee, frame, node, state)
+        return self._followed_quietly(callee, frame, node, state)
+
+    def _made_generator(
+        self,
+        callee: FunctionValue | Closure,
+        body: Block,
+        frame: dict[str, Value],
+        state: State,
+        *,
+        communicates: bool,
+    ) -> tuple[State, Value]:
+        closure = callee.depth if isinstance(callee, Closure) else None
+        captured = callee.captured if isinstance(callee, Closure) else ()
+        context = Context(callee.info.module, callee.info, closure=closure, captured=captured)
+        return self.new_generator(context, body, frame, state, communicates=communicates)
+
+    def _is_worth_following(self, callee: FunctionValue | Closure, given: Sequence[Value]) -> bool:
+        """Return whether a function that does not communicate is walked for what it does to objects."""
+        if self._quiet >= MAX_QUIET_DEPTH:
+            return False
+        return isinstance(callee, Closure) or any(isinstance(value, ObjectRef) for value in given)
+
+    def _after_unfollowed(
+        self, callee: FunctionValue | Closure, given: Sequence[Value], state: State
+    ) -> State:
+        """Return the state after a function that was not walked: what it can reach may have changed."""
+        effects = self.effects(callee.info)
+        reached: list[Value] = list(given) if effects.contents else []
+        if isinstance(callee, Closure):
+            free = self.free_names(callee, state)
+            reached += free.values()
+            for name in effects.outer & set(free):
+                state = self.rebind(name, LOST if state.holds_tracked(free[name]) else UNKNOWN, callee, state)
+        return self.forget_contents(reached, state)
+
+    def rebind(self, name: str, value: Value, function: Closure, state: State) -> State:
+        """Return the state after a nested function has set a variable of a function around it."""
+        depth = function.depth
+        while depth is not None and depth < len(state.frames):
+            if name in state.frames[depth]:
+                frame = {**state.frames[depth], name: value}
+                return replace(state, frames=(*state.frames[:depth], frame, *state.frames[depth + 1 :]))
+            depth = self.contexts[depth].closure if depth < len(self.contexts) else None
+        return state
+
+    def forget_contents(self, values: Iterable[Value], state: State) -> State:
+        """Return the state after something that may change every list, dict and object among these."""
+        waiting, seen = list(values), set[int]()
+        while waiting:
+            value = waiting.pop()
+            if isinstance(value, ListRef | DictRef | ObjectRef):
+                if value.number in seen:
+                    continue
+                seen.add(value.number)
+                content = state.heap[value.number]
+                if not isinstance(content, Value):
+                    waiting += [item for _, item in content]
+                    state = state.store(value.number, forget([content], state.heap))
+            waiting += parts(value)
+        return state
+
+    def _followed_quietly(
+        self, callee: FunctionValue | Closure, frame: dict[str, Value], node: cst.CSTNode, state: State
+    ) -> Results:
+        """Walk a function that does not communicate: its exceptions and lines are local work as any other."""
+        outer, self.raised = self.raised, []
+        self._quiet += 1
+        results = self._inline(callee, frame, node, state)
+        self._quiet -= 1
+        # Without a way on, the exception is what happens; inside `try`, it says what the handler gets.
+        self.raised = [*outer, *(self.raised if self.is_protected or not results else ())]
+        return [
+            (replace(s, local_lines=state.local_lines) if s.operations == state.operations else s, v)
+            for s, v in results
+        ]
 
     def _inline(
-        self, callee: FunctionValue | Closure, frame: dict[str, Value], node: cst.Call, state: State
+        self, callee: FunctionValue | Closure, frame: dict[str, Value], node: cst.CSTNode, state: State
     ) -> Results:
         info = callee.info
         depth = len(state.frames)
         closure = callee.depth if isinstance(callee, Closure) else None
         line = self.module.line(node)
-        self.contexts.append(Context(info.module, info, closure=closure))
+        captured = callee.captured if isinstance(callee, Closure) else ()
+        self.contexts.append(Context(info.module, info, closure=closure, captured=captured))
         results: Results = []
         if isinstance(info.node, cst.Lambda):
-            results = [(s.leave(depth), v) for s, v in self.evaluate(info.node.body, state.enter(frame))]
+            for s, v in self.evaluate(info.node.body, state.enter(frame)):
+                after, (value,) = self.left([v], s, depth)
+                results.append((after, value))
             self.contexts.pop()
             return results
         outer, self.raised = self.raised, []
         flows = self.run_body(info, state.enter(frame))
         flows += self.raised
         self.raised = outer
-        self.contexts.pop()
         for flow in flows:
-            after = flow.state.leave(depth)
+            after, (value,) = self.left([flow.value], flow.state, depth)
             if flow.kind == "raise":
-                self.raised.append(Flow(after, "raise", flow.value, flow.line or line))
+                self.raised.append(Flow(after, "raise", value, flow.line or line))
             else:
-                value = flow.value if flow.kind == "return" else NONE
-                if isinstance(value, Closure) and value.depth >= depth:
-                    # Its variables are gone with the frame.
-                    value = LOST if self._captures(value, flow.state) else UNKNOWN
-                results.append((after, value))
+                results.append((after, value if flow.kind == "return" else NONE))
+        self.contexts.pop()
         return merge_results(results)
 
+    def left(self, values: Sequence[Value], state: State, depth: int) -> tuple[State, list[Value]]:
+        """Return a state and values behind the end of a function: nested functions keep what they have seen."""
+        if not self._closures:
+            return state.leave(depth), list(values)
+        settled = self.settled(values, state, depth)
+        frames = tuple(
+            dict(zip(frame, self.settled(list(frame.values()), state, depth), strict=True))
+            for frame in state.frames[:depth]
+        )
+        heap: dict[int, Content | Value] = {}
+        for number, content in state.heap.items():
+            if isinstance(content, Value):
+                heap[number] = content
+            else:
+                items = self.settled([v for _, v in content], state, depth)
+                heap[number] = tuple((k, v) for (k, _), v in zip(content, items, strict=True))
+        return replace(state, frames=frames, heap=heap), settled
+
+    def settled(self, values: Sequence[Value], state: State, depth: int) -> list[Value]:
+        """Return values whose nested functions do not need the frames from ``depth`` on."""
+        return [self._settled(value, state, depth, ()) for value in values]
+
+    def _settled(self, value: Value, state: State, depth: int, around: tuple[FunctionInfo, ...]) -> Value:
+        if isinstance(value, TupleValue):
+            return TupleValue(tuple(self._settled(v, state, depth, around) for v in value.items))
+        if isinstance(value, OneOf):
+            return join(self._settled(v, state, depth, around) for v in value.values)
+        if isinstance(value, Partial):
+            return Partial(
+                self._settled(value.function, state, depth, around),
+                tuple(self._settled(v, state, depth, around) for v in value.values),
+                tuple((name, self._settled(v, state, depth, around)) for name, v in value.keywords),
+            )
+        if isinstance(value, Generator):
+            return self._settled_generator(value, state, depth, around)
+        if not isinstance(value, Closure) or value.depth is None or value.depth < depth:
+            return value
+        communicates = self._captures(value, state)
+        if value.info in around:
+            # It can call itself; what that would communicate is not followed anyway.
+            return LOST if communicates else UNKNOWN
+        free = self.free_names(value, state)
+        changing = self.effects(value.info).outer
+        captured = []
+        for name in sorted(free):
+            held = state.holds_tracked(free[name])
+            kept = self._settled(free[name], state, depth, (*around, value.info))
+            captured.append((name, (LOST if held else UNKNOWN) if name in changing else kept))
+        return Closure(value.info, None, tuple(captured), communicates)
+
+    def _settled_generator(
+        self, value: Generator, state: State, depth: int, around: tuple[FunctionInfo, ...]
+    ) -> Value:
+        arguments = tuple((name, self._settled(v, state, depth, around)) for name, v in value.arguments)
+        context = value.context
+        if context.closure is not None and context.closure >= depth:
+            free: dict[str, Value] = dict(context.captured)
+            place: int | None = context.closure
+            while place is not None and place < len(state.frames):
+                free = {**state.frames[place], **free}
+                place = self.contexts[place].closure if place < len(self.contexts) else None
+            kept = tuple((name, self._settled(v, state, depth, around)) for name, v in free.items())
+            context = replace(context, closure=None, captured=kept)
+        return replace(value, arguments=arguments, context=context)
+
     def _parameters(
-        self, callee: FunctionValue | Closure, arguments: Arguments, node: cst.Call, state: State
+        self, callee: FunctionValue | Closure, arguments: Arguments, node: cst.CSTNode, state: State
     ) -> dict[str, Value]:
         """Bind arguments to parameters; what cannot be matched must not be tracked."""
         info = callee.info
@@ -1160,6 +1635,9 @@ class Evaluation(ABC):
         given = arguments.positional()
         if isinstance(callee, FunctionValue) and callee.bound is not None:
             given = [callee.bound, *given]
+        if not arguments.plain:
+            # How many there are is not known, so nobody knows which parameter gets which.
+            given = given[: 1 if isinstance(callee, FunctionValue) and callee.bound is not None else 0]
         frame.update(zip(names, given, strict=False))
         rest = given[len(names) :]
         keywords = {
@@ -1194,9 +1672,13 @@ class Evaluation(ABC):
 
     def communication_of(self, function: FunctionInfo, receiver: ClassInfo) -> dict[str, Value]:
         """Return the first frame of an endpoint or scenario: ``self`` and its Communication."""
+        return self.first_frame(function, (Instance(receiver), COMM))
+
+    def first_frame(self, function: FunctionInfo, values: Sequence[Value]) -> dict[str, Value]:
+        """Return the frame of a function that the framework calls with these values."""
         declared = function.node.params
         names = [p.name.value for p in (*declared.posonly_params, *declared.params)]
-        frame = dict(zip(names, (Instance(receiver), COMM), strict=False))
+        frame = dict(zip(names, values, strict=False))
         for parameter in (*declared.params, *declared.kwonly_params):
             name = parameter.name.value
             if name not in frame:
@@ -1248,7 +1730,7 @@ def _item(pairs: Sequence[tuple[Value, Value]], key: Value, default: Value | Non
     results: list[Value] = []
     for one in alternatives(key):
         exact = [value for k, value in pairs if k == one]
-        if isinstance(one, Const) and all(isinstance(k, Const) for k, _ in pairs):
+        if isinstance(one, Const | EnumMember) and all(isinstance(k, Const | EnumMember) for k, _ in pairs):
             results.append(exact[-1] if exact else default or UNKNOWN)
         else:
             results += [value for _, value in pairs] + ([default] if default else [])

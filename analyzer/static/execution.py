@@ -26,11 +26,14 @@ from analyzer.static.control import (
     Block,
     Branch,
     Define,
+    Drop,
     Exit,
     Handler,
     Loop,
+    Managed,
     Node,
     Protected,
+    Run,
     Step,
     Unsupported,
     lower,
@@ -40,16 +43,16 @@ from analyzer.static.evaluation import (
     MAX_PATHS,
     MAX_UNROLLED,
     TRANSPARENT,
+    Arguments,
     Context,
-    Evaluation,
     Failure,
     Points,
     Role,
     TooManyPathsError,
 )
 from analyzer.static.expressions import operands
+from analyzer.static.library import Library
 from analyzer.static.names import (
-    Assigned,
     ClassInfo,
     FunctionInfo,
     Names,
@@ -57,16 +60,24 @@ from analyzer.static.names import (
     mup_name,
     target_names,
 )
-from analyzer.static.source import Module
+from analyzer.static.objects import is_transparent
 from analyzer.static.state import Flow, State, merge, merge_flows
 from analyzer.static.values import (
+    COMM,
     LOST,
     NONE,
     UNKNOWN,
     ClassValue,
     Closure,
     Const,
+    DictRef,
     External,
+    Generator,
+    Instance,
+    Leaving,
+    ListRef,
+    ObjectRef,
+    SharedObject,
     TupleValue,
     Value,
     alternatives,
@@ -103,20 +114,11 @@ RAISES: dict[Failure, tuple[str, ...]] = {
 """What a failing operation may raise."""
 
 
-class Execution(Evaluation):
+class Execution(Library):
     """Symbolic execution of one endpoint or scenario at a time."""
 
     def __init__(self, names: Names, catalogue: Catalogue, diagnostics: Diagnostics) -> None:
         super().__init__(names, catalogue, diagnostics)
-        self._tries: list[Points] = []
-
-    def constant(self, module: Module, binding: Assigned, owner: ClassInfo | None = None) -> Value:
-        """Return what a module or class constant is worth; unknown if it is not one."""
-        # A constant is computed when its module is imported, not inside the `try` that uses it.
-        outer, self._tries = self._tries, []
-        value = super().constant(module, binding, owner)
-        self._tries = outer
-        return value
 
     def paths(self, function: FunctionInfo, receiver: ClassInfo, role: Role) -> tuple[Path, ...]:
         """Return the paths of a method.
@@ -132,7 +134,7 @@ class Execution(Evaluation):
         self._tries = []
         self._check_decorators(function)
         try:
-            flows = self.run_body(function, State((self.communication_of(function, receiver),)))
+            flows = self._run_endpoint(function, receiver)
             found = _paths([*flows, *self.raised])
             if sum(path.size for path in found) > MAX_PATHS:
                 raise TooManyPathsError
@@ -156,10 +158,20 @@ class Execution(Evaluation):
             )
         return _paths(self.raised)
 
+    def _run_endpoint(self, function: FunctionInfo, receiver: ClassInfo) -> list[Flow]:
+        wrapped = self.decorated(function)
+        if wrapped is None:
+            return self.run_body(function, State((self.communication_of(function, receiver),)))
+        given = Arguments.of(Instance(receiver), COMM)
+        results = self.apply(wrapped, given, self._name_of(function), State(({},)))
+        return [Flow(state, "return", value) for state, value in results]
+
     def _name_of(self, function: FunctionInfo) -> cst.CSTNode:
         return function.node.name if isinstance(function.node, cst.FunctionDef) else function.node
 
     def _check_decorators(self, function: FunctionInfo) -> None:
+        if self.decorated(function) is not None:
+            return
         for name in self.decorators(function):
             if name not in TRANSPARENT and not (name.startswith("mup.") and name.endswith(".EP")):
                 self.report(
@@ -175,6 +187,11 @@ class Execution(Evaluation):
         """Run the body of a function whose frame and context are in place."""
         assert isinstance(function.node, cst.FunctionDef)  # noqa: S101  (lambdas are expressions)
         return self._block(lower(function.node.body), [state])
+
+    @property
+    def is_protected(self) -> bool:
+        """Whether the code being walked is inside a ``try``."""
+        return bool(self._tries)
 
     def may_fail(self, state: State, kind: Failure) -> None:
         """Note that an exception can occur here."""
@@ -226,8 +243,14 @@ class Execution(Evaluation):
             return self._loop(node, state)
         if isinstance(node, Protected):
             return self._protected(node, state)
+        if isinstance(node, Managed):
+            return self._managed(node, state)
         if isinstance(node, Exit):
             return self._exit(node, state)
+        if isinstance(node, Drop):
+            return self._drop(node, state)
+        if isinstance(node, Run):
+            return node.action(state)
         if isinstance(node, Define):
             return [Flow(self._define(node, state))]
         return self._unsupported(node, state)
@@ -251,27 +274,45 @@ class Execution(Evaluation):
     def _augment(
         self, node: Step, target: cst.BaseExpression, value: Value, state: State
     ) -> tuple[State, Value]:
-        if isinstance(target, cst.Name):
-            old = self.lookup(target.value, state)
+        for after, old in self.evaluate(target, state)[:1]:
+            state = after
             old_items, more = self.items(old, state), self.items(value, state)
-            number = getattr(old, "number", None)
-            if number is not None and old_items is not None and more is not None and node.augmented == "Add":
-                content = tuple((UNKNOWN, item) for item in (*old_items, *more))
-                return state.store(number, content), value
             held = state.holds_tracked(old) or state.holds_tracked(value)
-            if number is not None:
-                return state.store(number, LOST if held else UNKNOWN), value
-            return state.bind(target.value, LOST if held else binary(node.augmented, old, value)), value
-        after, _ = self.evaluate_all(operands(target), state)[0]
-        self.release([value], after, node.node, f"'{self.code(target)}'")
-        return after, value
+            if isinstance(old, ListRef):
+                known = old_items is not None and more is not None and node.augmented == "Add"
+                content = tuple((UNKNOWN, item) for item in (*(old_items or ()), *(more or ())))
+                return state.store(old.number, content if known else LOST if held else UNKNOWN), value
+            if isinstance(old, DictRef | ObjectRef):
+                return state.store(old.number, LOST if held else UNKNOWN), value
+            combined = binary(node.augmented, old, value)
+            known = combined != UNKNOWN or not held
+            return self.assign(target, combined if known else LOST, state, node.node), value
+        return state, value
+
+    def _drop(self, node: Drop, state: State) -> list[Flow]:
+        """Walk ``del``: a variable is gone anyway, an item is missing from its container."""
+        for target in node.targets:
+            if not isinstance(target, cst.Subscript):
+                continue
+            for after, values in self.evaluate_all(operands(target), state)[:1]:
+                state = self._without(values[0], values[1:], after)
+        return [Flow(state.at_local_work(self.module.line(node.node)))]
+
+    def _without(self, owner: Value, key: Sequence[Value], state: State) -> State:
+        pairs = self._pairs(owner, state)
+        known = pairs is not None and len(key) == 1 and isinstance(key[0], Const)
+        if isinstance(owner, DictRef) and known and all(isinstance(k, Const) for k, _ in pairs or ()):
+            return state.store(owner.number, tuple(pair for pair in pairs or () if pair[0] != key[0]))
+        return self.forget_contents([owner], state)
 
     def _define(self, node: Define, state: State) -> State:
         definition = node.node
         if isinstance(definition, cst.FunctionDef):
             name = definition.name.value
-            info = FunctionInfo(self.module, definition, f"{self._qualname()}{name}")
-            return state.bind(name, Closure(info, len(state.frames) - 1))
+            made: Value = self.closure(definition, f"{self._qualname()}{name}", state)
+            if definition.decorators:
+                made = self._decorated_closure(definition, made, state)
+            return self.bind(name, made, state)
         if isinstance(definition, cst.ClassDef):
             for used in sorted(_communicating(definition, state)):
                 self.report(
@@ -282,8 +323,24 @@ class Execution(Evaluation):
                 )
             return state.bind(definition.name.value, UNKNOWN)
         for name, value in self.names.imported(self.module, definition):
-            state = state.bind(name, value)
+            known = self._global(*value) if isinstance(value, tuple) else value
+            state = self.bind(name, known, state)
         return state
+
+    def _decorated_closure(self, definition: cst.FunctionDef, made: Value, state: State) -> Value:
+        """Return a nested function with its decorators; those that wrap it are not followed."""
+        assert isinstance(made, Closure)  # noqa: S101  (what the caller has made)
+        own = [name for name in self.decorators(made.info) if not is_transparent(name)]
+        if not own:
+            return made
+        if self._captures(made, state):
+            self.report(
+                "MUP030",
+                f"the decorator {own[0]!r} may change what {made.info.qualname!r} communicates",
+                definition.name,
+                "call an undecorated function",
+            )
+        return UNKNOWN
 
     def _unsupported(self, node: Unsupported, state: State) -> list[Flow]:
         self.report("MUP030", f"{node.what} is not analysed yet", node.node)
@@ -307,7 +364,12 @@ class Execution(Evaluation):
         if isinstance(value, cst.Call):
             kind = self.evaluate(value.func, state)
             arguments = [a.value for a in value.args]
-            return [(after, one) for before, one in kind for after, _ in self.evaluate_all(arguments, before)]
+            results = []
+            for before, one in kind:
+                for after, values in self.evaluate_all(arguments, before):
+                    self.release(values, after, value, "an exception")
+                    results.append((after, one))
+            return results
         return self.evaluate(value, state)
 
     # Branches.
@@ -316,7 +378,7 @@ class Execution(Evaluation):
         line = self.module.line(node.node)
         states = [state]
         if node.subject is not None:
-            states = [s for s, _ in self.evaluate(node.subject, state)]
+            states = [s.bind(SUBJECT, v) for s, v in self.evaluate(node.subject, state)]
         self.may_fail(state, "local")
         flows: list[Flow] = []
         for arm in node.arms:
@@ -331,24 +393,29 @@ class Execution(Evaluation):
         entered: list[State] = []
         passed: list[State] = []
         for state in states:
-            if arm.test is None:
-                entered.append(self._captured(arm, state))
-                if not arm.certain:
-                    passed.append(state.at_local_work(line))
-                continue
-            for after, holds in self.test(arm.test, state):
-                if after.operations == state.operations:
-                    after = after.at_local_work(line)  # noqa: PLW2901
-                if holds:
-                    entered.append(self._captured(arm, after))
-                if not holds or arm.names:
-                    passed.append(after)
+            matching, missed = self._matching(arm, state)
+            passed += [s.at_local_work(line) for s in missed]
+            for start in matching:
+                if arm.test is None:
+                    entered.append(start)
+                    continue
+                for after, holds in self.test(arm.test, start):
+                    if after.operations == start.operations:
+                        after = after.at_local_work(line)  # noqa: PLW2901
+                    (entered if holds else passed).append(after)
         return entered, passed
 
-    def _captured(self, arm: Arm, state: State) -> State:
-        for name in sorted(arm.names):
-            state = state.bind(name, UNKNOWN)
-        return state
+    def _matching(self, arm: Arm, state: State) -> tuple[list[State], list[State]]:
+        """Return the state if the subject may match the arm's pattern, and if it may not."""
+        if arm.pattern is None:
+            return [state], ([state] if arm.test is None and not arm.certain else [])
+        match = self.match(arm.pattern, state.frames[-1].get(SUBJECT, UNKNOWN), state)
+        missed = [] if match.holds is True else [state]
+        if match.holds is False:
+            return [], missed
+        for name, value in match.captured.items():
+            state = self.bind(name, value, state)
+        return [state], missed
 
     # Loops.
 
@@ -359,6 +426,9 @@ class Execution(Evaluation):
         self.may_fail(state, "local")
         for before, iterable in self.evaluate(node.iterable, state):
             for one in alternatives(iterable):
+                if isinstance(one, Generator):
+                    flows += self._over_generator(node, before, one)
+                    continue
                 items = self.items(one, before)
                 if items is None:
                     flows += self._unbounded(node, before, one)
@@ -367,6 +437,24 @@ class Execution(Evaluation):
                 else:
                     flows += self._long(node, before, one, items)
         return flows
+
+    def _over_generator(self, node: Loop, state: State, generator: Generator) -> list[Flow]:
+        """Walk a loop that takes the items of a generator."""
+
+        def each(inner: State, item: Value) -> list[Flow]:
+            assert node.target is not None  # noqa: S101  (only `for` has an iterable)
+            return self._block(node.body, [self.assign(node.target, item, inner, node.node)])
+
+        done: list[Flow] = []
+        finished: list[State] = []
+        for flow in self.consume(generator, state, node.node, each):
+            if flow.kind == "next":
+                finished.append(flow.state)
+            else:
+                done.append(replace(flow, kind="next") if flow.kind == "break" else flow)
+        rest = self._block(node.orelse, merge(finished)) if finished else []
+        line = self.module.line(node.node)
+        return [_marked(f, state, line) for f in merge_flows([*done, *rest])]
 
     def _long(self, node: Loop, state: State, iterable: Value, items: tuple[Value, ...]) -> list[Flow]:
         """Unroll a long loop only if it has to be: if iterations that others follow communicate."""
@@ -409,7 +497,7 @@ class Execution(Evaluation):
         """Walk one iteration, knowing nothing that an earlier one may have changed."""
         line = self.module.line(node.node)
         before = state
-        names = assigned_names(node.node.body)
+        names = assigned_names(getattr(node.node, "body", node.node))
         if node.target is not None:
             names |= target_names(node.target)
         for name in sorted(names & set(before.frames[-1])):
@@ -510,6 +598,8 @@ class Execution(Evaluation):
         entered: dict[int, list[State]],
     ) -> bool:
         """Send a state to the handlers that may catch what was raised; tell whether it may pass them."""
+        if isinstance(raised, Leaving):
+            return True
         for index, handler in enumerate(handlers):
             types = [UNKNOWN] if handler.types is None else self._types(handler.types)
             certainty = [True if handler.types is None else self._matches(raised, kind) for kind in types]
@@ -584,6 +674,10 @@ HANDLED = "<handled>"
 """Local variable that holds the class of the exception being handled; no Python name looks like it."""
 
 
+SUBJECT = "<subject>"
+"""Local variable that holds what a ``match`` is about."""
+
+
 def _class_name(value: Value) -> str:
     if isinstance(value, External):
         return value.name.rsplit(".", 1)[-1]
@@ -591,6 +685,8 @@ def _class_name(value: Value) -> str:
 
 
 def _exception(value: Value) -> Value:
+    if isinstance(value, ObjectRef | SharedObject):
+        return ClassValue(value.info)
     return value if isinstance(value, External | ClassValue) else UNKNOWN
 
 
