@@ -26,7 +26,7 @@ __all__ = [
     "Exit",
     "Handler",
     "Loop",
-    "Managed",
+    "With",
     "Node",
     "Protected",
     "Run",
@@ -113,7 +113,7 @@ class Protected:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Managed:
+class With:
     """``with``: enter a context manager, run the body, leave it."""
 
     node: cst.WithItem
@@ -162,7 +162,7 @@ class Unsupported:
     what: str
 
 
-Node: TypeAlias = "Step | Branch | Loop | Protected | Managed | Exit | Define | Drop | Run | Unsupported"
+Node: TypeAlias = "Step | Branch | Loop | Protected | With | Exit | Define | Drop | Run | Unsupported"
 Block: TypeAlias = tuple[Node, ...]
 
 
@@ -270,5 +270,5 @@ def _with(node: cst.With, items: Sequence[cst.WithItem]) -> Sequence[Node]:
         return (Protected(node, inner, handlers, (), ()),)
     target = None if item.asname is None else item.asname.name
     if node.asynchronous is None:
-        return (Managed(item, call, target, inner),)
+        return (With(item, call, target, inner),)
     return (Step(item, call, () if target is None else (target,)), *inner)

@@ -17,13 +17,16 @@ from analyzer.static.names import MUTATORS, FunctionInfo
 
 __all__ = ["Effects", "declared_elsewhere", "effects_of"]
 
+_FUNCTIONS = (
+    "bool dict enumerate float int isinstance len list max min print range repr reversed round set sorted str sum"
+    " tuple type zip"
+)
+_METHODS = "debug error exception format get info items join keys log lower strip upper values warning"
+
 LOOKING = m.OneOf(
-    *map(m.Name, ("bool", "dict", "enumerate", "float", "int", "isinstance", "len", "list", "max", "min", "print")),
-    *map(m.Name, ("range", "repr", "reversed", "round", "set", "sorted", "str", "sum", "tuple", "type", "zip")),
+    *map(m.Name, _FUNCTIONS.split()),
     m.Attribute(value=m.OneOf(m.Name("json"), m.Name("math"))),
-    m.Attribute(attr=m.OneOf(*map(m.Name, ("debug", "error", "exception", "format", "get", "info", "items"))),
-    ),
-    m.Attribute(attr=m.OneOf(*map(m.Name, ("join", "keys", "log", "lower", "strip", "upper", "values", "warning")))),
+    m.Attribute(attr=m.OneOf(*map(m.Name, _METHODS.split()))),
 )
 """Calls that change nothing they are handed."""
 
@@ -35,16 +38,28 @@ class Effects:
     Attributes:
         contents: Whether it may change the contents of what it can reach.
         outer: Variables of the functions around it that it, or a function inside it, sets.
+        defines: Whether there are functions inside it, which it may return.
+        called: The names it calls; what it makes of classes it may return.
     """
 
     contents: bool
     outer: frozenset[str]
+    defines: bool
+    called: tuple[cst.Name | cst.Attribute, ...]
 
 
 class _Finder(cst.CSTVisitor):
     def __init__(self) -> None:
         self.contents = False
         self.outer: set[str] = set()
+        self.functions = 0
+        self.called: list[cst.Name | cst.Attribute] = []
+
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> None:  # noqa: ARG002
+        self.functions += 1
+
+    def visit_Lambda(self, node: cst.Lambda) -> None:  # noqa: ARG002
+        self.functions += 1
 
     def visit_Nonlocal(self, node: cst.Nonlocal) -> None:
         self.outer |= {item.name.value for item in node.names}
@@ -68,6 +83,8 @@ class _Finder(cst.CSTVisitor):
         self.contents = True  # and so may whoever consumes it
 
     def visit_Call(self, node: cst.Call) -> None:
+        if isinstance(node.func, cst.Name | cst.Attribute):
+            self.called.append(node.func)
         changes = isinstance(node.func, cst.Attribute) and node.func.attr.value in MUTATORS
         self.contents |= changes or not m.matches(node.func, LOOKING)
 
@@ -80,7 +97,7 @@ def effects_of(function: FunctionInfo) -> Effects:
     """Return what a function of the source tree may change."""
     finder = _Finder()
     function.node.visit(finder)
-    return Effects(finder.contents, frozenset(finder.outer))
+    return Effects(finder.contents, frozenset(finder.outer), finder.functions > 1, tuple(finder.called))
 
 
 class _Declarations(cst.CSTVisitor):

@@ -61,7 +61,6 @@ from analyzer.static.values import (
     from_python,
     join,
     parts,
-    text_method,
     tracked,
     truth,
 )
@@ -114,6 +113,7 @@ LOGGING = m.Attribute(
 
 # Decorators that leave what a function does alone.
 TRANSPARENT = {
+    "builtins.property",
     "contextlib.asynccontextmanager",
     "contextlib.contextmanager",
     "typing.no_type_check",
@@ -253,6 +253,7 @@ class Evaluation(ABC):
         self._numbers = 0
         self._functions: dict[cst.CSTNode, FunctionInfo] = {}
         self._declared: dict[FunctionInfo, frozenset[str]] = {}
+        self._factories: dict[FunctionInfo, bool] = {}
         self._effects: dict[FunctionInfo, Effects] = {}
         self._constants: dict[Assigned, Value] = {}
         self._busy: set[Assigned] = set()
@@ -309,8 +310,14 @@ class Evaluation(ABC):
         """Return values with a list in the place of every generator."""
 
     @abstractmethod
-    def library(self, name: str, arguments: Arguments, node: cst.Call, state: State) -> Results | None:
+    def outside(self, name: str, arguments: Arguments, node: cst.CSTNode, state: State) -> Results | None:
         """Return what a function outside the source tree does; None if that is not known."""
+
+    @abstractmethod
+    def text(
+        self, owner: Const, name: str, arguments: Arguments, node: cst.CSTNode, state: State
+    ) -> Results:
+        """Return what a method of a constant text does."""
 
     @abstractmethod
     def expanded(self, arguments: Arguments, state: State) -> Arguments:
@@ -583,6 +590,9 @@ class Evaluation(ABC):
                 results.append((after, self._content_of(values, after) if items is None else TupleValue(items)))
             elif isinstance(node, cst.Dict):
                 results.append(self._new_dict(node, values, after))
+            elif isinstance(node, cst.BinaryOperation) and isinstance(values[-1], DictRef):
+                # `"%(name)s" % {...}`
+                results.append((after, combine(node, (values[0], self.freeze(values[1], after)))))
             elif isinstance(node, cst.Subscript):
                 results.append((after, self._subscript(node, values, after)))
             else:
@@ -1065,13 +1075,16 @@ class Evaluation(ABC):
     def free_names(self, closure: Closure, state: State) -> dict[str, Value]:
         """Return what a nested function can see of the functions around it."""
         used = _names_in(closure.info.node)
-        found = {name: value for name, value in closure.captured if name in used}
-        depth = closure.depth
+        around = {**self._around(closure.depth, state), **dict(closure.captured)}
+        return {name: value for name, value in around.items() if name in used}
+
+    def _around(self, depth: int | None, state: State) -> dict[str, Value]:
+        """Return the variables that code inside the function of a frame can see."""
+        found: dict[str, Value] = {}
         while depth is not None and depth < len(state.frames):
-            for name, value in state.frames[depth].items():
-                if name in used:
-                    found.setdefault(name, value)
-            depth = self.contexts[depth].closure if depth < len(self.contexts) else None
+            context = self.contexts[depth] if depth < len(self.contexts) else None
+            found = {**dict(context.captured if context else ()), **state.frames[depth], **found}
+            depth = context.closure if context else None
         return found
 
     def _reached(self, closure: Closure, state: State) -> list[Closure]:
@@ -1157,13 +1170,17 @@ class Evaluation(ABC):
             " the same iteration, or loop over range(constant) or a literal sequence",
         )
 
-    def _method(self, method: Method, arguments: Arguments, node: cst.Call, state: State) -> Results:
+    def _method(self, method: Method, arguments: Arguments, node: cst.CSTNode, state: State) -> Results:
         owner, name = method.owner, method.name
-        if isinstance(owner, Comm):
+        if isinstance(owner, Comm | Future | Instance) and not isinstance(node, cst.Call):
+            # An operation needs a call of its own in the source.
+            self.release([method], state, node, "a library")
+            return [(state, UNKNOWN)]
+        if isinstance(node, cst.Call) and isinstance(owner, Comm):
             return self._communication(name, arguments, node, state)
-        if isinstance(owner, Instance):
+        if isinstance(node, cst.Call) and isinstance(owner, Instance):
             return self._think(arguments, node, state)
-        if isinstance(owner, Future):
+        if isinstance(node, cst.Call) and isinstance(owner, Future):
             if name != "get":
                 self.report("MUP042", f"a future has no operation {name!r}", node, "wait for it with get()")
                 return [(state, UNKNOWN)]
@@ -1172,11 +1189,11 @@ class Evaluation(ABC):
             self._unknown_future(node)
             return [(state, UNKNOWN)]
         if isinstance(owner, Const):
-            return [(state, text_method(name, owner, arguments.positional()))]
+            return self.text(owner, name, arguments, node, state)
         return self._container_method(owner, name, arguments, node, state)
 
     def _container_method(
-        self, owner: Value, name: str, arguments: Arguments, node: cst.Call, state: State
+        self, owner: Value, name: str, arguments: Arguments, node: cst.CSTNode, state: State
     ) -> Results:
         pairs = self._pairs(owner, state)
         given = arguments.positional()
@@ -1211,7 +1228,7 @@ class Evaluation(ABC):
         return [(state, unless_tracked([owner]))]
 
     def _external(self, name: str, arguments: Arguments, node: cst.CSTNode, state: State) -> Results:
-        found = self.library(name, arguments, node, state)
+        found = self.outside(name, arguments, node, state)
         if found is not None:
             return found
         given = arguments.positional()
@@ -1296,6 +1313,7 @@ class Evaluation(ABC):
         choices: list[tuple[list[str], cst.CSTNode]] = []
         for position, names in enumerate(parameters):
             value, place = arguments.get(position, names)
+            value = None if value is None else join(_as_text(v) for v in alternatives(value))
             texts = [] if value is None else [v.value for v in alternatives(value) if isinstance(v, Const)]
             if (
                 value is None
@@ -1427,9 +1445,7 @@ class Evaluation(ABC):
         if not follow:
             return [(self._after_unfollowed(callee, given, state), UNKNOWN)]
         if communicates:
-            unknown = [
-                d for d in self.decorators(info) if d not in TRANSPARENT and not d.startswith("functools.")
-            ]
+            unknown = [name for name in self.decorators(info) if not is_transparent(name)]
             if unknown and self.decorated(info) is None:
                 self.report(
                     "MUP030",
@@ -1474,7 +1490,15 @@ class Evaluation(ABC):
         """Return whether a function that does not communicate is walked for what it does to objects."""
         if self._quiet >= MAX_QUIET_DEPTH:
             return False
-        return isinstance(callee, Closure) or any(isinstance(value, ObjectRef) for value in given)
+        if isinstance(callee, FunctionValue) and isinstance(callee.bound, SharedObject):
+            return True
+        if isinstance(callee, Closure) or any(isinstance(value, ObjectRef) for value in given):
+            return True
+        effects = self.effects(callee.info)
+        if callee.info not in self._factories:
+            made = (self.names.dotted(callee.info.module, name) for name in effects.called)
+            self._factories[callee.info] = any(isinstance(kind, ClassValue) for kind in made)
+        return effects.defines or self._factories[callee.info]
 
     def _after_unfollowed(
         self, callee: FunctionValue | Closure, given: Sequence[Value], state: State
@@ -1615,11 +1639,7 @@ class Evaluation(ABC):
         arguments = tuple((name, self._settled(v, state, depth, around)) for name, v in value.arguments)
         context = value.context
         if context.closure is not None and context.closure >= depth:
-            free: dict[str, Value] = dict(context.captured)
-            place: int | None = context.closure
-            while place is not None and place < len(state.frames):
-                free = {**state.frames[place], **free}
-                place = self.contexts[place].closure if place < len(self.contexts) else None
+            free = {**self._around(context.closure, state), **dict(context.captured)}
             kept = tuple((name, self._settled(v, state, depth, around)) for name, v in free.items())
             context = replace(context, closure=None, captured=kept)
         return replace(value, arguments=arguments, context=context)
@@ -1735,6 +1755,16 @@ def _item(pairs: Sequence[tuple[Value, Value]], key: Value, default: Value | Non
         else:
             results += [value for _, value in pairs] + ([default] if default else [])
     return join(results) if results else UNKNOWN
+
+
+def is_transparent(name: str) -> bool:
+    """Return whether a decorator leaves what a function does alone."""
+    endpoint = name.startswith("mup.") and name.endswith(".EP")
+    return name in TRANSPARENT or endpoint or name.startswith("functools.") or name.endswith(".setter")
+
+
+def _as_text(value: Value) -> Value:
+    return value.value if isinstance(value, EnumMember) and value.textual else value
 
 
 def merge_results(results: Results) -> Results:

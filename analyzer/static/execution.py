@@ -30,7 +30,7 @@ from analyzer.static.control import (
     Exit,
     Handler,
     Loop,
-    Managed,
+    With,
     Node,
     Protected,
     Run,
@@ -42,13 +42,13 @@ from analyzer.static.diagnostics import Diagnostics
 from analyzer.static.evaluation import (
     MAX_PATHS,
     MAX_UNROLLED,
-    TRANSPARENT,
     Arguments,
     Context,
     Failure,
     Points,
     Role,
     TooManyPathsError,
+    is_transparent,
 )
 from analyzer.static.expressions import operands
 from analyzer.static.library import Library
@@ -60,7 +60,6 @@ from analyzer.static.names import (
     mup_name,
     target_names,
 )
-from analyzer.static.objects import is_transparent
 from analyzer.static.state import Flow, State, merge, merge_flows
 from analyzer.static.values import (
     COMM,
@@ -162,6 +161,7 @@ class Execution(Library):
         wrapped = self.decorated(function)
         if wrapped is None:
             return self.run_body(function, State((self.communication_of(function, receiver),)))
+        self.contexts = [Context(function.module)]
         given = Arguments.of(Instance(receiver), COMM)
         results = self.apply(wrapped, given, self._name_of(function), State(({},)))
         return [Flow(state, "return", value) for state, value in results]
@@ -173,7 +173,7 @@ class Execution(Library):
         if self.decorated(function) is not None:
             return
         for name in self.decorators(function):
-            if name not in TRANSPARENT and not (name.startswith("mup.") and name.endswith(".EP")):
+            if not is_transparent(name):
                 self.report(
                     "MUP030",
                     f"the decorator {name!r} may change what {function.qualname!r} does",
@@ -243,8 +243,8 @@ class Execution(Library):
             return self._loop(node, state)
         if isinstance(node, Protected):
             return self._protected(node, state)
-        if isinstance(node, Managed):
-            return self._managed(node, state)
+        if isinstance(node, With):
+            return self._with_block(node, state)
         if isinstance(node, Exit):
             return self._exit(node, state)
         if isinstance(node, Drop):

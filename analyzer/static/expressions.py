@@ -166,9 +166,10 @@ def _formatted_value(value: Value, conversion: str | None, spec: str) -> Value:
         value = value.value if value.prints_as_value else UNKNOWN
     if not isinstance(value, Const):
         return UNKNOWN
-    convert: Callable[[object], object] = {"r": repr, "s": str, "a": ascii}.get(conversion or "", lambda v: v)
+    converters: dict[str, Callable[[object], str]] = {"r": repr, "s": str, "a": ascii}
     try:
-        return Const.of(format(convert(value.value), spec))
+        plain = converters[conversion](value.value) if conversion else value.value
+        return Const.of(format(plain, spec))
     except (TypeError, ValueError):
         return UNKNOWN
 

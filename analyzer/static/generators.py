@@ -34,7 +34,6 @@ from analyzer.static.values import (
     Generator,
     Leaving,
     ListRef,
-    Method,
     Partial,
     Value,
     alternatives,
@@ -208,11 +207,11 @@ class Generators(Objects):
                     node,
                     "take all its items in one loop",
                 )
-            item = LOST if generator.communicates else UNKNOWN
+            item: Value = LOST if generator.communicates else UNKNOWN
             return self._any_number(node, state, lambda start: each(start, item))
         depth = len(state.frames)
         prefix = f"<generator {generator.number}>"
-        consumer = _Consumer(prefix, depth, each, list(self.contexts), self._tries, manager)
+        consumer = _Consumer(prefix, depth, each, list(self.contexts), list(self._tries), manager)
         state = state.store(generator.number, BEGUN).enter(dict(generator.arguments))
         outer, self.raised = self.raised, []
         self.contexts.append(generator.context)
@@ -294,8 +293,8 @@ class Generators(Objects):
             return self.consume(iterable, state, node, each)
         items = self.items(iterable, state)
         if items is None:
-            item = LOST if state.holds_tracked(iterable) else UNKNOWN
-            return self._any_number(node, state, lambda start: each(start, item))
+            unknown = self._content_of([iterable], state)
+            return self._any_number(node, state, lambda start: each(start, unknown))
         states, done = [state], list[Flow]()
         for item in items:
             flows = [flow for s in states for flow in each(s, item)]
@@ -374,14 +373,13 @@ class Generators(Objects):
             ]
         return results
 
-    def consuming(self, name: str, arguments: Arguments, node: cst.Call, state: State) -> Results | None:
+    def consuming(self, name: str, arguments: Arguments, node: cst.CSTNode, state: State) -> Results | None:
         """Return what a function outside the source tree does with generators; None if it is none of these."""
         short = name.rsplit(".", 1)[-1]
         given = arguments.positional()
         if name in ("builtins.map", "builtins.filter") and len(given) == 2 and arguments.plain:
-            if all(isinstance(f, Closure | FunctionValue | Partial | ClassValue) for f in alternatives(given[0])):
-                if not _calls_directly(given[0]):
-                    return [self._mapping(short, given[0], given[1], node, state)]
+            if all(_runs_source(function) for function in alternatives(given[0])):
+                return [self._mapping(short, given[0], given[1], node, state)]
             return None
         if not any(isinstance(value, Generator) for value in arguments.values):
             return None
@@ -424,9 +422,9 @@ class Generators(Objects):
         return merge_results(results)
 
 
-FIRST = ".0"
-ITEM = ".1"
-"""Variables of a generator expression; the first is Python's own name for its first iterable."""
+FIRST = "__iterable__"
+ITEM = "__item__"
+"""Variables of a generator that the source does not spell out."""
 
 
 def _as_loop(clause: cst.CompFor, element: Block, iterable: cst.BaseExpression) -> Loop:
@@ -447,8 +445,8 @@ def _resumed(state: State, depth: int, prefix: str) -> State:
     return replace(state, frames=(*state.frames[: depth - 1], rest, own))
 
 
-def _calls_directly(function: Value) -> bool:
-    """Return whether calling it from the library is itself an operation, which then has no place in the source."""
+def _runs_source(function: Value) -> bool:
+    """Return whether calling it runs code of the source tree, which gives every operation its place."""
     if isinstance(function, Partial):
-        return any(isinstance(one, Method) for one in alternatives(function.function))
-    return False
+        return all(_runs_source(one) for one in alternatives(function.function))
+    return isinstance(function, Closure | FunctionValue | ClassValue)

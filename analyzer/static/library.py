@@ -18,12 +18,10 @@ from analyzer.static.values import (
     Const,
     DictRef,
     EnumMember,
-    External,
     FunctionValue,
     Instance,
     ListRef,
     MapValue,
-    Method,
     ObjectRef,
     Partial,
     SharedObject,
@@ -32,6 +30,7 @@ from analyzer.static.values import (
     alternatives,
     from_python,
     join,
+    text_method,
     tracked,
 )
 
@@ -41,7 +40,7 @@ __all__ = ["Library"]
 class Library(Patterns):
     """Calls functions of the standard library whose effect is known."""
 
-    def library(self, name: str, arguments: Arguments, node: cst.Call, state: State) -> Results | None:
+    def outside(self, name: str, arguments: Arguments, node: cst.CSTNode, state: State) -> Results | None:
         """Return what a function outside the source tree does; None if that is not known."""
         found = self.consuming(name, arguments, node, state)
         if found is not None or not arguments.plain:
@@ -76,7 +75,7 @@ class Library(Patterns):
             return [(state, ClassValue(value.info))]
         return None
 
-    def _reflected(self, name: str, given: Sequence[Value], node: cst.Call, state: State) -> Results | None:
+    def _reflected(self, name: str, given: Sequence[Value], node: cst.CSTNode, state: State) -> Results | None:
         """Return what ``getattr`` and its like do if the name of the attribute is known."""
         names = [v.value for v in alternatives(given[1]) if isinstance(v, Const) and isinstance(v.value, str)]
         if len(names) != len(alternatives(given[1])) or name == "hasattr":
@@ -104,7 +103,7 @@ class Library(Patterns):
 
     def _dict(self, given: Sequence[Value], keywords: dict[str, Value], state: State) -> Results:
         number = self._allocate()
-        pairs = tuple((Const.of(name), value) for name, value in keywords.items())
+        pairs: Content = tuple((Const.of(name), value) for name, value in keywords.items())
         if given:
             more = self.as_pairs(given[0], state)
             if more is None:
@@ -192,6 +191,19 @@ class Library(Patterns):
                 return found
         return super()._container_method(owner, name, arguments, node, state)
 
+    def text(
+        self, owner: Const, name: str, arguments: Arguments, node: cst.CSTNode, state: State
+    ) -> Results:
+        """Return what a method of a constant text does."""
+        results: Results = []
+        for after, values in self.listed(arguments.values, node, state):
+            known = [self.items(v, after) if isinstance(v, ListRef) else None for v in values]
+            plain = [v if k is None else TupleValue(k) for v, k in zip(values, known, strict=True)]
+            given = replace(arguments, values=tuple(plain))
+            result = text_method(name, owner, given.positional(), dict(given.keywords()))
+            results.append((after, result if given.plain else UNKNOWN))
+        return results
+
     def _dict_method(
         self, owner: DictRef, name: str, pairs: Content, arguments: Arguments, state: State
     ) -> Results | None:
@@ -266,7 +278,7 @@ class Library(Patterns):
         return replace(arguments, nodes=tuple(nodes), values=tuple(values))
 
 
-OWNER = "<owner>"
+OWNER = "__owner__"
 """Variable for an object that an attribute is set of by name."""
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import libcst as cst
-
-from analyzer.static.control import Managed
+from analyzer.static.control import With
 from analyzer.static.evaluation import Arguments, Points, Results
 from analyzer.static.generators import Each, Generators
 from analyzer.static.names import FunctionInfo
@@ -27,7 +25,7 @@ __all__ = ["Managers"]
 class Managers(Generators):
     """Enters and leaves context managers."""
 
-    def _managed(self, node: Managed, state: State) -> list[Flow]:
+    def _with_block(self, node: With, state: State) -> list[Flow]:
         line = self.module.line(node.node)
         self.may_fail(state, "local")
         flows: list[Flow] = []
@@ -44,7 +42,7 @@ class Managers(Generators):
                     flows += self._body_of(node)(after, self._content_of([one], after))
         return merge_flows(flows)
 
-    def _body_of(self, node: Managed) -> Each:
+    def _body_of(self, node: With) -> Each:
         """Return what walks the block, given what the manager hands out."""
 
         def body(state: State, value: Value) -> list[Flow]:
@@ -60,7 +58,7 @@ class Managers(Generators):
             return None
         return FunctionValue(found[1], owner)
 
-    def _entered(self, node: Managed, manager: ObjectRef | SharedObject, state: State) -> list[Flow]:
+    def _entered(self, node: With, manager: ObjectRef | SharedObject, state: State) -> list[Flow]:
         depth = len(state.frames)
         enter = self._method_of(manager, "__enter__")
         entered: Results = [(state, UNKNOWN)]
@@ -77,14 +75,14 @@ class Managers(Generators):
         done: list[Flow] = []
         for flow in merge_flows(flows):
             failed = flow.kind == "raise"
-            for after, answer in self._exit(manager, node, flow.state, failed=failed):
+            for after, answer in self._left_by(manager, node, flow.state, failed=failed):
                 known = truth(answer)
                 if failed and known is not False:
                     done.append(Flow(after))  # the exception is swallowed
                 if not failed or known is not True:
                     done.append(Flow(after, flow.kind, flow.value, flow.line))
         for kind, place in points.merged(depth):
-            for after, answer in self._exit(manager, node, place, failed=True):
+            for after, answer in self._left_by(manager, node, place, failed=True):
                 known = truth(answer)
                 if known is not False:
                     done.append(Flow(after))
@@ -95,8 +93,8 @@ class Managers(Generators):
                     self.may_fail(after, kind)
         return merge_flows(done)
 
-    def _exit(
-        self, manager: ObjectRef | SharedObject, node: Managed, state: State, *, failed: bool
+    def _left_by(
+        self, manager: ObjectRef | SharedObject, node: With, state: State, *, failed: bool
     ) -> Results:
         leave = self._method_of(manager, "__exit__")
         assert leave is not None  # noqa: S101  (what the caller has seen)

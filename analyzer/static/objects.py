@@ -16,12 +16,12 @@ import libcst.matchers as m
 
 from analyzer.static.diagnostics import Diagnostics
 from analyzer.static.evaluation import (
-    TRANSPARENT,
     Arguments,
     Context,
     Evaluation,
     Results,
     TooManyPathsError,
+    is_transparent,
     merge_results,
 )
 from analyzer.static.names import Assigned, ClassInfo, FunctionInfo
@@ -185,6 +185,26 @@ class Objects(Evaluation):
             if isinstance(base, ClassInfo):
                 found.update({f.name: f for f in self._own_fields(base, keyword_only=bool(outside & MODELS))})
         return list(found.values())
+
+    def items(self, value: Value, state: State) -> tuple[Value, ...] | None:
+        """Return what iterating over a value yields; None if that is not known."""
+        if isinstance(value, ObjectRef):
+            content = state.heap[value.number]
+            outside = {base.name for base in self.names.mro(value.info) if isinstance(base, External)}
+            if isinstance(content, Value) or not outside & NAMED_TUPLES:
+                return None
+            return tuple(item for _, item in content)
+        return super().items(value, state)
+
+    def field_names(self, info: ClassInfo) -> list[str]:
+        """Return the attributes that positional patterns of a class are about."""
+        found = self.names.attribute(info, "__match_args__")
+        if found is not None and isinstance(found[1], Assigned):
+            value = self.constant(found[0].module, found[1], found[0])
+            return [str(v.value) for v in getattr(value, "items", ()) if isinstance(v, Const)]
+        initialiser = self.names.attribute(info, "__init__")
+        fields = self._fields(info, initialiser[0] if initialiser else None) or ()
+        return [field.name for field in fields if not field.keyword_only]
 
     def _own_fields(self, info: ClassInfo, *, keyword_only: bool) -> Iterator[_Field]:
         for decorator in info.node.decorators:
@@ -420,7 +440,7 @@ class Objects(Evaluation):
             for one in objects:
                 setter = self._setter(one, name)
                 if setter is not None:
-                    state = self._set(FunctionValue(setter, one), value, state, node)
+                    state = self._run_setter(FunctionValue(setter, one), value, state, node)
                 elif isinstance(one, ObjectRef) and not self.names.attribute(one.info, "__setattr__"):
                     state = self._store(one, name, value, state, certain=len(objects) == 1)
                 else:
@@ -444,7 +464,7 @@ class Objects(Evaluation):
                     return base.setters[name]
         return None
 
-    def _set(self, setter: FunctionValue, value: Value, state: State, node: cst.CSTNode) -> State:
+    def _run_setter(self, setter: FunctionValue, value: Value, state: State, node: cst.CSTNode) -> State:
         results = self._function(setter, Arguments.of(value), node, state, follow=True)
         return results[0][0] if results else state
 
@@ -593,11 +613,6 @@ class Objects(Evaluation):
             self.release(arguments.values, state, node, f"an object of {owner.info.qualname!r}")
             return [(self.forget_contents(arguments.values, state), UNKNOWN)]
         return merge_results(self._function(FunctionValue(found[1], owner), arguments, node, state))
-
-
-def is_transparent(name: str) -> bool:
-    """Return whether a decorator leaves what a function does alone."""
-    return name in TRANSPARENT or name.startswith("functools.") or (name.startswith("mup.") and name.endswith(".EP"))
 
 
 def _attributes(state: State, number: int) -> dict[str, Value]:

@@ -61,7 +61,7 @@ class Patterns(Managers):
             return Match(inner.holds, {**inner.captured, **name})
         if isinstance(pattern, cst.MatchOr):
             found: list[Match] = []
-            for element in pattern.elements:
+            for element in pattern.patterns:
                 found.append(self._match_one(element.pattern, value, state))
                 if found[-1].holds is True:
                     break

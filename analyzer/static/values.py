@@ -472,8 +472,12 @@ def _plain(value: Value) -> tuple[bool, Any]:
     if isinstance(value, EnumMember) and value.textual:
         return _plain(value.value)
     if isinstance(value, TupleValue):
-        parts = [_plain(item) for item in value.items]
-        return all(known for known, _ in parts), tuple(item for _, item in parts)
+        items = [_plain(item) for item in value.items]
+        return all(known for known, _ in items), tuple(item for _, item in items)
+    if isinstance(value, MapValue):
+        pairs = [(_plain(key), _plain(item)) for key, item in value.items]
+        known = all(key[0] and item[0] for key, item in pairs)
+        return known, {key[1]: item[1] for key, item in pairs} if known else None
     return False, None
 
 
@@ -583,14 +587,15 @@ TEXT_METHODS = {
 }
 
 
-def text_method(name: str, receiver: Value, arguments: list[Value]) -> Value:
+def text_method(name: str, receiver: Value, arguments: list[Value], keywords: dict[str, Value]) -> Value:
     """Return the result of a pure method of a constant text, or unknown."""
     if name not in TEXT_METHODS:
         return UNKNOWN
-    if any(not _plain(a)[0] for a in arguments):
+    if any(not _plain(a)[0] for a in (*arguments, *keywords.values())):
         return UNKNOWN
     plain = [_plain(a)[1] for a in arguments]
-    return _apply(lambda text: getattr(text, name)(*plain), receiver)
+    named = {key: _plain(a)[1] for key, a in keywords.items()}
+    return _apply(lambda text: getattr(text, name)(*plain, **named), receiver)
 
 
 def truth(value: Value) -> bool | None:
