@@ -26,12 +26,12 @@ __all__ = [
     "Exit",
     "Handler",
     "Loop",
-    "With",
     "Node",
     "Protected",
     "Run",
     "Step",
     "Unsupported",
+    "With",
     "lower",
 ]
 
@@ -120,6 +120,7 @@ class With:
     value: cst.BaseExpression
     target: cst.BaseExpression | None
     body: Block
+    asynchronous: bool = False
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -269,6 +270,4 @@ def _with(node: cst.With, items: Sequence[cst.WithItem]) -> Sequence[Node]:
         handlers = tuple(Handler(argument.value, "", ()) for argument in call.args)
         return (Protected(node, inner, handlers, (), ()),)
     target = None if item.asname is None else item.asname.name
-    if node.asynchronous is None:
-        return (With(item, call, target, inner),)
-    return (Step(item, call, () if target is None else (target,)), *inner)
+    return (With(item, call, target, inner, node.asynchronous is not None),)

@@ -18,8 +18,8 @@ from analyzer.static.names import MUTATORS, FunctionInfo
 __all__ = ["Effects", "declared_elsewhere", "effects_of"]
 
 _FUNCTIONS = (
-    "bool dict enumerate float int isinstance len list max min print range repr reversed round set sorted str sum"
-    " tuple type zip"
+    "bool dict enumerate float int isinstance len list max min print range repr reversed round set sorted str"
+    " sum tuple type zip"
 )
 _METHODS = "debug error exception format get info items join keys log lower strip upper values warning"
 

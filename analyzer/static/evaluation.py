@@ -4,11 +4,9 @@ Walks expressions in evaluation order. Operations on ``Communication`` and futur
 helpers that are handed one of them are inlined; whatever would let them out of sight is a diagnostic.
 """
 
-# ruff: noqa: N802  (visit_NODE is how libcst spells it)
-
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
@@ -21,7 +19,6 @@ from analyzer.static.application import Operation, OperationKind
 from analyzer.static.catalogue import Catalogue
 from analyzer.static.control import Block
 from analyzer.static.diagnostics import Diagnostics
-from analyzer.static.effects import Effects, declared_elsewhere, effects_of
 from analyzer.static.expressions import combine, literal, operands, unless_tracked
 from analyzer.static.names import Assigned, ClassInfo, FunctionInfo, Names
 from analyzer.static.repetition import Repetition, carried, repetition
@@ -60,10 +57,10 @@ from analyzer.static.values import (
     alternatives,
     from_python,
     join,
-    parts,
     tracked,
     truth,
 )
+from analyzer.static.variables import Context, Variables
 from mup.errors import ModelError, UsageError
 from mup.events.sites import Site
 from mup.lqn.distributions import Constant, Distribution, Empirical, Exponential
@@ -155,24 +152,6 @@ class TooManyPathsError(Exception):
     """Enumeration has exploded; the endpoint is given up."""
 
 
-@dataclass(frozen=True, eq=False)
-class Context:
-    """The function whose code is being walked; one per frame of a state.
-
-    Attributes:
-        function: None for code at module or class level.
-        owner: Class whose attributes are plain names here (class bodies only).
-        closure: Frame in which the names of the enclosing function live, or None.
-        captured: Those names and their values if that function has ended.
-    """
-
-    module: Module
-    function: FunctionInfo | None = None
-    owner: ClassInfo | None = None
-    closure: int | None = None
-    captured: tuple[tuple[str, Value], ...] = ()
-
-
 PLACEHOLDER = cst.Name("_")
 """Stands for the expression of an argument that the source does not spell out."""
 
@@ -231,7 +210,7 @@ class Arguments:
         )
 
 
-class Evaluation(ABC):
+class Evaluation(Variables):
     """Evaluates expressions; statements are the subclass's business.
 
     Args:
@@ -241,20 +220,16 @@ class Evaluation(ABC):
     """
 
     def __init__(self, names: Names, catalogue: Catalogue, diagnostics: Diagnostics) -> None:
+        super().__init__()
         self.names = names
         self.catalogue = catalogue
         self.diagnostics = diagnostics
         self.role: Role = "endpoint"
-        self.contexts: list[Context] = []
         self.raised: list[Flow] = []
         self.loops = 0
         self._quiet = 0
-        self._closures = False
         self._numbers = 0
-        self._functions: dict[cst.CSTNode, FunctionInfo] = {}
-        self._declared: dict[FunctionInfo, frozenset[str]] = {}
         self._factories: dict[FunctionInfo, bool] = {}
-        self._effects: dict[FunctionInfo, Effects] = {}
         self._constants: dict[Assigned, Value] = {}
         self._busy: set[Assigned] = set()
 
@@ -299,7 +274,11 @@ class Evaluation(ABC):
 
     @abstractmethod
     def consume(
-        self, generator: Generator, state: State, node: cst.CSTNode, each: Callable[[State, Value], list[Flow]]
+        self,
+        generator: Generator,
+        state: State,
+        node: cst.CSTNode,
+        each: Callable[[State, Value], list[Flow]],
     ) -> list[Flow]:
         """Take all items of a generator."""
 
@@ -314,9 +293,7 @@ class Evaluation(ABC):
         """Return what a function outside the source tree does; None if that is not known."""
 
     @abstractmethod
-    def text(
-        self, owner: Const, name: str, arguments: Arguments, node: cst.CSTNode, state: State
-    ) -> Results:
+    def text(self, owner: Const, name: str, arguments: Arguments, node: cst.CSTNode, state: State) -> Results:
         """Return what a method of a constant text does."""
 
     @abstractmethod
@@ -336,10 +313,22 @@ class Evaluation(ABC):
         """Return what calling an object does."""
 
     @abstractmethod
-    def assign_attribute(
-        self, target: cst.Attribute, value: Value, state: State, node: cst.CSTNode
-    ) -> State:
+    def assign_attribute(self, target: cst.Attribute, value: Value, state: State, node: cst.CSTNode) -> State:
         """Return the state after ``target = value``."""
+
+    @abstractmethod
+    def item_of_object(
+        self, owner: ObjectRef | SharedObject, key: Value, node: cst.CSTNode, state: State
+    ) -> Results:
+        """Return what reading an item of an object does."""
+
+    @abstractmethod
+    def iterables(self, node: cst.BaseExpression, state: State) -> Results:
+        """Evaluate what a loop is over; objects of known classes say what that is."""
+
+    @abstractmethod
+    def operated(self, values: Iterable[Value], node: cst.CSTNode, state: State) -> None:
+        """Report operators that run code which communicates."""
 
     @abstractmethod
     def members(self, info: ClassInfo) -> tuple[Value, ...] | None:
@@ -354,11 +343,6 @@ class Evaluation(ABC):
         """Return what a function's decorators make of it; None if they leave it alone or are not known."""
 
     # Small services.
-
-    @property
-    def module(self) -> Module:
-        """Return the module of the code being walked."""
-        return self.contexts[-1].module
 
     def report(self, code: str, message: str, node: cst.CSTNode, hint: str = "") -> None:
         """Record a finding about a piece of the code being walked."""
@@ -478,36 +462,6 @@ class Evaluation(ABC):
             return []
         return [(state, value)]
 
-    def _class_attribute(self, owner: Instance | ClassValue | Super, name: str) -> Value:
-        place = self.names.lookup_class(owner)
-        if place is None:
-            return UNKNOWN
-        info, after = place
-        found = self.names.attribute(info, name, after)
-        if found is None:
-            inside_client = name == "think" and self.names.derives_from(info, "Client")
-            return Method(Instance(info), "think") if inside_client else UNKNOWN
-        provider, binding = found
-        if isinstance(binding, Assigned):
-            changed = any(name in self.names.changes(m).attributes for m in (provider.module, self.module))
-            if changed or self.names.assigned_by_methods(info, name):
-                return UNKNOWN
-            return self.constant(provider.module, binding, provider)
-        if not isinstance(binding, FunctionInfo):
-            return self.names.binding_value(binding) or UNKNOWN
-        decorators = self.decorators(binding)
-        if "builtins.staticmethod" in decorators:
-            return FunctionValue(binding)
-        if "builtins.classmethod" in decorators:
-            return FunctionValue(binding, ClassValue(info))
-        if "builtins.property" in decorators:
-            return UNKNOWN
-        return (
-            FunctionValue(binding)
-            if isinstance(owner, ClassValue)
-            else FunctionValue(binding, Instance(info))
-        )
-
     def decorators(self, function: FunctionInfo) -> list[str]:
         """Return the dotted names of a function's decorators; code for those that have none."""
         if not isinstance(function.node, cst.FunctionDef):
@@ -587,17 +541,48 @@ class Evaluation(ABC):
                     results.append(self._new_list(items, after))
             elif isinstance(node, cst.Tuple):
                 items = self._elements(node, values, after)
-                results.append((after, self._content_of(values, after) if items is None else TupleValue(items)))
+                results.append(
+                    (after, self._content_of(values, after) if items is None else TupleValue(items))
+                )
             elif isinstance(node, cst.Dict):
                 results.append(self._new_dict(node, values, after))
             elif isinstance(node, cst.BinaryOperation) and isinstance(values[-1], DictRef):
                 # `"%(name)s" % {...}`
                 results.append((after, combine(node, (values[0], self.freeze(values[1], after)))))
             elif isinstance(node, cst.Subscript):
-                results.append((after, self._subscript(node, values, after)))
+                results += self._subscripted(node, values, after)
+            elif isinstance(node, cst.BinaryOperation):
+                results.append(self._combined(node, values, after))
             else:
+                self.operated(values, node, after)
                 results.append((after, combine(node, values)))
         return results
+
+    def _combined(
+        self, node: cst.BinaryOperation, values: Sequence[Value], state: State
+    ) -> tuple[State, Value]:
+        """Return what an operator makes of two values; a list of two lists is a new one."""
+        left, right = values
+        self.operated(values, node, state)
+        if isinstance(node.operator, cst.Add) and isinstance(left, ListRef) and isinstance(right, ListRef):
+            first, second = self.items(left, state), self.items(right, state)
+            if first is not None and second is not None:
+                return self._new_list((*first, *second), state)
+        result = combine(node, values)
+        lost = result == UNKNOWN and any(state.holds_tracked(value) for value in values)
+        return state, LOST if lost else result
+
+    def _subscripted(self, node: cst.Subscript, values: Sequence[Value], state: State) -> Results:
+        """Return what reading ``owner[key]`` does: an object of a known class decides for itself."""
+        results: Results = []
+        rest = [owner for owner in alternatives(values[0]) if not isinstance(owner, ObjectRef | SharedObject)]
+        for owner in alternatives(values[0]):
+            if isinstance(owner, ObjectRef | SharedObject):
+                given = values[1] if len(values) == 2 else UNKNOWN
+                results += self.item_of_object(owner, given, node, state)
+        if rest:
+            results.append((state, self._subscript(node, [join(rest), *values[1:]], state)))
+        return merge_results(results)
 
     def _elements(
         self, node: cst.List | cst.Set | cst.Tuple, values: Sequence[Value], state: State
@@ -668,7 +653,9 @@ class Evaluation(ABC):
             taken = items[slice(*bounds)]
             text = isinstance(owner, Const) and all(isinstance(i, Const) for i in taken)
             results.append(
-                Const.of("".join(i.value for i in taken if isinstance(i, Const))) if text else TupleValue(taken)
+                Const.of("".join(i.value for i in taken if isinstance(i, Const)))
+                if text
+                else TupleValue(taken)
             )
         return join(results)
 
@@ -798,7 +785,7 @@ class Evaluation(ABC):
     ) -> list[tuple[State, tuple[tuple[Value, Value], ...] | Value]]:
         results: list[tuple[State, tuple[tuple[Value, Value], ...] | Value]] = []
         for state, content in states:
-            for after, iterable in self.evaluate(clause.iter, state):
+            for after, iterable in self.iterables(clause.iter, state):
                 if isinstance(iterable, Generator):
                     results += self._generator_clause(clause, element, after, content, iterable, node)
                     continue
@@ -952,35 +939,6 @@ class Evaluation(ABC):
         self.release([value], state, node, f"'{self.code(target)}'")
         return state
 
-    def bind(self, name: str, value: Value, state: State, node: cst.CSTNode | None = None) -> State:
-        """Return the state after an assignment to a variable, wherever that variable lives."""
-        context = self.contexts[-1]
-        declared = () if context.function is None else self.declared(context.function)
-        if name not in declared or name in state.frames[-1]:
-            return state.bind(name, value)
-        depth = context.closure
-        while depth is not None and depth < len(state.frames):
-            if name in state.frames[depth]:
-                frame = {**state.frames[depth], name: value}
-                return replace(state, frames=(*state.frames[:depth], frame, *state.frames[depth + 1 :]))
-            depth = self.contexts[depth].closure if depth < len(self.contexts) else None
-        # A global variable, or one of a function that has ended: nobody knows who looks at it.
-        if node is not None:
-            self.release([value], state, node, f"the variable {name!r}")
-        return state
-
-    def declared(self, function: FunctionInfo) -> frozenset[str]:
-        """Return the variables a function declares ``nonlocal`` or ``global``."""
-        if function not in self._declared:
-            self._declared[function] = declared_elsewhere(function)
-        return self._declared[function]
-
-    def effects(self, function: FunctionInfo) -> Effects:
-        """Return what a function may change when it is not walked."""
-        if function not in self._effects:
-            self._effects[function] = effects_of(function)
-        return self._effects[function]
-
     def _unpack(self, target: cst.Tuple | cst.List, value: Value, state: State, node: cst.CSTNode) -> State:
         for after, (listed,) in self.listed([value], node, state)[:1]:
             state, value = after, listed
@@ -1047,8 +1005,16 @@ class Evaluation(ABC):
                     node,
                     "await it here",
                 )
-            elif isinstance(value, FunctionValue) and not tracked(value):
+            elif isinstance(value, FunctionValue) and not state.holds_tracked(value):
                 continue
+            elif isinstance(value, ObjectRef) and state.holds_tracked(value):
+                self.report(
+                    "MUP041",
+                    f"an object of {value.info.qualname!r} that communicates is handed to {to},"
+                    " where its use cannot be seen",
+                    node,
+                    "call its methods here, or in a function of this source tree",
+                )
             elif state.holds_tracked(value):
                 self.report(
                     "MUP041",
@@ -1056,44 +1022,6 @@ class Evaluation(ABC):
                     node,
                     "wait for it here with get()",
                 )
-
-    def closure(self, node: cst.FunctionDef | cst.Lambda, qualname: str, state: State) -> Closure:
-        """Return the nested function that a definition makes."""
-        self._closures = True
-        info = self._functions.setdefault(node, FunctionInfo(self.module, node, qualname))
-        made = Closure(info, len(state.frames) - 1)
-        return replace(made, communicates=self._captures(made, state))
-
-    def _captures(self, closure: Closure, state: State) -> bool:
-        """Return whether a nested function can reach communication or futures of the function around it."""
-        return any(
-            state.holds_tracked(value)
-            for function in self._reached(closure, state)
-            for value in (function, *self.free_names(function, state).values())
-        )
-
-    def free_names(self, closure: Closure, state: State) -> dict[str, Value]:
-        """Return what a nested function can see of the functions around it."""
-        used = _names_in(closure.info.node)
-        around = {**self._around(closure.depth, state), **dict(closure.captured)}
-        return {name: value for name, value in around.items() if name in used}
-
-    def _around(self, depth: int | None, state: State) -> dict[str, Value]:
-        """Return the variables that code inside the function of a frame can see."""
-        found: dict[str, Value] = {}
-        while depth is not None and depth < len(state.frames):
-            context = self.contexts[depth] if depth < len(self.contexts) else None
-            found = {**dict(context.captured if context else ()), **state.frames[depth], **found}
-            depth = context.closure if context else None
-        return found
-
-    def _reached(self, closure: Closure, state: State) -> list[Closure]:
-        """Return a nested function and those it can call."""
-        found = [closure]
-        for function in found:
-            for value in self.free_names(function, state).values():
-                found += [v for v in alternatives(value) if isinstance(v, Closure) and v not in found]
-        return found
 
     def _communicates(self, values: Iterable[Value], state: State) -> bool:
         """Return whether a function that gets these values can communicate."""
@@ -1250,7 +1178,11 @@ class Evaluation(ABC):
         if name == "super" and not given:
             function = self.contexts[-1].function
             me = next(iter(state.frames[-1].values()), None)
-            if function is not None and function.owner is not None and isinstance(me, Instance | ObjectRef | SharedObject | ClassValue):
+            if (
+                function is not None
+                and function.owner is not None
+                and isinstance(me, Instance | ObjectRef | SharedObject | ClassValue)
+            ):
                 return Super(me.info, function.owner, me)
             return None
         if (
@@ -1467,7 +1399,9 @@ class Evaluation(ABC):
         if body is not None:
             return [self._made_generator(callee, body, frame, state, communicates=communicates)]
         if info.is_async:
-            return [(state, Coroutine(callee, tuple(frame.items()), node) if communicates else UNKNOWN)]
+            if communicates:
+                return [(state, Coroutine(callee, tuple(frame.items()), node))]
+            return [(self._after_unfollowed(callee, given, state), UNKNOWN)]
         if communicates:
             return self._inline(callee, frame, node, state)
         return self._followed_quietly(callee, frame, node, state)
@@ -1513,32 +1447,6 @@ class Evaluation(ABC):
                 state = self.rebind(name, LOST if state.holds_tracked(free[name]) else UNKNOWN, callee, state)
         return self.forget_contents(reached, state)
 
-    def rebind(self, name: str, value: Value, function: Closure, state: State) -> State:
-        """Return the state after a nested function has set a variable of a function around it."""
-        depth = function.depth
-        while depth is not None and depth < len(state.frames):
-            if name in state.frames[depth]:
-                frame = {**state.frames[depth], name: value}
-                return replace(state, frames=(*state.frames[:depth], frame, *state.frames[depth + 1 :]))
-            depth = self.contexts[depth].closure if depth < len(self.contexts) else None
-        return state
-
-    def forget_contents(self, values: Iterable[Value], state: State) -> State:
-        """Return the state after something that may change every list, dict and object among these."""
-        waiting, seen = list(values), set[int]()
-        while waiting:
-            value = waiting.pop()
-            if isinstance(value, ListRef | DictRef | ObjectRef):
-                if value.number in seen:
-                    continue
-                seen.add(value.number)
-                content = state.heap[value.number]
-                if not isinstance(content, Value):
-                    waiting += [item for _, item in content]
-                    state = state.store(value.number, forget([content], state.heap))
-            waiting += parts(value)
-        return state
-
     def _followed_quietly(
         self, callee: FunctionValue | Closure, frame: dict[str, Value], node: cst.CSTNode, state: State
     ) -> Results:
@@ -1582,67 +1490,6 @@ class Evaluation(ABC):
                 results.append((after, value if flow.kind == "return" else NONE))
         self.contexts.pop()
         return merge_results(results)
-
-    def left(self, values: Sequence[Value], state: State, depth: int) -> tuple[State, list[Value]]:
-        """Return a state and values behind the end of a function: nested functions keep what they have seen."""
-        if not self._closures:
-            return state.leave(depth), list(values)
-        settled = self.settled(values, state, depth)
-        frames = tuple(
-            dict(zip(frame, self.settled(list(frame.values()), state, depth), strict=True))
-            for frame in state.frames[:depth]
-        )
-        heap: dict[int, Content | Value] = {}
-        for number, content in state.heap.items():
-            if isinstance(content, Value):
-                heap[number] = content
-            else:
-                items = self.settled([v for _, v in content], state, depth)
-                heap[number] = tuple((k, v) for (k, _), v in zip(content, items, strict=True))
-        return replace(state, frames=frames, heap=heap), settled
-
-    def settled(self, values: Sequence[Value], state: State, depth: int) -> list[Value]:
-        """Return values whose nested functions do not need the frames from ``depth`` on."""
-        return [self._settled(value, state, depth, ()) for value in values]
-
-    def _settled(self, value: Value, state: State, depth: int, around: tuple[FunctionInfo, ...]) -> Value:
-        if isinstance(value, TupleValue):
-            return TupleValue(tuple(self._settled(v, state, depth, around) for v in value.items))
-        if isinstance(value, OneOf):
-            return join(self._settled(v, state, depth, around) for v in value.values)
-        if isinstance(value, Partial):
-            return Partial(
-                self._settled(value.function, state, depth, around),
-                tuple(self._settled(v, state, depth, around) for v in value.values),
-                tuple((name, self._settled(v, state, depth, around)) for name, v in value.keywords),
-            )
-        if isinstance(value, Generator):
-            return self._settled_generator(value, state, depth, around)
-        if not isinstance(value, Closure) or value.depth is None or value.depth < depth:
-            return value
-        communicates = self._captures(value, state)
-        if value.info in around:
-            # It can call itself; what that would communicate is not followed anyway.
-            return LOST if communicates else UNKNOWN
-        free = self.free_names(value, state)
-        changing = self.effects(value.info).outer
-        captured = []
-        for name in sorted(free):
-            held = state.holds_tracked(free[name])
-            kept = self._settled(free[name], state, depth, (*around, value.info))
-            captured.append((name, (LOST if held else UNKNOWN) if name in changing else kept))
-        return Closure(value.info, None, tuple(captured), communicates)
-
-    def _settled_generator(
-        self, value: Generator, state: State, depth: int, around: tuple[FunctionInfo, ...]
-    ) -> Value:
-        arguments = tuple((name, self._settled(v, state, depth, around)) for name, v in value.arguments)
-        context = value.context
-        if context.closure is not None and context.closure >= depth:
-            free = {**self._around(context.closure, state), **dict(context.captured)}
-            kept = tuple((name, self._settled(v, state, depth, around)) for name, v in free.items())
-            context = replace(context, closure=None, captured=kept)
-        return replace(value, arguments=arguments, context=context)
 
     def _parameters(
         self, callee: FunctionValue | Closure, arguments: Arguments, node: cst.CSTNode, state: State
@@ -1706,22 +1553,6 @@ class Evaluation(ABC):
                     UNKNOWN if parameter.default is None else self._default(function, parameter.default)
                 )
         return frame
-
-
-class _Used(cst.CSTVisitor):
-    """Collect every name a piece of code mentions. Read ``found`` after the visit."""
-
-    def __init__(self) -> None:
-        self.found: set[str] = set()
-
-    def visit_Name(self, node: cst.Name) -> None:
-        self.found.add(node.value)
-
-
-def _names_in(node: cst.CSTNode) -> set[str]:
-    visitor = _Used()
-    node.visit(visitor)
-    return visitor.found
 
 
 def _holds_communication(value: Value) -> bool:

@@ -30,12 +30,12 @@ from analyzer.static.control import (
     Exit,
     Handler,
     Loop,
-    With,
     Node,
     Protected,
     Run,
     Step,
     Unsupported,
+    With,
     lower,
 )
 from analyzer.static.diagnostics import Diagnostics
@@ -386,7 +386,10 @@ class Execution(Library):
             if entered:
                 flows += self._block(arm.body, merge(entered))
             states = merge(states)
-        return [*flows, *(Flow(s) for s in states)]
+        flows += [Flow(s) for s in states]
+        if node.subject is not None:
+            flows = [replace(flow, state=flow.state.unbind(SUBJECT)) for flow in flows]
+        return flows
 
     def _arm(self, arm: Arm, states: list[State], line: int) -> tuple[list[State], list[State]]:
         """Return the states that enter an arm and those that go on to the next."""
@@ -424,7 +427,7 @@ class Execution(Library):
             return self._unbounded(node, state, UNKNOWN)
         flows: list[Flow] = []
         self.may_fail(state, "local")
-        for before, iterable in self.evaluate(node.iterable, state):
+        for before, iterable in self.iterables(node.iterable, state):
             for one in alternatives(iterable):
                 if isinstance(one, Generator):
                     flows += self._over_generator(node, before, one)

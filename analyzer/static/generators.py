@@ -1,9 +1,10 @@
 """What happens when a generator is consumed: which of its code runs between which statements of the consumer?
 
-A generator is walked when somebody takes items from it, not when it is made. At every ``yield`` the walk goes
-on in the consumer - the body of the loop, or whatever takes the item - and comes back. Meanwhile the generator's
-variables wait among those of the consumer, under names no Python variable has. A consumer that leaves early
-(``break``, ``return``, an exception) closes the generator: its ``finally`` blocks run, then the consumer goes on.
+A generator is walked when somebody takes items from it, not when it is made. At every ``yield`` the walk
+goes on in the consumer - the body of the loop, or whatever takes the item - and comes back. Meanwhile the
+generator's variables wait among those of the consumer, under names no Python variable has. A consumer that
+leaves early (``break``, ``return``, an exception) closes the generator: its ``finally`` blocks run, then the
+consumer goes on.
 """
 
 # ruff: noqa: N802  (visit_NODE is how libcst spells it)
@@ -120,7 +121,7 @@ class Generators(Objects):
         """Return the body of a generator function; None for any other function."""
         if function not in self._generator_bodies:
             visitor = _Yields()
-            if isinstance(function.node, cst.FunctionDef) and not function.is_async:
+            if isinstance(function.node, cst.FunctionDef):
                 function.node.body.visit(visitor)
                 self._generator_bodies[function] = lower(function.node.body) if visitor.found else None
             else:
@@ -169,7 +170,9 @@ class Generators(Objects):
                     if name == "map":
                         flows += [Flow(s) for s, _ in self.hand_out(value, after)]
                     else:
-                        flows += [Flow(s) for s, _ in self.hand_out(item, after)] if known is not False else []
+                        flows += (
+                            [Flow(s) for s, _ in self.hand_out(item, after)] if known is not False else []
+                        )
                         flows += [Flow(after)] if known is not True else []
             return flows
 
@@ -228,7 +231,9 @@ class Generators(Objects):
                 after = after.store(generator.number, DONE)
                 result = value if flow.kind == "return" else NONE
                 done += [
-                    Flow(after, p.kind, p.value, p.line) if isinstance(p, Leaving) else Flow(after, value=result)
+                    Flow(after, p.kind, p.value, p.line)
+                    if isinstance(p, Leaving)
+                    else Flow(after, value=result)
                     for p in alternatives(pending)
                 ]
             elif flow.kind == "left":
@@ -256,8 +261,7 @@ class Generators(Objects):
         """Return how any number of iterations ends, nothing about them being known."""
         loop, _, flows = self.repeated(node, state, iteration)
         done = [loop.end(Flow(state))]
-        for flow in flows:
-            done.append(loop.end(flow) if flow.kind in ("next", "continue") else loop.leave(flow))
+        done += [loop.end(f) if f.kind in ("next", "continue") else loop.leave(f) for f in flows]
         return merge_flows(done)
 
     def yielded(self, node: cst.Yield, state: State) -> Results:
@@ -374,7 +378,7 @@ class Generators(Objects):
         return results
 
     def consuming(self, name: str, arguments: Arguments, node: cst.CSTNode, state: State) -> Results | None:
-        """Return what a function outside the source tree does with generators; None if it is none of these."""
+        """Return what a function outside the source tree does with generators; None if nothing known."""
         short = name.rsplit(".", 1)[-1]
         given = arguments.positional()
         if name in ("builtins.map", "builtins.filter") and len(given) == 2 and arguments.plain:

@@ -60,7 +60,11 @@ class Library(Patterns):
             answers = {self.is_instance(v, kind) for v in alternatives(given[0]) for kind in kinds}
             known = True if answers == {True} else False if answers == {False} else None
             return [(state, UNKNOWN if known is None else Const.of(known))]
-        if short == "callable" and len(given) == 1 and isinstance(given[0], Closure | FunctionValue | Partial):
+        if (
+            short == "callable"
+            and len(given) == 1
+            and isinstance(given[0], Closure | FunctionValue | Partial)
+        ):
             return [(state, Const.of(value=True))]
         if short == "dict" and len(given) <= 1:
             return self._dict(given, keywords, state)
@@ -75,7 +79,9 @@ class Library(Patterns):
             return [(state, ClassValue(value.info))]
         return None
 
-    def _reflected(self, name: str, given: Sequence[Value], node: cst.CSTNode, state: State) -> Results | None:
+    def _reflected(
+        self, name: str, given: Sequence[Value], node: cst.CSTNode, state: State
+    ) -> Results | None:
         """Return what ``getattr`` and its like do if the name of the attribute is known."""
         names = [v.value for v in alternatives(given[1]) if isinstance(v, Const) and isinstance(v.value, str)]
         if len(names) != len(alternatives(given[1])) or name == "hasattr":
@@ -89,17 +95,12 @@ class Library(Patterns):
         results: Results = []
         for one in names:
             for owner in alternatives(given[0]):
-                known = not isinstance(owner, ObjectRef) or self._has(owner, one, state)
+                known = not isinstance(owner, ObjectRef) or self.has(owner, one, state)
                 if known or len(given) == 2:
                     results += self.read_attribute(owner, one, node, state)
                 else:
                     results.append((state, given[2]))
         return results
-
-    def _has(self, owner: ObjectRef, name: str, state: State) -> bool:
-        content = state.heap[owner.number]
-        own = isinstance(content, Value) or any(getattr(key, "name", "") == name for key, _ in content)
-        return own or self.names.attribute(owner.info, name) is not None
 
     def _dict(self, given: Sequence[Value], keywords: dict[str, Value], state: State) -> Results:
         number = self._allocate()
@@ -191,9 +192,7 @@ class Library(Patterns):
                 return found
         return super()._container_method(owner, name, arguments, node, state)
 
-    def text(
-        self, owner: Const, name: str, arguments: Arguments, node: cst.CSTNode, state: State
-    ) -> Results:
+    def text(self, owner: Const, name: str, arguments: Arguments, node: cst.CSTNode, state: State) -> Results:
         """Return what a method of a constant text does."""
         results: Results = []
         for after, values in self.listed(arguments.values, node, state):
@@ -243,13 +242,23 @@ class Library(Patterns):
             return [(state.store(owner.number, ()), NONE)]
         if name == "reverse":
             return [(state.store(owner.number, pairs[::-1]), NONE)]
-        if name == "insert" and len(given) == 2 and isinstance(given[0], Const) and isinstance(given[0].value, int):
+        if (
+            name == "insert"
+            and len(given) == 2
+            and isinstance(given[0], Const)
+            and isinstance(given[0].value, int)
+        ):
             items = list(pairs)
             items.insert(given[0].value, (UNKNOWN, given[1]))
             return [(state.store(owner.number, tuple(items)), NONE)]
         if name == "popleft" and pairs:
             return [(state.store(owner.number, pairs[1:]), pairs[0][1])]
-        if name == "pop" and len(given) == 1 and isinstance(given[0], Const) and isinstance(given[0].value, int):
+        if (
+            name == "pop"
+            and len(given) == 1
+            and isinstance(given[0], Const)
+            and isinstance(given[0].value, int)
+        ):
             place = given[0].value
             if -len(pairs) <= place < len(pairs):
                 items = list(pairs)
@@ -270,7 +279,9 @@ class Library(Patterns):
                 more = None if items is None else Arguments.of(*items)
             elif argument.star == "**":
                 pairs = self._pairs(value, state) if isinstance(value, DictRef | MapValue) else None
-                if pairs is not None and all(isinstance(k, Const) and isinstance(k.value, str) for k, _ in pairs):
+                if pairs is not None and all(
+                    isinstance(k, Const) and isinstance(k.value, str) for k, _ in pairs
+                ):
                     named = [(k.value, v) for k, v in pairs if isinstance(k, Const)]
                     more = Arguments((), ()).behind((), named)
             nodes += [argument] if more is None else more.nodes

@@ -10,6 +10,7 @@ from analyzer.static.state import Flow, State, merge_flows
 from analyzer.static.values import (
     NONE,
     UNKNOWN,
+    Coroutine,
     FunctionValue,
     Generator,
     ObjectRef,
@@ -35,7 +36,7 @@ class Managers(Generators):
             for one in alternatives(manager):
                 if isinstance(one, Generator):
                     flows += self.consume(one, after, node.node, self._body_of(node), manager=True)
-                elif isinstance(one, ObjectRef | SharedObject) and self._method_of(one, "__exit__"):
+                elif isinstance(one, ObjectRef | SharedObject) and self._method_of(one, node, "exit"):
                     flows += self._entered(node, one, after)
                 else:
                     # Nothing is known about it: a file, a lock.
@@ -52,18 +53,18 @@ class Managers(Generators):
 
         return body
 
-    def _method_of(self, owner: ObjectRef | SharedObject, name: str) -> FunctionValue | None:
-        found = self.names.attribute(owner.info, name)
+    def _method_of(self, owner: ObjectRef | SharedObject, node: With, name: str) -> FunctionValue | None:
+        found = self.names.attribute(owner.info, f"__a{name}__" if node.asynchronous else f"__{name}__")
         if found is None or not isinstance(found[1], FunctionInfo):
             return None
         return FunctionValue(found[1], owner)
 
     def _entered(self, node: With, manager: ObjectRef | SharedObject, state: State) -> list[Flow]:
         depth = len(state.frames)
-        enter = self._method_of(manager, "__enter__")
         entered: Results = [(state, UNKNOWN)]
+        enter = self._method_of(manager, node, "enter")
         if enter is not None:
-            entered = self._function(enter, Arguments((), ()), node.node, state, follow=True)
+            entered = self._run_method(enter, Arguments((), ()), node, state)
         flows: list[Flow] = []
         points = Points()
         for after, value in entered:
@@ -96,7 +97,15 @@ class Managers(Generators):
     def _left_by(
         self, manager: ObjectRef | SharedObject, node: With, state: State, *, failed: bool
     ) -> Results:
-        leave = self._method_of(manager, "__exit__")
+        leave = self._method_of(manager, node, "exit")
         assert leave is not None  # noqa: S101  (what the caller has seen)
-        given = Arguments.of(*(UNKNOWN if failed else NONE,) * 3)
-        return self._function(leave, given, node.node, state, follow=True)
+        return self._run_method(leave, Arguments.of(*(UNKNOWN if failed else NONE,) * 3), node, state)
+
+    def _run_method(self, method: FunctionValue, given: Arguments, node: With, state: State) -> Results:
+        results: Results = []
+        for after, value in self._function(method, given, node.node, state, follow=True):
+            if isinstance(value, Coroutine):
+                results += self._inline(value.function, dict(value.arguments), node.node, after)
+            else:
+                results.append((after, value))
+        return results

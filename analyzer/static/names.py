@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import libcst as cst
+import libcst.matchers as m
 from libcst.helpers import get_full_name_for_node
 
 from analyzer.static.source import Module, SourceTree
@@ -363,9 +364,8 @@ def _property_role(function: cst.FunctionDef) -> str:
     """Return "setter", "deleter" or "getter" if the function adds to a property of its own name, else ""."""
     for decorator in function.decorators:
         target = decorator.decorator
-        if isinstance(target, cst.Attribute) and isinstance(target.value, cst.Name):
-            if target.value.value == function.name.value:
-                return target.attr.value
+        if isinstance(target, cst.Attribute) and m.matches(target.value, m.Name(function.name.value)):
+            return target.attr.value
     return ""
 
 
@@ -557,7 +557,7 @@ class Names:
     def imported(
         self, module: Module, statement: cst.Import | cst.ImportFrom
     ) -> Iterator[tuple[str, Value | tuple[Module, str]]]:
-        """Yield the names an import statement inside a function binds: to a value, or to a name of a module."""
+        """Yield the names an import inside a function binds: to a value, or to a name of a module."""
         for name, binding in imports(module, statement):
             target = self._import(binding, module)
             yield name, ModuleValue(target) if isinstance(target, Module) else target

@@ -1,14 +1,15 @@
 """What do objects of the source tree's own classes do: repositories, contexts, data classes, enumerations?
 
 An object that is made while a request runs keeps its attributes in the heap of the state, so it may hold the
-``Communication`` object and futures. An object that all requests share - a module constant, an attribute that
-``setup`` gives a service - is what it was when it was made; an attribute that anything else assigns is unknown.
+``Communication`` object and futures. An object that all requests share - a module constant, an attribute
+that ``setup`` gives a service - is what it was when it was made; an attribute that anything else assigns is
+unknown.
 """
 
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import libcst as cst
@@ -24,6 +25,7 @@ from analyzer.static.evaluation import (
     is_transparent,
     merge_results,
 )
+from analyzer.static.expressions import subscript
 from analyzer.static.names import Assigned, ClassInfo, FunctionInfo
 from analyzer.static.source import Module
 from analyzer.static.state import Flow, State
@@ -72,7 +74,14 @@ ENUMERATIONS = {"Enum", "StrEnum", "IntEnum", "Flag", "IntFlag"}
 TEXTUAL = {"enum.StrEnum", "enum.IntEnum", "enum.IntFlag", "builtins.str", "builtins.int"}
 PRINTING = {"enum.StrEnum", "enum.IntEnum", "enum.IntFlag"}
 
-DATA_CLASSES = {"dataclasses.dataclass", "attr.define", "attr.frozen", "attr.s", "attrs.define", "attrs.frozen"}
+DATA_CLASSES = {
+    "dataclasses.dataclass",
+    "attr.define",
+    "attr.frozen",
+    "attr.s",
+    "attrs.define",
+    "attrs.frozen",
+}
 FIELDS = {"dataclasses.field", "attr.field", "attrs.field", "attr.ib", "pydantic.Field"}
 MODELS = {"pydantic.BaseModel"}
 NAMED_TUPLES = {"typing.NamedTuple"}
@@ -85,6 +94,22 @@ CLASS_DECORATORS = {
 }
 PROPERTIES = {"builtins.property", "functools.cached_property"}
 METACLASSES = {"abc.ABCMeta", "enum.EnumMeta", "enum.EnumType"}
+
+OPERATORS = (
+    *(
+        "__add__",
+        "__radd__",
+        "__sub__",
+        "__mul__",
+        "__truediv__",
+        "__mod__",
+        "__or__",
+        "__and__",
+        "__lshift__",
+    ),
+    *("__rshift__", "__matmul__", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__contains__"),
+    *("__neg__", "__invert__", "__str__", "__repr__", "__format__"),
+)
 
 MAKING = {"__init__", "__post_init__", "setup"}
 """Methods that run once, before the object is used."""
@@ -107,6 +132,7 @@ class Objects(Evaluation):
     def __init__(self, *arguments: object) -> None:
         super().__init__(*arguments)  # type: ignore[arg-type]
         self._shared: dict[ClassInfo, dict[str, Value]] = {}
+        self._services: dict[int, ClassInfo] = {}
         self._decorated: dict[FunctionInfo, Value | None] = {}
 
     # Making.
@@ -154,7 +180,9 @@ class Objects(Evaluation):
     def _class_decorators(self, info: ClassInfo) -> Iterator[str]:
         for decorator in info.node.decorators:
             target = decorator.decorator
-            yield _name(self.names.dotted(info.module, target.func if isinstance(target, cst.Call) else target))
+            yield _name(
+                self.names.dotted(info.module, target.func if isinstance(target, cst.Call) else target)
+            )
 
     def _initial(self, info: ClassInfo) -> tuple[tuple[Value, Value], ...]:
         """Return the attributes that start as the class's and may get a value of their own."""
@@ -163,7 +191,9 @@ class Objects(Evaluation):
             if isinstance(owner, ClassInfo):
                 for name, binding in owner.bindings.items():
                     changed = name in self.names.attributes_assigned()
-                    if isinstance(binding, Assigned) and (changed or self.names.assigned_by_methods(info, name)):
+                    if isinstance(binding, Assigned) and (
+                        changed or self.names.assigned_by_methods(info, name)
+                    ):
                         found.setdefault(name, self.constant(owner.module, binding, owner))
         return tuple((Slot(name), value) for name, value in found.items())
 
@@ -210,7 +240,9 @@ class Objects(Evaluation):
         for decorator in info.node.decorators:
             keyword_only |= m.matches(
                 decorator.decorator,
-                m.Call(args=[m.ZeroOrMore(), m.Arg(m.Name("True"), keyword=m.Name("kw_only")), m.ZeroOrMore()]),
+                m.Call(
+                    args=[m.ZeroOrMore(), m.Arg(m.Name("True"), keyword=m.Name("kw_only")), m.ZeroOrMore()]
+                ),
             )
         for line in info.node.body.body:
             for statement in line.body if isinstance(line, cst.SimpleStatementLine) else ():
@@ -267,6 +299,10 @@ class Objects(Evaluation):
     def _made(self, field: _Field, state: State) -> tuple[State, Value]:
         """Return a new default value: the one every object gets for itself."""
         factory = field.factory
+        made = self.names.dotted(field.module, factory) if factory is not None else UNKNOWN
+        if isinstance(made, ClassValue) and factory is not None:
+            results = self.instantiate(made.info, Arguments((), ()), factory, state)
+            return results[0] if results else (state, UNKNOWN)
         known = _name(self.names.dotted(field.module, factory)) if factory is not None else ""
         number = self._allocate()
         if known in ("builtins.list", "builtins.set"):
@@ -302,9 +338,9 @@ class Objects(Evaluation):
         assert isinstance(binding, Assigned)  # noqa: S101  (what the callers have seen)
         outside = {base.name for base in self.names.mro(info) if isinstance(base, External)}
         value = self.constant(owner.module, binding, owner)
-        if isinstance(binding.value, cst.Call) and _name(self.names.dotted(owner.module, binding.value.func)) == (
-            "enum.auto"
-        ):
+        if isinstance(binding.value, cst.Call) and _name(
+            self.names.dotted(owner.module, binding.value.func)
+        ) == ("enum.auto"):
             value = Const.of(name.lower()) if "enum.StrEnum" in outside else UNKNOWN
         if isinstance(value, Const):
             for first, other in owner.bindings.items():
@@ -323,11 +359,68 @@ class Objects(Evaluation):
                     return member
         return UNKNOWN
 
+    # Operators.
+
+    def item_of_object(
+        self, owner: ObjectRef | SharedObject, key: Value, node: cst.CSTNode, state: State
+    ) -> Results:
+        """Return what reading an item of an object does."""
+        items = self.items(owner, state)
+        if items is not None:
+            return [(state, subscript(TupleValue(items), key))]
+        found = self.names.attribute(owner.info, "__getitem__")
+        if found is not None and isinstance(found[1], FunctionInfo):
+            return self._function(FunctionValue(found[1], owner), Arguments.of(key), node, state)
+        return [(state, self._content_of([owner], state))]
+
+    def iterables(self, node: cst.BaseExpression, state: State) -> Results:
+        """Evaluate what a loop is over; objects of known classes say what that is."""
+        results: Results = []
+        for after, value in self.evaluate(node, state):
+            for one in alternatives(value):
+                found = None
+                if isinstance(one, ObjectRef | SharedObject):
+                    found = self.names.attribute(one.info, "__iter__")
+                if found is None or not isinstance(found[1], FunctionInfo):
+                    results.append((after, one))
+                else:
+                    results += self._function(FunctionValue(found[1], one), Arguments((), ()), node, after)
+        for after, value in results:
+            for one in alternatives(value):
+                if isinstance(one, ObjectRef) and self.items(one, after) is None and after.holds_tracked(one):
+                    self.report(
+                        "MUP030",
+                        f"{one.info.qualname!r} communicates and iterates over itself: not analysed yet",
+                        node,
+                        "make __iter__ a generator",
+                    )
+        return merge_results(results)
+
+    def operated(self, values: Iterable[Value], node: cst.CSTNode, state: State) -> None:
+        """Report operators that run code which communicates."""
+        for value in values:
+            for one in alternatives(value):
+                if isinstance(one, ObjectRef) and state.holds_tracked(one):
+                    found = (self.names.attribute(one.info, name) for name in OPERATORS)
+                    if any(f is not None and isinstance(f[1], FunctionInfo) for f in found):
+                        self.report(
+                            "MUP030",
+                            f"an operator of {one.info.qualname!r}, whose objects communicate,"
+                            " is not analysed yet",
+                            node,
+                            "call a method instead",
+                        )
+
     # Attributes.
 
     def read_attribute(self, owner: Value, name: str, node: cst.CSTNode, state: State) -> Results:
         """Return what reading ``owner.name`` does: a property runs."""
         getter = self._property(owner, name)
+        if getter is None and isinstance(owner, ObjectRef) and not self.has(owner, name, state):
+            dynamic = self.names.attribute(owner.info, "__getattr__")
+            if dynamic is not None and isinstance(dynamic[1], FunctionInfo):
+                callee = FunctionValue(dynamic[1], owner)
+                return self._function(callee, Arguments.of(Const.of(name)), node, state, follow=True)
         if getter is None:
             return super().read_attribute(owner, name, node, state)
         cached = "functools.cached_property" in self.decorators(getter)
@@ -339,6 +432,12 @@ class Objects(Evaluation):
         if cached and isinstance(owner, ObjectRef):
             return [(_with(after, owner.number, name, value), value) for after, value in results]
         return results
+
+    def has(self, owner: ObjectRef, name: str, state: State) -> bool:
+        """Return whether an object may have an attribute without the help of ``__getattr__``."""
+        content = state.heap[owner.number]
+        own = isinstance(content, Value) or name in _attributes(state, owner.number)
+        return own or self.names.attribute(owner.info, name) is not None
 
     def _property(self, owner: Value, name: str) -> FunctionInfo | None:
         if not isinstance(owner, Instance | ObjectRef | SharedObject | EnumMember | Super):
@@ -429,9 +528,7 @@ class Objects(Evaluation):
             return FunctionValue(value.info, receiver)
         return Partial(value, (receiver,)) if isinstance(value, Closure) else value
 
-    def assign_attribute(
-        self, target: cst.Attribute, value: Value, state: State, node: cst.CSTNode
-    ) -> State:
+    def assign_attribute(self, target: cst.Attribute, value: Value, state: State, node: cst.CSTNode) -> State:
         """Return the state after ``target = value``."""
         name = target.attr.value
         for after, owner in self.evaluate(target.value, state)[:1]:
@@ -488,6 +585,7 @@ class Objects(Evaluation):
     def _run_setup(self, info: ClassInfo) -> dict[str, Value]:
         """Walk ``__init__`` and ``setup``; what they report is not about any request."""
         me = ObjectRef(self._allocate(), info)
+        self._services[me.number] = info
         states = [State((), heap={me.number: self._initial(info)})]
         try:
             for name in ("__init__", "setup"):
@@ -526,6 +624,8 @@ class Objects(Evaluation):
         return self._frozen(value, state, frozenset())
 
     def _frozen(self, value: Value, state: State, seen: frozenset[int]) -> Value:
+        if isinstance(value, ObjectRef) and value.number in self._services:
+            return Instance(value.info)
         if isinstance(value, ObjectRef):
             content = state.heap[value.number]
             if isinstance(content, Value) or value.number in seen:

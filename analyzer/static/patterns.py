@@ -56,7 +56,9 @@ class Patterns(Managers):
 
     def _match_one(self, pattern: cst.MatchPattern, value: Value, state: State) -> Match:
         if isinstance(pattern, cst.MatchAs):
-            inner = Match(True, {}) if pattern.pattern is None else self._match_one(pattern.pattern, value, state)
+            inner = (
+                Match(True, {}) if pattern.pattern is None else self._match_one(pattern.pattern, value, state)
+            )
             name = {} if pattern.name is None else {pattern.name.value: value}
             return Match(inner.holds, {**inner.captured, **name})
         if isinstance(pattern, cst.MatchOr):

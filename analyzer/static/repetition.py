@@ -171,7 +171,7 @@ def carried(start: State, ends: Iterable[State]) -> State:
 
 
 def _carried_outside(start: State, ends: tuple[State, ...], base: int) -> State:
-    """Forget what an iteration may change in the functions around: ``nonlocal``, or the consumer of a generator."""
+    """Forget what an iteration changes in functions around: by ``nonlocal``, or consuming a generator."""
     frames = list(start.frames)
     for depth, frame in enumerate(start.frames[:-1]):
         changed = [end for end in ends if end.frames[depth] is not frame]

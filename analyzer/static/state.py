@@ -40,10 +40,10 @@ __all__ = [
 
 Frame = Mapping[str, Value]
 FlowKind = Literal["next", "return", "raise", "break", "continue", "left"]
-"""How code can end; "left": the consumer of a generator does not come back to it, for a reason in the value."""
+"""How code can end; "left": the consumer of a generator leaves it, for the reason in the value."""
 
 Content = tuple[tuple[Value, Value], ...]
-"""Items of a list (keys are UNKNOWN), of a dict, or the attributes of an object (keys are ``Slot``)."""
+"""Items of a list (keys are UNKNOWN) or dict, or attributes of an object (keys are ``Slot``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +67,13 @@ class State:
     def bind(self, name: str, value: Value) -> State:
         """Return the state with a local variable set."""
         return replace(self, frames=(*self.frames[:-1], {**self.frames[-1], name: value}))
+
+    def unbind(self, name: str) -> State:
+        """Return the state without a local variable."""
+        if name not in self.frames[-1]:
+            return self
+        rest = {n: value for n, value in self.frames[-1].items() if n != name}
+        return replace(self, frames=(*self.frames[:-1], rest))
 
     def enter(self, frame: Frame) -> State:
         """Return the state inside a called function."""

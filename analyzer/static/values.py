@@ -431,8 +431,10 @@ def join(values: Iterable[Value]) -> Value:
         return flat.pop()
     if LOST in flat:
         return LOST
-    if len(flat) > MAX_ALTERNATIVES or (UNKNOWN in flat and not any(tracked(v) for v in flat)):
-        return LOST if any(tracked(v) for v in flat) else UNKNOWN
+    # What a list or object holds is not known here.
+    held = any(tracked(v) or isinstance(v, ListRef | DictRef | ObjectRef) for v in flat)
+    if len(flat) > MAX_ALTERNATIVES or (UNKNOWN in flat and not held):
+        return LOST if held else UNKNOWN
     return OneOf(frozenset(flat))
 
 

@@ -206,7 +206,8 @@ class Ask:
         "class method makes the object",
         "Repo2.of(comm).find()\ncomm.respond(1)",
         ONE,
-        REPO + "class Repo2(Repo):\n    @classmethod\n    def of(cls, comm):\n        made = cls(comm)\n        return made\n",
+        REPO
+        + "class Repo2(Repo):\n    @classmethod\n    def of(cls, comm):\n        made = cls(comm)\n        return made\n",
     ),
     case(
         "class method that communicates",
@@ -449,6 +450,112 @@ class Span:
     ),
 ]
 
+JOBS = """
+class Job:
+    def __init__(self, comm, path):
+        self.comm, self.path = comm, path
+        self.done = False
+    def start(self):
+        self.future = self.comm.call("B", self.path)
+        return self
+    def finish(self):
+        self.done = True
+        return self.future.get()
+class Batch:
+    def __init__(self, comm, *paths):
+        self.jobs = [Job(comm, p) for p in paths]
+    def __iter__(self):
+        for job in self.jobs:
+            yield job
+    def __getitem__(self, index):
+        return self.jobs[index].start()
+    def __getattr__(self, name):
+        return getattr(self.jobs[0], name)
+"""
+
+OBJECTS += [
+    case(
+        "list of objects",
+        "jobs = [Job(comm, p) for p in ('/b/', '/c/')]\n[j.start() for j in jobs]\nfor j in jobs + []:\n    j.finish()\n"
+        "comm.respond(1)",
+        ["call:B/b/ call:B/c/ get:0 get:1 respond"],
+        JOBS,
+    ),
+    case(
+        "iterable object",
+        "for job in Batch(comm, '/b/', '/c/'):\n    job.start().finish()\ncomm.respond(1)",
+        BOTH,
+        JOBS,
+    ),
+    case(
+        "object with items and dynamic attributes",
+        "b = Batch(comm, '/b/', '/c/')\nb[1].finish()\nb.start()\nb.finish()\ncomm.respond(1)",
+        ["call:B/c/ get:0 call:B/b/ get:2 respond"],
+        JOBS,
+    ),
+    case(
+        "loop until an object says it is done",
+        "job = Job(comm, '/b/').start()\nwhile not job.done:\n    if not comm.params:\n        job.done = True\n"
+        "    else:\n        break\njob.finish()\ncomm.respond(1)",
+        ONE,
+        JOBS,
+    ),
+    case(
+        "object or something unknown",
+        "import os\nrepo = Repo(comm) if comm.params else os.environ\nif comm.params:\n    repo.find()\ncomm.respond(1)",
+        MAYBE,
+        REPO,
+    ),
+    case(
+        "object in a loop of unknown length",
+        "repo = Counting(comm)\nfor x in comm.params:\n    repo.find()\nif repo.count:\n    repo.find()\ncomm.respond(1)",
+        [
+            "loop[call:B/b/ get:0] call:B/b/ get:1 respond",
+            "loop[call:B/b/ get:0] respond",
+        ],
+        REPO
+        + "class Counting(Repo):\n    count = 0\n    def find(self):\n        self.count += 1\n        return super().find()\n",
+    ),
+    case(
+        "data class with objects by default",
+        "u = Unit(comm)\nu.inner.paths.append('/b/')\nfor p in u.inner.paths:\n    u.comm.call('B', p).get()\n"
+        "comm.respond(1)",
+        ONE,
+        """
+from dataclasses import dataclass, field
+@dataclass
+class Inner:
+    paths: list[str] = field(default_factory=list)
+@dataclass
+class Unit:
+    comm: object
+    inner: Inner = field(default_factory=Inner)
+""",
+    ),
+    case(
+        "object that refers to the service",
+        "self.helper.run(comm)\ncomm.respond(1)",
+        ONE,
+        "class Helper:\n    def __init__(self, service): self.service = service\n"
+        "    def run(self, comm):\n        self.service.ask(comm)\n",
+        "def setup(self):\n    self.helper = Helper(self)\ndef ask(self, comm):\n    comm.call('B', '/b/').get()\n",
+    ),
+    case(
+        "factory of objects",
+        "repo = make(comm)\nrepo.find()\nother = configured()\nother.find(comm)\ncomm.respond(1)",
+        ["call:B/c/ get:0 call:B/b/ get:2 respond"],
+        REPO
+        + STATELESS.replace("class Repo", "class Other").replace("Repo(", "Other(")
+        + "def make(comm):\n    made = Repo(comm)\n    made.path = '/c/'\n    return made\n"
+        "def configured():\n    paths = Paths('b')\n    return Other(paths)\n",
+    ),
+    case(
+        "lists joined by an operator",
+        "fs = [comm.call('B', '/b/')]\nfor f in fs + [comm.call('B', '/c/')]:\n    f.get()\ncomm.respond(1)",
+        ["call:B/b/ call:B/c/ get:0 get:1 respond"],
+    ),
+]
+
 FUNCTIONS = [
     case("respond bound to a name", "reply = comm.respond\nreply(1)", ["respond"]),
     case("call bound to a name", "call = comm.call\ncall('B', '/b/').get()\ncomm.respond(1)", ONE),
@@ -613,10 +720,10 @@ GENERATORS = [
     ),
     case(
         "break closes the generator",
-        "for f in calls(comm):\n    f.get()\n    break\ncomm.respond(1)",
-        ["call:B/b/ get:0 query:db.closed respond", "call:B/b/ query:db.closed raise", "query:db.closed raise"],
+        "for f in calls(comm):\n    f.get()\n    break\ncomm.query('db', 'q', 'c', {})",
+        ["call:B/b/ get:0 respond query:db.q", "call:B/b/ respond raise", "respond raise"],
         "def calls(comm):\n    try:\n        yield comm.call('B', '/b/')\n        yield comm.call('B', '/c/')\n"
-        "    finally:\n        comm.query('db', 'closed', 'c', {})\n",
+        "    finally:\n        comm.respond(1)\n",
     ),
     case(
         "return from inside a loop over a generator",
@@ -825,7 +932,11 @@ TEXTS = [
     pytest.param("class P(str, Enum):\n    B = '/b/'\n", "P.B", id="text-mixed-into-an-enum"),
     pytest.param("class P(Enum):\n    B = 1\nT = {P.B: '/b/'}\n", "T[P.B]", id="table-by-enum"),
     pytest.param("class P(Enum):\n    b = 1\n", "'/' + P.b.name + '/'", id="name-of-an-enum"),
-    pytest.param("class P(StrEnum):\n    B = 'b'\n    @property\n    def url(self): return f'/{self.value}/'\n", "P.B.url", id="enum-property"),
+    pytest.param(
+        "class P(StrEnum):\n    B = 'b'\n    @property\n    def url(self): return f'/{self.value}/'\n",
+        "P.B.url",
+        id="enum-property",
+    ),
     pytest.param("class P(Enum):\n    B = '/b/'\n", "P('/b/').value", id="enum-by-value"),
     pytest.param("class R:\n    class V1:\n        B: Final = '/b/'\n", "R.V1.B", id="nested-class"),
     pytest.param("class R:\n    B: ClassVar[str] = '/b/'\n", "R.B", id="class-variable"),
@@ -838,9 +949,19 @@ TEXTS = [
     pytest.param("", "'/'.join(('', 'b', ''))", id="join"),
     pytest.param("", "'/'.join(x for x in ('', 'b', ''))", id="join-of-a-generator"),
     pytest.param("", "'/{n}/'.format(n='b')", id="format-with-keyword"),
-    pytest.param("class C:\n    def __init__(self, n): self.n = n\n    def url(self):\n        n = self.n\n        return f'/{n}/'\nc = C('b')\n", "c.url()", id="method-of-a-singleton"),
-    pytest.param("@dataclass(frozen=True)\nclass C:\n    path: str = '/b/'\nc = C()\n", "c.path", id="settings-object"),
-    pytest.param("try:\n    import nothing_like_it\nexcept ImportError:\n    nothing_like_it = None\nP = '/b/'\n", "P", id="optional-import"),
+    pytest.param(
+        "class C:\n    def __init__(self, n): self.n = n\n    def url(self):\n        n = self.n\n        return f'/{n}/'\nc = C('b')\n",
+        "c.url()",
+        id="method-of-a-singleton",
+    ),
+    pytest.param(
+        "@dataclass(frozen=True)\nclass C:\n    path: str = '/b/'\nc = C()\n", "c.path", id="settings-object"
+    ),
+    pytest.param(
+        "try:\n    import nothing_like_it\nexcept ImportError:\n    nothing_like_it = None\nP = '/b/'\n",
+        "P",
+        id="optional-import",
+    ),
     pytest.param("if TYPE_CHECKING:\n    import nothing_like_it\nP = '/b/'\n", "P", id="type-checking"),
 ]
 
@@ -901,7 +1022,12 @@ ESCAPES = [
         "import threading\nclass Job(threading.Thread):\n    def __init__(self, comm):\n        self.comm = comm\n",
     ),
     case("future in an exception", "raise ValueError(comm.call('B', '/b/'))", ["MUP041"]),
-    case("future in a global variable", "keep(comm)\ncomm.respond(1)", ["MUP041"], "F = None\ndef keep(comm):\n    global F\n    F = comm.call('B', '/b/')\n"),
+    case(
+        "future in a global variable",
+        "keep(comm)\ncomm.respond(1)",
+        ["MUP041"],
+        "F = None\ndef keep(comm):\n    global F\n    F = comm.call('B', '/b/')\n",
+    ),
     case(
         "generator taken up again",
         "g = (comm.call('B', p) for p in ('/b/', '/c/'))\nnext(g)\nnext(g)\ncomm.respond(1)",
@@ -912,8 +1038,16 @@ ESCAPES = [
         "import os\nos.run(comm.call('B', p) for p in ('/b/', '/c/'))\ncomm.respond(1)",
         ["MUP030"],
     ),
-    case("order of sorted futures", "f, g = comm.call('B', '/b/'), comm.call('B', '/c/')\nfor x in sorted([f, g], key=id):\n    x.get()\ncomm.respond(1)", ["MUP040"]),
-    case("environment", "import os\ncomm.call('B', os.environ.get('P', '/b/')).get()\ncomm.respond(1)", ["MUP010"]),
+    case(
+        "order of sorted futures",
+        "f, g = comm.call('B', '/b/'), comm.call('B', '/c/')\nfor x in sorted([f, g], key=id):\n    x.get()\ncomm.respond(1)",
+        ["MUP040"],
+    ),
+    case(
+        "environment",
+        "import os\ncomm.call('B', os.environ.get('P', '/b/')).get()\ncomm.respond(1)",
+        ["MUP010"],
+    ),
     case(
         "attribute that a request changes",
         "self.path = comm.params['x']\ncomm.call('B', self.path).get()\ncomm.respond(1)",
@@ -924,6 +1058,19 @@ ESCAPES = [
         "list that a library may reorder",
         "import random\nps = ['/b/', '/c/']\nrandom.shuffle(ps)\nfor p in ps:\n    comm.call('B', p).get()\ncomm.respond(1)",
         ["MUP010"],
+    ),
+    case(
+        "object that communicates handed to a library",
+        "import queue\nqueue.Queue().put(Repo(comm))\ncomm.respond(1)",
+        ["MUP041"],
+        REPO,
+    ),
+    case(
+        "operator that communicates",
+        "total = Lazy(comm) + 1\ncomm.respond(total)",
+        ["MUP030"],
+        "class Lazy:\n    def __init__(self, comm): self.comm = comm\n"
+        "    def __add__(self, other): return self.comm.call('B', '/b/').get() + other\n",
     ),
     case(
         "object whose class is not known",
@@ -941,6 +1088,52 @@ def test_what_cannot_be_followed_is_reported(
     source = endpoint_source(dedent(body).strip(), members=members, module=module)
     found = [code for code in codes(analyse_files(tmp_path, app=source)) if code != "MUP020"]
     assert found == expected
+
+
+def test_asynchronous_objects(tmp_path: Path) -> None:
+    """Methods, context managers and generators of objects may be asynchronous."""
+    source = (
+        HEAD
+        + """
+from contextlib import asynccontextmanager
+class Repo:
+    def __init__(self, comm):
+        self.comm = comm
+    async def find(self, path):
+        return await self.comm.call("B", path)
+    async def __aenter__(self):
+        await self.comm.query("db", "begin", "c", {})
+        return self
+    async def __aexit__(self, *error):
+        await self.comm.query("db", "end", "c", {})
+    async def pages(self):
+        for path in ("/b/", "/c/"):
+            yield await self.find(path)
+@asynccontextmanager
+async def span(comm):
+    future = comm.call("B", "/c/")
+    yield
+    await future
+class A(MS):
+    runtime = "async"
+    @EP("/a/")
+    async def a(self, comm):
+        async with span(comm):
+            async with Repo(comm) as repo:
+                await repo.find("/b/")
+        async for page in Repo(comm).pages():
+            pass
+        comm.respond(1)
+"""
+        + OTHERS
+    )
+    application = analyse_files(tmp_path, app=source)
+    assert codes(application) == []
+    (path,) = (p for p in outline(application) if p.endswith("respond"))
+    assert path == (
+        "call:B/c/ query:db.begin get:1 call:B/b/ get:3 query:db.end get:5 get:0"
+        " call:B/b/ get:8 call:B/c/ get:10 respond"
+    )
 
 
 def test_layered_application(tmp_path: Path) -> None:
