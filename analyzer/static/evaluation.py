@@ -431,8 +431,16 @@ class Evaluation(Variables):
         if value is None and isinstance(found, tuple) and isinstance(found[1], Assigned):
             if self.contexts and name in self.names.changes(self.module).attributes:
                 return UNKNOWN
+            if found[0] is module and self.names.rebound(module, name):
+                return self._rebound(module, name)
             return self.constant(found[0], found[1])
         return value or UNKNOWN
+
+    def _rebound(self, module: Module, name: str) -> Value:
+        """Return what a global name is worth that functions rebind: an object that is made when needed."""
+        values = [self.constant(module, binding) for binding in self.names.rebound(module, name)]
+        made_once = all(value == NONE or isinstance(value, SharedObject) for value in values)
+        return join(values) if made_once else UNKNOWN
 
     def attribute(self, owner: Value, name: str, node: cst.CSTNode, state: State) -> Value | None:
         """Return ``owner.name``; None if reading it raises."""
@@ -551,6 +559,9 @@ class Evaluation(Variables):
                 results.append((after, combine(node, (values[0], self.freeze(values[1], after)))))
             elif isinstance(node, cst.Subscript):
                 results += self._subscripted(node, values, after)
+            elif isinstance(node, cst.UnaryOperation) and isinstance(values[0], ListRef | DictRef):
+                known = self.truth(values[0], after)
+                results.append((after, UNKNOWN if known is None else Const.of(not known)))
             elif isinstance(node, cst.BinaryOperation):
                 results.append(self._combined(node, values, after))
             else:
@@ -704,7 +715,7 @@ class Evaluation(Variables):
         stops = not isinstance(node.operator, cst.And)
         results: Results = []
         for after, value in self.evaluate(node.left, state):
-            known = truth(value)
+            known = self.truth(value, after)
             if known is None or known is stops:
                 results.append((after, value))
             if known is None or known is not stops:
@@ -715,13 +726,21 @@ class Evaluation(Variables):
         """Return the states behind a condition, each with the answer that leads there."""
         results = []
         for after, value in self.evaluate(node, state):
-            known = truth(value)
+            known = self.truth(value, after)
             results += [
                 (self.narrow(node, after, holds=answer), answer)
                 for answer in (True, False)
                 if known is None or known is answer
             ]
         return results
+
+    def truth(self, value: Value, state: State) -> bool | None:
+        """Return whether a value counts as true, contents of lists and dicts included."""
+        answers = set()
+        for one in alternatives(value):
+            pairs = self._pairs(one, state) if isinstance(one, ListRef | DictRef) else None
+            answers.add(truth(one) if pairs is None else bool(pairs))
+        return answers.pop() if len(answers) == 1 else None
 
     def narrow(self, node: cst.BaseExpression, state: State, *, holds: bool) -> State:
         """Return the state with what a condition's answer tells about a variable."""

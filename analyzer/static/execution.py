@@ -424,7 +424,8 @@ class Execution(Library):
 
     def _loop(self, node: Loop, state: State) -> list[Flow]:
         if node.iterable is None:
-            return self._unbounded(node, state, UNKNOWN)
+            counted = self._counted(node, state)
+            return self._unbounded(node, state, UNKNOWN) if counted is None else counted
         flows: list[Flow] = []
         self.may_fail(state, "local")
         for before, iterable in self.iterables(node.iterable, state):
@@ -440,6 +441,52 @@ class Execution(Library):
                 else:
                     flows += self._long(node, before, one, items)
         return flows
+
+    def _counted(self, node: Loop, state: State) -> list[Flow] | None:
+        """Unroll a ``while`` whose every test has a known answer; None if there is one that has not."""
+        assert node.test is not None  # noqa: S101  (only `while` has no iterable)
+        if truth(_constant(node.test)) is not None:
+            return None
+        saved = self.diagnostics, self._tries, self.raised
+        self.diagnostics, self.raised = Diagnostics(), []
+        self._tries = [Points({k: list(v) for k, v in p.states.items()}) for p in self._tries]
+        flows = None
+        try:
+            flows = self._tested(node, node.test, state)
+        except TooManyPathsError:
+            pass
+        finally:
+            trial = self.diagnostics, self._tries, self.raised
+            self.diagnostics, self._tries, self.raised = saved
+        if flows is not None:
+            self.diagnostics.extend(trial[0])
+            for points, seen in zip(self._tries, trial[1], strict=True):
+                points.states.update(seen.states)
+            self.raised += trial[2]
+        return flows
+
+    def _tested(self, node: Loop, test: cst.BaseExpression, state: State) -> list[Flow] | None:
+        states, finished, done = [state], list[State](), list[Flow]()
+        for _ in range(SHORT_SEQUENCE + 1):
+            inside: list[State] = []
+            for before in states:
+                answers = self.test(test, before)
+                if len({holds for _, holds in answers}) > 1:
+                    return None
+                for after, holds in answers:
+                    (inside if holds else finished).append(after)
+            if not inside:
+                rest = self._block(node.orelse, merge(finished)) if finished else []
+                line = self.module.line(node.node)
+                return [_marked(f, state, line) for f in merge_flows([*done, *rest])]
+            following: list[State] = []
+            for flow in self._block(node.body, merge(inside)):
+                if flow.kind in ("next", "continue"):
+                    following.append(flow.state)
+                else:
+                    done.append(replace(flow, kind="next") if flow.kind == "break" else flow)
+            states = merge(following)
+        return None
 
     def _over_generator(self, node: Loop, state: State, generator: Generator) -> list[Flow]:
         """Walk a loop that takes the items of a generator."""

@@ -36,8 +36,10 @@ from analyzer.static.values import (
     Leaving,
     ListRef,
     Partial,
+    TupleValue,
     Value,
     alternatives,
+    binary,
     truth,
 )
 
@@ -180,6 +182,21 @@ class Generators(Objects):
         context = replace(self.contexts[-1], closure=len(state.frames) - 1)
         communicates = self._communicates([function, items], state)
         return self.new_generator(context, body, {FIRST: items}, state, communicates=communicates)
+
+    def _numbering(self, items: Value, node: cst.CSTNode, state: State) -> tuple[State, Value]:
+        """Return what ``enumerate`` returns for a generator: another one."""
+
+        def action(inner: State) -> list[Flow]:
+            number, item = inner.frames[-1][COUNT], inner.frames[-1][ITEM]
+            following = binary("Add", number, Const.of(1))
+            taken = self.hand_out(TupleValue((number, item)), inner)
+            return [Flow(after.bind(COUNT, following)) for after, _ in taken]
+
+        body = (Loop(node, cst.Name(ITEM), cst.Name(FIRST), None, (Run(node, action),), ()),)
+        context = replace(self.contexts[-1], closure=len(state.frames) - 1)
+        communicates = self._communicates([items], state)
+        frame = {FIRST: items, COUNT: Const.of(0)}
+        return self.new_generator(context, body, frame, state, communicates=communicates)
 
     # Consuming.
 
@@ -389,6 +406,8 @@ class Generators(Objects):
             return None
         if name in ("builtins.any", "builtins.all", "builtins.next") and isinstance(given[0], Generator):
             return self._until(short, given[0], given[1:], node, state)
+        if name == "builtins.enumerate" and len(given) == 1 and not arguments.keywords():
+            return [self._numbering(given[0], node, state)]
         if name == "builtins.iter" and len(given) == 1:
             return [(state, given[0])]
         if short in EXHAUSTING and name.startswith(("builtins.", "collections.")):
@@ -428,6 +447,7 @@ class Generators(Objects):
 
 FIRST = "__iterable__"
 ITEM = "__item__"
+COUNT = "__count__"
 """Variables of a generator that the source does not spell out."""
 
 

@@ -18,6 +18,7 @@ from analyzer.static.values import (
     Const,
     DictRef,
     EnumMember,
+    External,
     FunctionValue,
     Instance,
     ListRef,
@@ -40,6 +41,10 @@ __all__ = ["Library"]
 class Library(Patterns):
     """Calls functions of the standard library whose effect is known."""
 
+    def __init__(self, *arguments: object) -> None:
+        super().__init__(*arguments)
+        self._factories_of: dict[int, str] = {}
+
     def outside(self, name: str, arguments: Arguments, node: cst.CSTNode, state: State) -> Results | None:
         """Return what a function outside the source tree does; None if that is not known."""
         found = self.consuming(name, arguments, node, state)
@@ -48,6 +53,8 @@ class Library(Patterns):
         given, keywords = arguments.positional(), dict(arguments.keywords())
         if name in ("functools.partial", "functools.partialmethod") and given:
             return [(state, Partial(given[0], tuple(given[1:]), tuple(keywords.items())))]
+        if name.startswith(("collections.", "types.")):
+            return self._collection(name, given, keywords, node, state)
         if not name.startswith("builtins."):
             return None
         short = name.removeprefix("builtins.")
@@ -73,6 +80,53 @@ class Library(Patterns):
         if short in ("sorted", "enumerate", "zip", "min", "max", "any", "all") and given:
             return self._sequence(short, given, keywords, state)
         return None
+
+    def _collection(
+        self, name: str, given: Sequence[Value], keywords: dict[str, Value], node: cst.CSTNode, state: State
+    ) -> Results | None:
+        """Return what classes of ``collections`` make."""
+        if name == "collections.deque" and not keywords and len(given) < 2:
+            items = self.items(given[0], state) if given else ()
+            return None if items is None else [self._new_list(items, state)]
+        if name == "collections.OrderedDict" and len(given) < 2:
+            return self._dict(given, keywords, state)
+        if name == "collections.defaultdict" and len(given) == 1 and isinstance(given[0], External):
+            after, made = self.new_dict(keywords.items(), state)
+            assert isinstance(made, DictRef)  # noqa: S101  (what was just made)
+            self._factories_of[made.number] = given[0].name
+            return [(after, made)]
+        if name == "types.SimpleNamespace" and not given:
+            info = self.namespace("SimpleNamespace", list(keywords), ordered=False)
+            named = Arguments((), ()).behind((), list(keywords.items()))
+            return self.instantiate(info, named, node, state)
+        if name == "collections.namedtuple" and len(given) == 2 and not keywords:
+            fields = self._field_names(given[1], state)
+            if fields is not None and isinstance(given[0], Const) and str(given[0].value).isidentifier():
+                return [(state, ClassValue(self.namespace(given[0].value, fields, ordered=True)))]
+        return None
+
+    def _field_names(self, value: Value, state: State) -> list[str] | None:
+        if isinstance(value, Const) and isinstance(value.value, str):
+            names = value.value.replace(",", " ").split()
+        else:
+            items = self.items(value, state) or (UNKNOWN,)
+            names = [str(i.value) if isinstance(i, Const) else "" for i in items]
+        return names if all(name.isidentifier() for name in names) else None
+
+    def _subscripted(self, node: cst.Subscript, values: Sequence[Value], state: State) -> Results:
+        """Return what reading ``owner[key]`` does: a ``defaultdict`` makes what it does not have."""
+        owner = values[0]
+        if not isinstance(owner, DictRef) or owner.number not in self._factories_of or len(values) != 2:
+            return super()._subscripted(node, values, state)
+        pairs, key = self._pairs(owner, state), values[1]
+        if pairs is None or not all(isinstance(k, Const | EnumMember) for k in (key, *(k for k, _ in pairs))):
+            content = self._content_of([owner], state)
+            return [(self.forget_contents([owner], state), content)]
+        found = [value for k, value in pairs if k == key]
+        if found:
+            return [(state, found[-1])]
+        state, made = self.empty(self._factories_of[owner.number], state)
+        return [(state.store(owner.number, (*pairs, (key, made))), made)]
 
     def _type_of(self, value: Value, state: State) -> Results | None:
         if isinstance(value, Instance | ObjectRef | SharedObject | EnumMember):
@@ -251,6 +305,8 @@ class Library(Patterns):
             items = list(pairs)
             items.insert(given[0].value, (UNKNOWN, given[1]))
             return [(state.store(owner.number, tuple(items)), NONE)]
+        if name == "appendleft" and len(given) == 1:
+            return [(state.store(owner.number, ((UNKNOWN, given[0]), *pairs)), NONE)]
         if name == "popleft" and pairs:
             return [(state.store(owner.number, pairs[1:]), pairs[0][1])]
         if (

@@ -370,13 +370,45 @@ def _property_role(function: cst.FunctionDef) -> str:
 
 
 class _GlobalStatements(cst.CSTVisitor):
-    """Collect names that functions rebind through ``global``."""
+    """Collect names that functions rebind through ``global``, and what they bind them to."""
 
     def __init__(self) -> None:
-        self.found: set[str] = set()
+        self.found: dict[str, list[Assigned]] = {}
 
-    def visit_Global(self, node: cst.Global) -> None:
-        self.found |= {item.name.value for item in node.names}
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
+        statements = m.findall(node.body, m.Global())
+        declared = {item.name.value for s in statements if isinstance(s, cst.Global) for item in s.names}
+        for name in declared:
+            self.found.setdefault(name, [])
+        if declared & assigned_names(node.body):
+            parameters = (*node.params.posonly_params, *node.params.params, *node.params.kwonly_params)
+            local = {p.name.value for p in parameters} | (assigned_names(node.body) - declared)
+            visitor = _GlobalBindings(declared, local, self.found)
+            node.body.visit(visitor)
+
+
+class _GlobalBindings(cst.CSTVisitor):
+    """Collect what a function binds global names to."""
+
+    def __init__(self, declared: set[str], local: set[str], found: dict[str, list[Assigned]]) -> None:
+        self._declared = declared
+        self._local = local
+        self._found = found
+
+    def visit_Assign(self, node: cst.Assign) -> bool:
+        # What depends on local variables cannot be told here.
+        known = not target_names(node.value) & self._local
+        for target in node.targets:
+            plain = known and isinstance(target.target, cst.Name)
+            for name in target_names(target.target) & self._declared:
+                self._found[name].append(Assigned(node.value if plain else None))
+        return False
+
+    def on_visit(self, node: cst.CSTNode) -> bool:
+        if isinstance(node, cst.AnnAssign | cst.AugAssign | cst.NamedExpr | cst.For | cst.AsName | cst.Del):
+            for name in assigned_names(node) & self._declared:
+                self._found[name].append(Assigned(None))
+        return super().on_visit(node)
 
 
 MUTATORS = {
@@ -452,6 +484,7 @@ class Names:
         self.tree = tree
         self._scopes: dict[Module, tuple[dict[str, Binding], list[str]]] = {}
         self._changes: dict[Module, Changes] = {}
+        self._rebound: dict[tuple[Module, str], list[Assigned]] = {}
         self._mro: dict[ClassInfo, tuple[ClassInfo | External, ...]] = {}
 
     def scope(self, module: Module) -> dict[str, Binding]:
@@ -472,12 +505,19 @@ class Names:
                 # `repo.add(...)` is a method like any other if `repo` is an object of the source tree.
                 and not self._makes_object(module, binding.value)
             }
-            for name in rebound.found | changed:
+            for name, values in rebound.found.items():
+                before = builder.bindings.get(name)
+                self._rebound[module, name] = [*values, *([before] if isinstance(before, Assigned) else [])]
+            for name in rebound.found.keys() | changed:
                 builder.bindings[name] = Assigned(None)
         return self._scopes[module]
 
     def _makes_object(self, module: Module, value: cst.BaseExpression | None) -> bool:
         return isinstance(value, cst.Call) and isinstance(self.dotted(module, value.func), ClassValue)
+
+    def rebound(self, module: Module, name: str) -> list[Assigned]:
+        """Return everything a global name may be bound to, if functions rebind it."""
+        return self._rebound.get((module, name), [])
 
     def attributes_assigned(self) -> set[str]:
         """Return the attributes that some module read so far assigns, except through ``self``."""
@@ -625,6 +665,10 @@ class Names:
             lines.append([line[0] for line in lines])
             self._mro[info] = (info, *(base for base in _linearised(lines) if base is not info))
         return self._mro[info]
+
+    def declare(self, info: ClassInfo, bases: Sequence[External]) -> None:
+        """Give a class that no ``class`` statement makes its bases."""
+        self._mro[info] = (info, *bases)
 
     def derives_from(self, info: ClassInfo, name: str) -> bool:
         """Return whether a class derives from the framework's class of this name (``MS``, ``Client``)."""

@@ -85,6 +85,7 @@ DATA_CLASSES = {
 FIELDS = {"dataclasses.field", "attr.field", "attrs.field", "attr.ib", "pydantic.Field"}
 MODELS = {"pydantic.BaseModel"}
 NAMED_TUPLES = {"typing.NamedTuple"}
+TYPED_DICTS = {"typing.TypedDict", "typing_extensions.TypedDict"}
 CLASS_DECORATORS = {
     "functools.total_ordering",
     "typing.final",
@@ -141,6 +142,9 @@ class Objects(Evaluation):
         """Return what calling a class does."""
         if self._is_enumeration(info):
             return [(state, self._member_of_value(info, arguments.positional()))]
+        outside = {base.name for base in self.names.mro(info) if isinstance(base, External)}
+        if outside & TYPED_DICTS and arguments.plain and not arguments.positional():
+            return [self.new_dict(arguments.keywords(), state)]
         if not self._is_followed(info):
             self.release(arguments.values, state, node, f"{info.qualname!r}, whose bases are not known")
             return [(self.forget_contents(arguments.values, state), UNKNOWN)]
@@ -157,6 +161,26 @@ class Objects(Evaluation):
             held = TupleValue(tuple(arguments.values))
             results = [(_with(state, reference.number, "args", held), NONE)]
         return [(after, reference) for after, _ in results]
+
+    def new_dict(self, items: Iterable[tuple[str, Value]], state: State) -> tuple[State, Value]:
+        """Return the state with a new dict whose keys are texts."""
+        number = self._allocate()
+        return state.store(number, tuple((Const.of(key), value) for key, value in items)), DictRef(number)
+
+    def namespace(self, name: str, fields: Sequence[str], *, ordered: bool) -> ClassInfo:
+        """Return a class that the library makes, not a ``class`` statement.
+
+        Args:
+            name: Of the class.
+            fields: Attributes its objects are made with.
+            ordered: Whether its objects are tuples of them.
+        """
+        lines = "".join(f"    {field}: object\n" for field in fields) or "    pass\n"
+        node = cst.parse_statement(f"class {name}:\n{lines}")
+        assert isinstance(node, cst.ClassDef)  # noqa: S101  (what was just written)
+        info = ClassInfo(self.module, node, name)
+        self.names.declare(info, [External("typing.NamedTuple" if ordered else "pydantic.BaseModel")])
+        return info
 
     def _is_followed(self, info: ClassInfo) -> bool:
         """Return whether everything that happens when such an object is made is known."""
@@ -303,13 +327,18 @@ class Objects(Evaluation):
         if isinstance(made, ClassValue) and factory is not None:
             results = self.instantiate(made.info, Arguments((), ()), factory, state)
             return results[0] if results else (state, UNKNOWN)
-        known = _name(self.names.dotted(field.module, factory)) if factory is not None else ""
+        known = _name(made)
+        return self.empty(known, state)
+
+    def empty(self, factory: str, state: State) -> tuple[State, Value]:
+        """Return what a function of the library returns that makes an empty container."""
         number = self._allocate()
-        if known in ("builtins.list", "builtins.set"):
+        if factory in ("builtins.list", "builtins.set", "collections.deque"):
             return state.store(number, ()), ListRef(number)
-        if known == "builtins.dict":
+        if factory in ("builtins.dict", "collections.OrderedDict"):
             return state.store(number, ()), DictRef(number)
-        return state, UNKNOWN
+        plain = {"builtins.int": 0, "builtins.str": "", "builtins.float": 0.0, "builtins.bool": False}
+        return state, Const.of(plain[factory]) if factory in plain else UNKNOWN
 
     # Enumerations.
 

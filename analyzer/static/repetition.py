@@ -153,7 +153,12 @@ def carried(start: State, ends: Iterable[State]) -> State:
         known = start.frames[-1].get(name)
         left = [_left_behind(end.frames[-1][name], end, base) for end in ends if name in end.frames[-1]]
         held = any(holds_tracked(v, e.heap) for v, e in zip(left, _having(ends, name), strict=True))
-        if not held or all(v == known for v in left):
+        if all(v == known for v in left):
+            continue
+        if not held:
+            if known is not None and not holds_tracked(known, start.heap):
+                # Something the iteration called has set it.
+                found = found.bind(name, UNKNOWN)
             continue
         plain = not any(isinstance(v, ListRef | DictRef | ObjectRef | Closure) for v in left)
         same = plain and known is None and len(set(left)) == 1

@@ -372,6 +372,13 @@ class Span:
         STATELESS + "repo = Repo(Paths('b'))\n",
     ),
     case(
+        "singleton made when needed",
+        "repository().find(comm)\ncomm.respond(1)",
+        [*ONE, "raise"],
+        "class Repo:\n    def find(self, comm):\n        found = comm.call('B', '/b/')\n        return found.get()\n"
+        "_repo = None\ndef repository():\n    global _repo\n    if _repo is None:\n        _repo = Repo()\n    return _repo\n",
+    ),
+    case(
         "singleton with a method named like a list's",
         "store.add(comm)\ncomm.respond(1)",
         ONE,
@@ -589,6 +596,12 @@ FUNCTIONS = [
         MAYBE,
     ),
     case(
+        "nonlocal read by the next iteration",
+        "n = 0\ndef bump():\n    nonlocal n\n    n += 1\nfor _ in comm.params:\n    if n:\n        comm.call('B', '/b/').get()\n"
+        "    bump()\ncomm.respond(1)",
+        ["loop[call:B/b/ get:0] respond"],
+    ),
+    case(
         "nested functions that call each other",
         "def a(): b()\ndef b(): comm.call('B', '/b/').get()\na()\ncomm.respond(1)",
         ONE,
@@ -796,6 +809,13 @@ GENERATORS = [
         ["call:B/b/ call:B/c/ get:0 get:1 respond"],
     ),
     case(
+        "enumerate of a generator",
+        "for i, f in enumerate(calls(comm)):\n    f.get()\n    if i == 1:\n        comm.query('db', 'q', 'c', {})\n"
+        "comm.respond(1)",
+        ["call:B/b/ get:0 call:B/c/ get:2 query:db.q respond"],
+        "def calls(comm):\n    for p in ('/b/', '/c/'):\n        yield comm.call('B', p)\n",
+    ),
+    case(
         "filter",
         "for p in filter(lambda p: p != '/b/', ['/b/', '/c/']):\n    comm.call('B', p).get()\ncomm.respond(1)",
         ["call:B/c/ get:0 respond"],
@@ -830,6 +850,63 @@ GENERATORS = [
 ]
 
 CONTAINERS = [
+    case(
+        "while with a counter",
+        "i = 0\nwhile i < 2:\n    comm.call('B', '/b/' if i == 0 else '/c/').get()\n    i += 1\ncomm.respond(1)",
+        BOTH,
+    ),
+    case(
+        "while over a queue",
+        "q = deque(['/b/'])\nq.append('/c/')\nwhile q:\n    comm.call('B', q.popleft()).get()\ncomm.respond(1)",
+        BOTH,
+        "from collections import deque\n",
+    ),
+    case(
+        "state machine",
+        """
+        state = S.NEW
+        while state is not S.DONE:
+            match state:
+                case S.NEW:
+                    comm.call("B", "/b/").get()
+                    state = S.PAID
+                case S.PAID:
+                    comm.call("B", "/c/").get()
+                    state = S.DONE
+        comm.respond(1)
+        """,
+        BOTH,
+        "from enum import Enum, auto\nclass S(Enum):\n    NEW = auto()\n    PAID = auto()\n    DONE = auto()\n",
+    ),
+    case(
+        "retry counted by a while",
+        "left = 2\nwhile left:\n    try:\n        comm.call('B', '/b/').get()\n        break\n    except MupError:\n"
+        "        left -= 1\nelse:\n    comm.respond(0)\n    return\ncomm.respond(1)",
+        [
+            "call:B/b/ call:B/b/ get:1 respond",
+            "call:B/b/ call:B/b/ get:1 respond",
+            "call:B/b/ call:B/b/ respond",
+            "call:B/b/ get:0 call:B/b/ get:2 respond",
+            "call:B/b/ get:0 call:B/b/ get:2 respond",
+            "call:B/b/ get:0 call:B/b/ respond",
+            "call:B/b/ get:0 respond",
+        ],
+    ),
+    case(
+        "default dict",
+        "groups = defaultdict(list)\nfor name, p in (('x', '/b/'), ('y', '/c/')):\n    groups[name].append(comm.call('B', p))\n"
+        "for fs in groups.values():\n    for f in fs:\n        f.get()\ncomm.respond(1)",
+        ["call:B/b/ call:B/c/ get:0 get:1 respond"],
+        "from collections import defaultdict\n",
+    ),
+    case(
+        "records of the library",
+        "p = Pair(comm.call('B', '/b/'), b=comm.call('B', '/c/'))\nn = SimpleNamespace(f=p.b)\nd = Shape(g=p[0])\n"
+        "n.f.get()\nd['g'].get()\ncomm.respond(1)",
+        ["call:B/b/ call:B/c/ get:1 get:0 respond"],
+        "from collections import namedtuple\nfrom types import SimpleNamespace\nfrom typing import Any, TypedDict\n"
+        "Pair = namedtuple('Pair', 'a b')\nclass Shape(TypedDict):\n    g: Any\n",
+    ),
     case(
         "for else",
         "for p in ('/b/', '/c/'):\n    if comm.params:\n        break\nelse:\n    comm.call('B', '/b/').get()\ncomm.respond(1)",
