@@ -65,6 +65,7 @@ class Variables(ABC):
         self._functions: dict[cst.CSTNode, FunctionInfo] = {}
         self._declared: dict[FunctionInfo, frozenset[str]] = {}
         self._effects: dict[FunctionInfo, Effects] = {}
+        self._mentioned: dict[FunctionInfo, set[str]] = {}
 
     @property
     def module(self) -> Module:
@@ -117,7 +118,10 @@ class Variables(ABC):
 
     def free_names(self, closure: Closure, state: State) -> dict[str, Value]:
         """Return what a nested function can see of the functions around it."""
-        used = _names_in(closure.info.node)
+        # Asked at every call of a nested function, in every state.
+        if closure.info not in self._mentioned:
+            self._mentioned[closure.info] = _names_in(closure.info.node)
+        used = self._mentioned[closure.info]
         around = {**self._around(closure.depth, state), **dict(closure.captured)}
         return {name: value for name, value in around.items() if name in used}
 
