@@ -20,10 +20,11 @@ from analyzer.static.application import Operation, OperationKind
 from analyzer.static.catalogue import Catalogue
 from analyzer.static.diagnostics import Diagnostics
 from analyzer.static.expressions import combine, literal, operands, unless_tracked
+from analyzer.static.facts import changed_in_loop, may_change, without_facts
 from analyzer.static.names import Assigned, ClassInfo, FunctionInfo, Names
 from analyzer.static.repetition import Repetition, carried, repetition
 from analyzer.static.source import Module
-from analyzer.static.state import Flow, State, forget, merge
+from analyzer.static.state import Content, Flow, State, forget, merge
 from analyzer.static.values import (
     COMM,
     LOST,
@@ -78,6 +79,9 @@ HARMLESS = {
     f"builtins.{n}" for n in ("isinstance", "len", "print", "repr", "str", "id", "type", "bool", "hash")
 }
 
+# Keyword arguments whose meaning is known; with any other the result is not.
+FOLLOWED_KEYWORDS = {"sorted": {"reverse"}, "enumerate": {"start"}, "zip": {"strict"}}
+
 # Decorators that leave what a function does alone.
 TRANSPARENT = {
     "builtins.staticmethod",
@@ -125,12 +129,14 @@ class Context:
         function: None for code at module or class level.
         owner: Class whose attributes are plain names here (class bodies only).
         closure: Frame in which the names of the enclosing function live, or None.
+        comprehension: Whether the frame has the variables of a comprehension only.
     """
 
     module: Module
     function: FunctionInfo | None = None
     owner: ClassInfo | None = None
     closure: int | None = None
+    comprehension: bool = False
 
 
 @dataclass(frozen=True)
@@ -149,6 +155,11 @@ class Arguments:
         """Return the values without keyword."""
         pairs = zip(self.nodes, self.values, strict=True)
         return [v for a, v in pairs if a.keyword is None and not a.star]
+
+    def keywords(self) -> dict[str, Value]:
+        """Return the values with a keyword."""
+        pairs = zip(self.nodes, self.values, strict=True)
+        return {a.keyword.value: v for a, v in pairs if a.keyword is not None}
 
     def get(self, position: int, names: Sequence[str]) -> tuple[Value | None, cst.CSTNode | None]:
         """Return an argument by position or any of its names, with its node; (None, None) if missing."""
@@ -193,6 +204,11 @@ class Evaluation(ABC):
     @abstractmethod
     def may_fail(self, state: State, kind: Failure) -> None:
         """Note that an exception can occur here."""
+
+    def may_fail_behind(self, before: State, after: State) -> None:
+        """Note that local work may raise after the operations between two states: ``f.get()["key"]``."""
+        if after.operations != before.operations:
+            self.may_fail(after, "local")
 
     @abstractmethod
     def watched(self) -> AbstractContextManager[Points]:
@@ -370,8 +386,7 @@ class Evaluation(ABC):
         if isinstance(node, cst.BooleanOperation):
             return self._boolean(node, state)
         if isinstance(node, cst.NamedExpr):
-            results = self.evaluate(node.value, state)
-            return [(self.assign(node.target, value, s, node), value) for s, value in results]
+            return [(self._named(node.target, v, s), v) for s, v in self.evaluate(node.value, state)]
         if isinstance(node, cst.Lambda):
             name = f"{self._qualname()}<lambda>"
             return [(state, Closure(FunctionInfo(self.module, node, name), len(state.frames) - 1))]
@@ -401,18 +416,23 @@ class Evaluation(ABC):
     def _pure(self, node: cst.BaseExpression, state: State) -> Results:
         results: Results = []
         for after, values in self.evaluate_all(operands(node), state):
+            if not isinstance(node, cst.List | cst.Tuple):
+                self.may_fail_behind(state, after)
             if isinstance(node, cst.List | cst.Set):
                 # A set has no order that the source could tell.
-                starred = any(isinstance(e, cst.StarredElement) for e in node.elements)
-                if starred or (isinstance(node, cst.Set) and len(values) > 1):
+                items = self._displayed(node.elements, values, after)
+                if items is None or (isinstance(node, cst.Set) and len(items) > 1):
                     number = self._allocate()
                     results.append((after.store(number, self._content_of(values, after)), ListRef(number)))
                 else:
-                    results.append(self._new_list(values, after))
+                    results.append(self._new_list(items, after))
             elif isinstance(node, cst.Tuple):
-                starred = any(isinstance(e, cst.StarredElement) for e in node.elements)
-                held = any(after.holds_tracked(v) for v in values)
-                results.append((after, (LOST if held else UNKNOWN) if starred else TupleValue(values)))
+                items = self._displayed(node.elements, values, after)
+                results.append(
+                    (after, self._content_of(values, after) if items is None else TupleValue(items))
+                )
+            elif isinstance(node, cst.BinaryOperation):
+                results.append(self._binary(node, values, after))
             elif isinstance(node, cst.Dict):
                 results.append(self._new_dict(node, values, after))
             elif isinstance(node, cst.Subscript):
@@ -420,6 +440,32 @@ class Evaluation(ABC):
             else:
                 results.append((after, combine(node, values)))
         return results
+
+    def _displayed(
+        self, elements: Sequence[cst.BaseElement], values: Sequence[Value], state: State
+    ) -> tuple[Value, ...] | None:
+        """Return the items of a list, set or tuple that is written out; None if one of its parts is unknown."""
+        found: list[Value] = []
+        for element, value in zip(elements, values, strict=True):
+            items = self.items(value, state) if isinstance(element, cst.StarredElement) else (value,)
+            if items is None:
+                return None
+            found += items
+        return tuple(found)
+
+    def _binary(
+        self, node: cst.BinaryOperation, values: Sequence[Value], state: State
+    ) -> tuple[State, Value]:
+        """Return the result of an operator; that of lists and dicts may hold futures, too."""
+        left, right = values
+        if isinstance(node.operator, cst.Add) and isinstance(left, ListRef) and isinstance(right, ListRef):
+            items, more = self.items(left, state), self.items(right, state)
+            if items is not None and more is not None:
+                return self._new_list((*items, *more), state)
+        value = combine(node, values)
+        if isinstance(value, Unknown) and any(state.holds_tracked(v) for v in values):
+            return state, LOST
+        return state, value
 
     def _content_of(self, values: Iterable[Value], state: State) -> Value:
         return LOST if any(state.holds_tracked(v) for v in values) else UNKNOWN
@@ -432,8 +478,14 @@ class Evaluation(ABC):
         number = self._allocate()
         if any(isinstance(e, cst.StarredDictElement) for e in node.elements):
             return state.store(number, self._content_of(values, state)), DictRef(number)
-        pairs = tuple(zip(values[::2], values[1::2], strict=True))
-        return state.store(number, pairs), DictRef(number)
+        content = self._distinct(tuple(zip(values[::2], values[1::2], strict=True)), state)
+        return state.store(number, content), DictRef(number)
+
+    def _distinct(self, pairs: Content, state: State) -> Content | Value:
+        """Return the items of a dict that got these one after the other; keys nobody knows may be equal."""
+        if len(pairs) > 1 and not all(isinstance(key, Const) for key, _ in pairs):
+            return forget([pairs], state.heap)
+        return tuple(dict(pairs).items())
 
     def _subscript(self, node: cst.Subscript, values: Sequence[Value], state: State) -> Value:
         single = len(node.slice) == 1 and isinstance(node.slice[0].slice, cst.Index)
@@ -480,6 +532,8 @@ class Evaluation(ABC):
         results: Results = []
         for after, owner in self.evaluate(node.value, state):
             values = []
+            if not isinstance(owner, Comm | Future):
+                self.may_fail_behind(state, after)
             for one in alternatives(owner):
                 value = self.attribute(one, node.attr.value, node, after)
                 if value is None:
@@ -491,6 +545,15 @@ class Evaluation(ABC):
             if values:
                 results.append((after, join(values)))
         return results
+
+    def _named(self, target: cst.BaseExpression, value: Value, state: State) -> State:
+        """Return the state after ``target := value``, which binds outside of comprehensions."""
+        assert isinstance(target, cst.Name)  # noqa: S101  (the grammar has no other target)
+        depth = len(state.frames) - 1
+        while self.contexts[depth].comprehension:
+            depth -= 1
+        frame = {**state.frames[depth], target.value: value}
+        return replace(state, frames=(*state.frames[:depth], frame, *state.frames[depth + 1 :]))
 
     def _conditional(self, node: cst.IfExp, state: State) -> Results:
         results: Results = []
@@ -560,7 +623,10 @@ class Evaluation(ABC):
         depth = len(state.frames)
         # The comprehension's variables live in a frame of their own, and names around it stay visible.
         context = self.contexts[-1]
-        self.contexts.append(Context(context.module, context.function, context.owner, closure=depth - 1))
+        inside = Context(
+            context.module, context.function, context.owner, closure=depth - 1, comprehension=True
+        )
+        self.contexts.append(inside)
         found: list[tuple[State, tuple[tuple[Value, Value], ...] | Value]] = self._clause(
             node.for_in, element, [(inner, ())], node
         )
@@ -571,6 +637,8 @@ class Evaluation(ABC):
             ref = DictRef(number) if isinstance(node, cst.DictComp) else ListRef(number)
             if isinstance(node, cst.SetComp) and not isinstance(content, Value) and len(content) > 1:
                 content = forget([content], after.heap)  # noqa: PLW2901  (a set has no order)
+            if isinstance(node, cst.DictComp) and not isinstance(content, Value):
+                content = self._distinct(content, after)  # noqa: PLW2901
             results.append((after.leave(depth).store(number, content), ref))
         return results
 
@@ -584,6 +652,7 @@ class Evaluation(ABC):
         results: list[tuple[State, tuple[tuple[Value, Value], ...] | Value]] = []
         for state, content in states:
             for after, iterable in self.evaluate(clause.iter, state):
+                self.may_fail_behind(state, after)
                 items = self.items(iterable, after)
                 if items is None or len(items) > MAX_UNROLLED:
                     results.append(self._unknown_clause(clause, element, after, iterable, node))
@@ -670,7 +739,7 @@ class Evaluation(ABC):
             with self.watched() as points:
                 flows = iteration(start)
             again = [f.state.leave(len(before.frames)) for f in flows if f.kind in ("next", "continue")]
-            following = carried(start, again)
+            following = changed_in_loop(carried(start, again), again)
             if following == start:
                 break
             # What an iteration leaves behind, the next one finds.
@@ -728,12 +797,28 @@ class Evaluation(ABC):
             if isinstance(owner, ListRef | DictRef):
                 pairs = self._pairs(owner, state)
                 key = values[1] if len(values) == 2 else UNKNOWN
-                if isinstance(owner, DictRef) and pairs is not None and isinstance(key, Const):
-                    kept = tuple(pair for pair in pairs if pair[0] != key)
-                    return state.store(owner.number, (*kept, (key, value)))
+                if isinstance(owner, DictRef) and pairs is not None:
+                    return state.store(owner.number, self._distinct((*pairs, (key, value)), state))
                 lost = state.holds_tracked(owner) or state.holds_tracked(value)
                 return state.store(owner.number, LOST if lost else UNKNOWN)
             self.release([value], state, node, f"'{self.code(target.value)}'")
+            state = without_facts(state)
+        return state
+
+    def delete(self, target: cst.BaseExpression, state: State) -> State:
+        """Return the state after ``del``."""
+        if not isinstance(target, cst.Subscript):
+            return state
+        for after, values in self.evaluate_all(operands(target), state)[:1]:
+            state = after
+            for owner in alternatives(values[0]):
+                pairs = self._pairs(owner, state)
+                if isinstance(owner, DictRef) and pairs is not None and isinstance(values[-1], Const):
+                    state = state.store(owner.number, tuple(p for p in pairs if p[0] != values[-1]))
+                elif isinstance(owner, ListRef | DictRef):
+                    state = state.store(owner.number, self._content_of([owner], state))
+                else:
+                    state = without_facts(state)
         return state
 
     # Calls.
@@ -798,7 +883,10 @@ class Evaluation(ABC):
         for called, callee in self.evaluate(node.func, state):
             for after, values in self.evaluate_all([a.value for a in node.args], called):
                 arguments = Arguments(tuple(node.args), values)
-                self.may_fail(after, "local")
+                if node.args or not _waits(callee):
+                    self.may_fail(after, "local")
+                if may_change(node, callee, values, after):
+                    after = without_facts(after)  # noqa: PLW2901
                 for one in alternatives(callee):
                     results += self.apply(one, arguments, node, after)
         return merge_results(results) if len(results) > 1 else results
@@ -883,7 +971,7 @@ class Evaluation(ABC):
     def _external(self, name: str, arguments: Arguments, node: cst.Call, state: State) -> Results:
         given = arguments.positional()
         if name.startswith("builtins.") and arguments.plain:
-            value = self._builtin(name.removeprefix("builtins."), given, state)
+            value = self._builtin(name.removeprefix("builtins."), given, arguments.keywords(), state)
             if isinstance(value, tuple):
                 return [self._new_list(value, state)]
             if value is not None:
@@ -892,8 +980,12 @@ class Evaluation(ABC):
             self.release(arguments.values, state, node, f"'{self.code(node.func)}'")
         return [(state, UNKNOWN)]
 
-    def _builtin(self, name: str, given: list[Value], state: State) -> Value | tuple[Value, ...] | None:
+    def _builtin(
+        self, name: str, given: list[Value], keywords: dict[str, Value], state: State
+    ) -> Value | tuple[Value, ...] | None:
         """Return what a built-in function returns: a value, a tuple for a new list, None if not known."""
+        if not set(keywords) <= FOLLOWED_KEYWORDS.get(name, set()):
+            return None
         if name == "super" and not given:
             function = self.contexts[-1].function
             me = next(iter(state.frames[-1].values()), None)
@@ -928,14 +1020,20 @@ class Evaluation(ABC):
         if name == "sorted" and len(given) == 1:
             plain = [v.value for v in known[0] if isinstance(v, Const)]
             if len(plain) == len(known[0]) and len({type(v) for v in plain}) <= 1:
-                return tuple(Const.of(v) for v in sorted(plain))
+                descending = truth(keywords.get("reverse", NONE))
+                return None if descending is None else tuple(map(Const.of, sorted(plain, reverse=descending)))
             return None
         if name in ("tuple", "iter"):
             return TupleValue(known[0])
         if name == "reversed":
             return TupleValue(known[0][::-1])
         if name == "enumerate" and len(given) == 1:
-            return TupleValue(tuple(TupleValue((Const.of(i), v)) for i, v in enumerate(known[0])))
+            start = keywords.get("start", Const.of(0))
+            if not isinstance(start, Const) or not isinstance(start.value, int):
+                return TupleValue(tuple(TupleValue((UNKNOWN, v)) for v in known[0]))
+            return TupleValue(
+                tuple(TupleValue((Const.of(i), v)) for i, v in enumerate(known[0], start.value))
+            )
         if name == "zip":
             return TupleValue(tuple(TupleValue(row) for row in zip(*known, strict=False)))
         return None
@@ -1024,7 +1122,10 @@ class Evaluation(ABC):
 
     def _get(self, future: Future, node: cst.Call | cst.Await, state: State) -> Results:
         if future.index in state.joined:
-            return [(state, UNKNOWN)]  # the answer is already there
+            # The answer is already there, or the failure, and nobody knows which.
+            waited = state.operations[future.index].op
+            self.may_fail(state, "get of query" if waited == "query" else "get of call")
+            return [(state, UNKNOWN)]
         operation = Operation("get", self.module.site(node), of=future.index)
         return [(self.emit(state, operation), UNKNOWN)]
 
@@ -1095,9 +1196,7 @@ class Evaluation(ABC):
         if not communicates and not _is_expression(info):
             return [(state, UNKNOWN)]
         if communicates:
-            unknown = [
-                d for d in self.decorators(info) if d not in TRANSPARENT and not d.startswith("functools.")
-            ]
+            unknown = [d for d in self.decorators(info) if d not in TRANSPARENT]
             if unknown:
                 self.report(
                     "MUP030",
@@ -1229,6 +1328,10 @@ def _holds_communication(value: Value) -> bool:
         owner = value.owner if isinstance(value, Method) else value.bound
         return owner is not None and _holds_communication(owner)
     return isinstance(value, Comm)
+
+
+def _waits(callee: Value) -> bool:
+    return isinstance(callee, Method) and isinstance(callee.owner, Future)
 
 
 def _is_expression(info: FunctionInfo) -> bool:

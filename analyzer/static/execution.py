@@ -234,12 +234,16 @@ class Execution(Evaluation):
 
     def _step(self, node: Step, state: State) -> Iterator[State]:
         line = self.module.line(node.node)
+        self.may_fail(state, "local")
         if node.value is None:
+            for target in node.targets:
+                state = self.delete(target, state)  # noqa: PLW2901
             yield state.at_local_work(line)
             return
-        self.may_fail(state, "local")
         for evaluated, result in self.evaluate(node.value, state):
             after, value = evaluated, result
+            if isinstance(node.node, cst.Assert) or not all(isinstance(t, cst.Name) for t in node.targets):
+                self.may_fail_behind(state, evaluated)
             for target in node.targets:
                 if node.augmented:
                     after, value = self._augment(node, target, value, after)
@@ -304,51 +308,54 @@ class Execution(Evaluation):
 
     def _raised_value(self, value: cst.BaseExpression, state: State) -> list[tuple[State, Value]]:
         """Evaluate ``raise X(...)`` without losing what X is."""
-        if isinstance(value, cst.Call):
-            kind = self.evaluate(value.func, state)
-            arguments = [a.value for a in value.args]
-            return [(after, one) for before, one in kind for after, _ in self.evaluate_all(arguments, before)]
-        return self.evaluate(value, state)
+        if not isinstance(value, cst.Call):
+            return self.evaluate(value, state)
+        kinds = self.evaluate(value.func, state)
+        if not all(isinstance(kind, External | ClassValue) for _, kind in kinds):
+            return self.evaluate(value, state)
+        arguments = [a.value for a in value.args]
+        return [(after, one) for before, one in kinds for after, _ in self.evaluate_all(arguments, before)]
 
     # Branches.
 
     def _branch(self, node: Branch, state: State) -> list[Flow]:
         line = self.module.line(node.node)
-        states = [state]
+        states, captured = [state], UNKNOWN
         if node.subject is not None:
-            states = [s for s, _ in self.evaluate(node.subject, state)]
+            subjects = self.evaluate(node.subject, state)
+            states = [s for s, _ in subjects]
+            captured = LOST if any(s.holds_tracked(value) for s, value in subjects) else UNKNOWN
         self.may_fail(state, "local")
         flows: list[Flow] = []
         for arm in node.arms:
-            entered, states = self._arm(arm, states, line)
+            entered, states = self._arm(arm, states, captured, line)
             if entered:
                 flows += self._block(arm.body, merge(entered))
             states = merge(states)
         return [*flows, *(Flow(s) for s in states)]
 
-    def _arm(self, arm: Arm, states: list[State], line: int) -> tuple[list[State], list[State]]:
+    def _arm(
+        self, arm: Arm, states: list[State], captured: Value, line: int
+    ) -> tuple[list[State], list[State]]:
         """Return the states that enter an arm and those that go on to the next."""
         entered: list[State] = []
         passed: list[State] = []
-        for state in states:
+        for before in states:
+            state = before
+            for name in sorted(arm.names):
+                state = state.bind(name, captured)
             if arm.test is None:
-                entered.append(self._captured(arm, state))
-                if not arm.certain:
-                    passed.append(state.at_local_work(line))
+                entered.append(state)
+            if arm.pattern:
+                # Without a match the guard is not even asked.
+                passed.append(before.at_local_work(line))
+            if arm.test is None:
                 continue
             for after, holds in self.test(arm.test, state):
                 if after.operations == state.operations:
                     after = after.at_local_work(line)  # noqa: PLW2901
-                if holds:
-                    entered.append(self._captured(arm, after))
-                if not holds or arm.names:
-                    passed.append(after)
+                (entered if holds else passed).append(after)
         return entered, passed
-
-    def _captured(self, arm: Arm, state: State) -> State:
-        for name in sorted(arm.names):
-            state = state.bind(name, UNKNOWN)
-        return state
 
     # Loops.
 
@@ -358,6 +365,7 @@ class Execution(Evaluation):
         flows: list[Flow] = []
         self.may_fail(state, "local")
         for before, iterable in self.evaluate(node.iterable, state):
+            self.may_fail_behind(state, before)
             for one in alternatives(iterable):
                 items = self.items(one, before)
                 if items is None:
@@ -470,7 +478,10 @@ class Execution(Evaluation):
         for index, handler in enumerate(node.handlers):
             states = entered.get(index, [])
             if states:
-                done += self._block(handler.body, merge(self._handling(handler, s) for s in states))
+                handled = self._block(handler.body, merge(self._handling(handler, s) for s in states))
+                # From here on a bare `raise` means what it meant before.
+                around = state.frames[-1].get(HANDLED, UNKNOWN)
+                done += [replace(flow, state=flow.state.bind(HANDLED, around)) for flow in handled]
         if passed:
             done += self._block(node.orelse, passed)
         return self._finally(node, merge_flows(done), escaped)
@@ -490,16 +501,14 @@ class Execution(Evaluation):
             for end in self._block(node.final, [state]):
                 if end.kind != "next":
                     done.append(end)
-                elif end.state.operations != state.operations and not self._tries:
+                elif end.state.operations != state.operations:
                     # What `finally` communicates happens even when the exception goes on to end the request.
-                    done.append(Flow(end.state, "raise", UNKNOWN, self.module.line(node.node)))
+                    done.append(Flow(end.state, "raise", Const.of(kind), self.module.line(node.node)))
                 else:
                     self.may_fail(end.state, kind)
         return merge_flows(done)
 
     def _handling(self, handler: Handler, state: State) -> State:
-        kind = UNKNOWN if handler.types is None else self._types(handler.types)[0]
-        state = state.bind(HANDLED, kind)
         return state.bind(handler.name, UNKNOWN) if handler.name else state
 
     def _catch(
@@ -510,6 +519,14 @@ class Execution(Evaluation):
         entered: dict[int, list[State]],
     ) -> bool:
         """Send a state to the handlers that may catch what was raised; tell whether it may pass them."""
+        kinds = alternatives(raised) if isinstance(raised, Value) else (Const.of(raised),)
+        passed = [self._catch_one(handlers, kind, state.bind(HANDLED, kind), entered) for kind in kinds]
+        return any(passed)
+
+    def _catch_one(
+        self, handlers: tuple[Handler, ...], kind: Value, state: State, entered: dict[int, list[State]]
+    ) -> bool:
+        raised: Failure | Value = kind.value if isinstance(kind, Const) else kind
         for index, handler in enumerate(handlers):
             types = [UNKNOWN] if handler.types is None else self._types(handler.types)
             certainty = [True if handler.types is None else self._matches(raised, kind) for kind in types]
@@ -581,7 +598,10 @@ def _paths(flows: Iterable[Flow]) -> tuple[Path, ...]:
 
 
 HANDLED = "<handled>"
-"""Local variable that holds the class of the exception being handled; no Python name looks like it."""
+"""Local variable that holds what is being handled; no Python name looks like it.
+
+The class of what was raised, or as a constant the kind of operation that has failed.
+"""
 
 
 def _class_name(value: Value) -> str:

@@ -332,8 +332,9 @@ _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "LessThanEqual": operator.le,
     "GreaterThan": operator.gt,
     "GreaterThanEqual": operator.ge,
-    "Is": operator.eq,  # of constants; for None, the use that matters, it is the same
-    "IsNot": operator.ne,
+    # Of constants; for None, the use that matters, it is the same.
+    "Is": lambda a, b: type(a) is type(b) and a == b,
+    "IsNot": lambda a, b: type(a) is not type(b) or a != b,
     "In": lambda a, b: a in b,
     "NotIn": lambda a, b: a not in b,
 }

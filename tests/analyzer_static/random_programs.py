@@ -73,8 +73,8 @@ def more(paths):
     paths.append("/c/")
 
 
-def first_of(first, *others, default=None):
-    for future in (first, *others):
+def first_of(first, second, *, default=None):
+    for future in (first, second):
         if future.get():
             return 1
     return default.get() if default is not None else 0
@@ -330,7 +330,7 @@ class Programs:
     def __init__(self, draw: random.Random, constructs: Collection[str], exact: bool) -> None:
         self.draw = draw
         self.exact = exact
-        self.left = draw.randrange(4, 12)
+        self.left = draw.randrange(3, 10)
         self.methods: list[tuple[str, Block]] = []
         self.used: set[str] = set()
         self._numbers = 0
@@ -413,9 +413,16 @@ class Programs:
         """Return the arguments that say what is called."""
         service, path = '"B"', self.pick('"/b/"', '"/c/"')
         if self.chance(0.3, "constants"):
-            service = self.pick("support.SERVICE", "self.TARGET" if not scope.nested else '"B"', "Base.TARGET")
+            service = self.pick(
+                "support.SERVICE", "self.TARGET" if not scope.nested else '"B"', "Base.TARGET"
+            )
             path = self.pick(
-                "support.PATH", "PATHS[0]", 'support.ROUTES["b"]', "A.LOCAL", 'f"/{PATHS[1][1]}/"', '"/" + "b/"'
+                "support.PATH",
+                "PATHS[0]",
+                'support.ROUTES["b"]',
+                "A.LOCAL",
+                'f"/{PATHS[1][1]}/"',
+                '"/" + "b/"',
             )
         elif self.chance(0.1, "choice-of-path"):
             path = f'"/b/" if {self.condition(scope, simple=True)} else "/c/"'
@@ -450,7 +457,10 @@ class Programs:
             condition = self.condition(scope.inner(nested=True), simple=True)
             kinds.append((0.5, f'[comm.call("B", p) for p in {item} if {condition}]'))
         if "helpers" in self._expressions:
-            kinds += [(0.5, "support.start_all(comm)"), (0.5, "list(self._pair(comm))" if not scope.nested else "[]")]
+            kinds += [
+                (0.5, "support.start_all(comm)"),
+                (0.5, "list(self._pair(comm))" if not scope.nested else "[]"),
+            ]
         known = self.known(scope, "futures")
         if known and "list-operators" in self._expressions:
             kinds += [(0.5, f"{known} + [{first}]"), (0.3, f"list({known})"), (0.2, f"[*{known}, {first}]")]
@@ -473,7 +483,11 @@ class Programs:
             if not self.exact:
                 kinds += [(0.3, 'support.retry(comm, "/b/")'), (0.3, f"support.safely({self.future(scope)})")]
             if not scope.nested:
-                kinds += [(0.5, "self._fetch(comm)"), (0.3, 'self._fetch(comm, name="s")'), (0.3, "self._through(comm)")]
+                kinds += [
+                    (0.5, "self._fetch(comm)"),
+                    (0.3, 'self._fetch(comm, name="s")'),
+                    (0.3, "self._through(comm)"),
+                ]
             if future and not scope.nested:
                 kinds += [(0.4, f"self._through(comm, future={future})")]
             if future:
@@ -504,7 +518,10 @@ class Programs:
         if "short-circuit" in self._expressions:
             kinds += [(0.5, f"{self.pick('any', 'all')}(f.get() for f in {known})")]
         if "helpers" in self._expressions:
-            kinds += [(0.6, f"support.collect({known})"), (0.3, f"support.apply(lambda fs: [f.get() for f in fs], {known})")]
+            kinds += [
+                (0.6, f"support.collect({known})"),
+                (0.3, f"support.apply(lambda fs: [f.get() for f in fs], {known})"),
+            ]
         return self._one_of(kinds)
 
     def condition(self, scope: Scope, *, simple: bool = False) -> str:
@@ -680,7 +697,13 @@ def _(w: Programs, scope: Scope) -> Block | None:
 def _(w: Programs, scope: Scope) -> Block:
     flag = w.known(scope, "flag")
     if flag and not w.exact and w.draw.random() < 0.5:
-        return (Line(w.pick(f"{flag} = not {flag}", f"{flag} = {w.condition(scope, simple=True)}", f"{flag} = False")),)
+        return (
+            Line(
+                w.pick(
+                    f"{flag} = not {flag}", f"{flag} = {w.condition(scope, simple=True)}", f"{flag} = False"
+                )
+            ),
+        )
     name = w.name("flag")
     text = w.condition(scope, simple=True)
     scope.add("flag", name)
@@ -691,7 +714,7 @@ def _(w: Programs, scope: Scope) -> Block:
 def _(w: Programs, scope: Scope) -> Block:
     name = w.name("paths")
     scope.add("paths", name)
-    return (Line(f'{name} = {w.pick(repr(["/b/"]), repr(["/c/", "/b/"]))}'),)
+    return (Line(f"{name} = {w.pick(repr(['/b/']), repr(['/c/', '/b/']))}"),)
 
 
 @statement("use-of-paths", 0.8)
@@ -706,7 +729,12 @@ def _(w: Programs, scope: Scope) -> Block | None:
         f'[comm.call("B", p).get() for p in reversed({name})]',
     ]
     if not w.exact:
-        options += [f"support.more({name})", f"support.more(paths={name})", f"{name}.reverse()", f"del {name}[0]"]
+        options += [
+            f"support.more({name})",
+            f"support.more(paths={name})",
+            f"{name}.reverse()",
+            f"del {name}[0]",
+        ]
     return (Line(w.pick(*options)),)
 
 
@@ -728,9 +756,7 @@ def _(w: Programs, scope: Scope) -> Block | None:
     if scope.nested:
         return None
     value = w.answer(scope) if w.draw.random() < 0.3 else "0"
-    return (
-        Compound(((f"if {w.condition(scope)}:", (Line(f"comm.respond({value})"), Line("return"))),)),
-    )
+    return (Compound(((f"if {w.condition(scope)}:", (Line(f"comm.respond({value})"), Line("return"))),)),)
 
 
 @statement("raise", 0.6, exact=False)
@@ -772,7 +798,9 @@ def _(w: Programs, scope: Scope) -> Block | None:
     other = w.future(scope)
     first, second = w.name("f"), w.name("f")
     use = (Line(f"{second}.get()"), Line(f"{first}.get()"))
-    return (Compound(((f"match ({future}, {other}):", (Compound(((f"case ({first}, {second}):", use),)),)),)),)
+    return (
+        Compound(((f"match ({future}, {other}):", (Compound(((f"case ({first}, {second}):", use),)),)),)),
+    )
 
 
 @statement("assert", 0.3, exact=False)
@@ -896,7 +924,9 @@ def _(w: Programs, scope: Scope) -> Block:
 
 @statement("finally", 0.5, exact=False, blocks=True)
 def _(w: Programs, scope: Scope) -> Block:
-    return (Compound((("try:", w.block(scope.inner(), 2)), ("finally:", w.block(scope.inner(loop=False), 1)))),)
+    return (
+        Compound((("try:", w.block(scope.inner(), 2)), ("finally:", w.block(scope.inner(loop=False), 1)))),
+    )
 
 
 @statement("local-failure", 1, exact=False)
@@ -975,7 +1005,10 @@ def _(w: Programs, scope: Scope) -> Block | None:
     parameters, arguments = "self, comm", "comm"
     if future := w.known(scope, "future"):
         inner.add("future", "given")
-        parameters, arguments = "self, comm, given", w.pick(f"comm, {future}", f"comm, given={future}", f"comm, *[{future}]")
+        parameters, arguments = (
+            "self, comm, given",
+            w.pick(f"comm, {future}", f"comm, given={future}", f"comm, *[{future}]"),
+        )
     body = [*w.block(inner, 3)]
     if w.draw.random() < 0.4:
         condition = w.condition(inner)
