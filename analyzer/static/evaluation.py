@@ -20,7 +20,7 @@ from analyzer.static.application import Operation, OperationKind
 from analyzer.static.catalogue import Catalogue
 from analyzer.static.diagnostics import Diagnostics
 from analyzer.static.expressions import combine, literal, operands, unless_tracked
-from analyzer.static.facts import changed_in_loop, may_change, without_facts
+from analyzer.static.facts import changed_in_loop, holding, may_change, without_facts
 from analyzer.static.names import Assigned, ClassInfo, FunctionInfo, Names
 from analyzer.static.repetition import Repetition, carried, repetition
 from analyzer.static.source import Module
@@ -567,7 +567,7 @@ class Evaluation(ABC):
         for after, value in self.evaluate(node.left, state):
             known = truth(value)
             if known is None or known is stops:
-                results.append((after, value))
+                results.append((after, holding(value, stops)))
             if known is None or known is not stops:
                 results += self.evaluate(node.right, self.narrow(node.left, after, holds=not stops))
         return merge_results(results)
@@ -591,10 +591,7 @@ class Evaluation(ABC):
         if isinstance(node, cst.BooleanOperation) and holds is isinstance(node.operator, cst.And):
             return self.narrow(node.right, self.narrow(node.left, state, holds=holds), holds=holds)
         if isinstance(node, cst.Name) and node.value in state.frames[-1]:
-            options = [v for v in alternatives(state.frames[-1][node.value]) if truth(v) in (None, holds)]
-            options = [replace(v, holds=holds) if isinstance(v, Unknown) else v for v in options]
-            if options:
-                return state.bind(node.value, join(options))
+            return state.bind(node.value, holding(state.frames[-1][node.value], holds))
         if isinstance(node, cst.Comparison) and len(node.comparisons) == 1:
             comparison = node.comparisons[0]
             name, other = node.left, literal(comparison.comparator)

@@ -475,6 +475,10 @@ class Execution(Evaluation):
         for kind, place in points.merged(depth):
             if self._catch(node.handlers, kind, place, entered):
                 escaped.append((kind, place))
+        # What goes wrong from here on passes ``finally``, but none of the handlers.
+        later = Points()
+        if node.final:
+            self._tries.append(later)
         for index, handler in enumerate(node.handlers):
             states = entered.get(index, [])
             if states:
@@ -484,6 +488,9 @@ class Execution(Evaluation):
                 done += [replace(flow, state=flow.state.bind(HANDLED, around)) for flow in handled]
         if passed:
             done += self._block(node.orelse, passed)
+        if node.final:
+            self._tries.pop()
+        escaped += later.merged(depth)
         return self._finally(node, merge_flows(done), escaped)
 
     def _finally(

@@ -24,9 +24,11 @@ from analyzer.static.values import (
     Unknown,
     Value,
     alternatives,
+    join,
+    truth,
 )
 
-__all__ = ["changed_in_loop", "may_change", "without_facts"]
+__all__ = ["changed_in_loop", "holding", "may_change", "without_facts"]
 
 READING_MODULES = {
     "asyncio",
@@ -94,6 +96,12 @@ READING_METHODS = {
     "warning",
 }
 """Methods of unknown objects that change nothing: those of texts, looking into containers, writing logs."""
+
+
+def holding(value: Value, holds: bool) -> Value:
+    """Return a value of which a condition has told whether it counts as true."""
+    options = [one for one in alternatives(value) if truth(one) in (None, holds)]
+    return join(replace(v, holds=holds) if isinstance(v, Unknown) else v for v in options) if options else value
 
 
 def may_change(node: cst.Call, callee: Value, arguments: Sequence[Value], state: State) -> bool:

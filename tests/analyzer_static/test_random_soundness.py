@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from program_runs import CutOffError, Decisions, Run, Sites, accepts, load, run, shown, ways
-from random_programs import LOOPS, SUPPORT, Program, compiles, module_source, program, smaller
+from random_programs import LOOPS, SUPPORT, Line, Program, compiles, module_source, program, smaller
 
 from analyzer.static.application import Path as ExecutionPath
 from analyzer.static.catalogue import Catalogue
@@ -20,9 +20,14 @@ from analyzer.static.names import ClassInfo, FunctionInfo, Names
 from analyzer.static.source import SourceTree
 
 ADDRESSES = {"B": {"/b/": "/b/", "/c/": "/c/"}}
-PER_FILE = 25
+BATCHES, PER_FILE = 42, 25
+EXACT_BATCHES = 10
 RUNS = 14
+MOST_WAYS = 3000
 MOST_CUTS = 400
+
+REFUSALS = {"MUP031", "MUP034", "MUP040", "MUP041"}
+"""Codes a random program may get; MUP031 only with a loop without a visible bound."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +65,15 @@ def analysed(folder: Path, programs: Sequence[Program]) -> list[Analysed]:
     return results
 
 
+def is_path(one: Analysed, done: Run) -> bool:
+    """Return whether an execution is one of the paths.
+
+    A request that an exception ends may stop in the middle of one; at a ``raise`` of the program one must end.
+    """
+    raised = type(done.ended).__name__ in ("Refused", "VeryRefused")
+    return accepts(one.paths, done.steps, prefix=done.ended is not None and not raised)
+
+
 def unexplained(one: Analysed, seed: int, runs: int = RUNS) -> tuple[Decisions, int, Run] | None:
     """Return an execution that is none of the paths, and what it was told."""
     draw = random.Random(seed)
@@ -67,13 +81,25 @@ def unexplained(one: Analysed, seed: int, runs: int = RUNS) -> tuple[Decisions, 
         decisions = Decisions(source=draw)
         failing = 0 if number % 3 == 0 else draw.randrange(1, 9)
         done = run(one.endpoint, one.sites, decisions, failing)
-        if isinstance(done.ended, NameError):
-            continue  # not a program that anybody has
-        # A request that an exception ends may stop in the middle of a path; at a `raise` one must end.
-        raised = type(done.ended).__name__ in ("Refused", "VeryRefused")
-        if not accepts(one.paths, done.steps, prefix=done.ended is not None and not raised):
+        # With a name that is not bound it is not a program that anybody has.
+        if not isinstance(done.ended, NameError) and not is_path(one, done):
             return decisions, failing, done
     return None
+
+
+def untaken(one: Analysed) -> tuple[int, list[ExecutionPath]]:
+    """Return how many inputs there are, and the paths that none of them takes (none if there are too many)."""
+    taken: set[tuple[object, ...]] = set()
+    number = 0
+    for decisions in ways():
+        number += 1
+        if number > MOST_WAYS:
+            return number, []
+        done = run(one.endpoint, one.sites, decisions, fresh=True)
+        if isinstance(done.ended, NameError):
+            return number, []
+        taken.add(tuple((s.op, s.site, s.target) for s in done.steps))
+    return number, [p for p in one.paths if tuple((o.op, o.site, o.target) for o in p.operations) not in taken]
 
 
 def minimal(folder: Path, start: Program, fails: Callable[[Analysed], bool]) -> Program:
@@ -118,3 +144,32 @@ def report(folder: Path, start: Program, seed: int) -> str:
             *(f"  {shown(p.operations)} {p.ends}" for p in one.paths),
         ]
     )
+
+
+@pytest.mark.parametrize("batch", range(BATCHES))
+def test_whatever_a_program_does_is_a_path(tmp_path: Path, batch: int) -> None:
+    """Random inputs and failures: the sequence of operations was predicted, site by site."""
+    seeds = range(PER_FILE * batch, PER_FILE * (batch + 1))
+    refused: Counter[str] = Counter()
+    for seed, one in zip(seeds, analysed(tmp_path, [program(seed) for seed in seeds]), strict=True):
+        codes = {finding.code for finding in one.findings}
+        assert codes <= REFUSALS, (one.findings, one.program.source())
+        assert "MUP031" not in codes or one.program.used & LOOPS, one.program.source()
+        refused["programs"] += bool(codes)
+        if not codes and unexplained(one, seed):
+            pytest.fail(report(tmp_path, one.program, seed))
+    assert refused["programs"] <= PER_FILE // 4
+
+
+@pytest.mark.parametrize("batch", range(EXACT_BATCHES))
+def test_every_path_can_be_taken(tmp_path: Path, batch: int) -> None:
+    """Without handlers and unknown loops, and with independent conditions, some input takes each path."""
+    seeds = range(PER_FILE * batch, PER_FILE * (batch + 1))
+    explored = 0
+    for one in analysed(tmp_path, [program(seed, exact=True) for seed in seeds]):
+        if one.findings:
+            continue
+        number, missed = untaken(one)
+        explored += number <= MOST_WAYS
+        assert not missed, one.program.source() + "\n".join(shown(p.operations) for p in missed)
+    assert explored >= PER_FILE * 3 // 4
