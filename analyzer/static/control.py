@@ -179,9 +179,8 @@ def _small(node: cst.BaseSmallStatement) -> Sequence[Node]:
     if isinstance(node, cst.Import | cst.ImportFrom):
         return (Define(node),)
     if isinstance(node, cst.Del):
-        several = isinstance(node.target, cst.Tuple)
-        targets = tuple(e.value for e in node.target.elements) if several else (node.target,)
-        return (Step(node, None, targets),)
+        parts = node.target.elements if isinstance(node.target, cst.Tuple) else ()
+        return (Step(node, None, tuple(p.value for p in parts) or (node.target,)),)
     if isinstance(node, cst.Nonlocal):
         return (Unsupported(node, "nonlocal"),)
     return ()  # pass, global, type aliases

@@ -444,7 +444,7 @@ class Evaluation(ABC):
     def _displayed(
         self, elements: Sequence[cst.BaseElement], values: Sequence[Value], state: State
     ) -> tuple[Value, ...] | None:
-        """Return the items of a list, set or tuple that is written out; None if one of its parts is unknown."""
+        """Return the items of a list, set or tuple that is spelt out; None if a part is unknown."""
         found: list[Value] = []
         for element, value in zip(elements, values, strict=True):
             items = self.items(value, state) if isinstance(element, cst.StarredElement) else (value,)
@@ -812,6 +812,9 @@ class Evaluation(ABC):
                 pairs = self._pairs(owner, state)
                 if isinstance(owner, DictRef) and pairs is not None and isinstance(values[-1], Const):
                     state = state.store(owner.number, tuple(p for p in pairs if p[0] != values[-1]))
+                elif isinstance(owner, ListRef) and pairs is not None and _is_index(values[-1], pairs):
+                    index = values[-1].value % len(pairs)  # type: ignore[attr-defined]
+                    state = state.store(owner.number, (*pairs[:index], *pairs[index + 1 :]))
                 elif isinstance(owner, ListRef | DictRef):
                     state = state.store(owner.number, self._content_of([owner], state))
                 else:
@@ -1325,6 +1328,11 @@ def _holds_communication(value: Value) -> bool:
         owner = value.owner if isinstance(value, Method) else value.bound
         return owner is not None and _holds_communication(owner)
     return isinstance(value, Comm)
+
+
+def _is_index(value: Value, items: Sequence[object]) -> bool:
+    known = isinstance(value, Const) and isinstance(value.value, int)
+    return known and -len(items) <= value.value < len(items)  # type: ignore[attr-defined]
 
 
 def _waits(callee: Value) -> bool:

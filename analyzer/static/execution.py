@@ -237,7 +237,7 @@ class Execution(Evaluation):
         self.may_fail(state, "local")
         if node.value is None:
             for target in node.targets:
-                state = self.delete(target, state)  # noqa: PLW2901
+                state = self.delete(target, state)
             yield state.at_local_work(line)
             return
         for evaluated, result in self.evaluate(node.value, state):
@@ -320,7 +320,8 @@ class Execution(Evaluation):
 
     def _branch(self, node: Branch, state: State) -> list[Flow]:
         line = self.module.line(node.node)
-        states, captured = [state], UNKNOWN
+        states = [state]
+        captured: Value = UNKNOWN
         if node.subject is not None:
             subjects = self.evaluate(node.subject, state)
             states = [s for s, _ in subjects]

@@ -101,7 +101,9 @@ READING_METHODS = {
 def holding(value: Value, holds: bool) -> Value:
     """Return a value of which a condition has told whether it counts as true."""
     options = [one for one in alternatives(value) if truth(one) in (None, holds)]
-    return join(replace(v, holds=holds) if isinstance(v, Unknown) else v for v in options) if options else value
+    return (
+        join(replace(v, holds=holds) if isinstance(v, Unknown) else v for v in options) if options else value
+    )
 
 
 def may_change(node: cst.Call, callee: Value, arguments: Sequence[Value], state: State) -> bool:

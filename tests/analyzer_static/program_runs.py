@@ -199,7 +199,8 @@ class Reply:
                 self._outcome = error
         if isinstance(self._outcome, MupError):
             raise self._outcome
-        return self._outcome
+        # Whether an answer counts as true is a decision of its own if all evaluations are independent.
+        return Answer(self._comm.decisions, whole=True) if self._comm.fresh else self._outcome
 
 
 class Sites:
@@ -236,7 +237,7 @@ def run(endpoint: Any, table: Sites, decisions: Decisions, failing: int = 0, *, 
     comm = Recorder(table, decisions, failing, fresh=fresh)
     try:
         endpoint(comm)
-    except (Exception, CutOffError) as error:  # noqa: BLE001 - random programs raise anything
+    except (Exception, CutOffError) as error:
         return Run(tuple(comm.steps), error)
     return Run(tuple(comm.steps), None)
 

@@ -16,8 +16,11 @@ __all__ = ["CONSTRUCTS", "LOOPS", "SUPPORT", "Program", "compiles", "module_sour
 SUPPORT = '''
 """Helpers of all programs, in another module."""
 
+from contextlib import contextmanager
+from dataclasses import dataclass
+
 from mup import EP, MS
-from mup.errors import MupError
+from mup.errors import CallError, MupError
 
 SERVICE = "B"
 PATH = "/c/"
@@ -78,6 +81,79 @@ def first_of(first, second, *, default=None):
         if future.get():
             return 1
     return default.get() if default is not None else 0
+
+
+def each(comm, paths=PATHS):
+    for path in paths:
+        yield comm.call(SERVICE, path).get()
+
+
+def pairs(futures):
+    before = None
+    for future in futures:
+        if before is not None:
+            yield before, future
+        before = future
+
+
+@contextmanager
+def session(comm, path="/b/"):
+    future = comm.call(SERVICE, path)
+    try:
+        yield future
+    except CallError:
+        comm.query("db", "rollback", "c", {}).get()
+        raise
+    finally:
+        future.get()
+
+
+@dataclass
+class Pair:
+    first: object
+    second: object = None
+
+    def wait(self):
+        return self.first.get()
+
+
+class Gateway:
+    """A helper object that keeps the Communication and a call."""
+
+    def __init__(self, comm, path="/b/"):
+        self._comm = comm
+        self.path = path
+        self._pending = None
+
+    def ask(self):
+        return self._comm.call(SERVICE, self.path).get()
+
+    def start(self):
+        self._pending = self._comm.call(SERVICE, self.path)
+        return self
+
+    def finish(self):
+        if self._pending is None:
+            return None
+        pending, self._pending = self._pending, None
+        return pending.get()
+
+    @property
+    def answer(self):
+        return self.ask()
+
+
+class Lazy(Gateway):
+    """One that asks only once."""
+
+    def __init__(self, comm):
+        super().__init__(comm, "/c/")
+        self._known = None
+
+    def ask(self):
+        if self._known is None:
+            self._known = super().ask()
+        return self._known
 
 
 class Base(MS):
@@ -426,6 +502,8 @@ class Programs:
             )
         elif self.chance(0.1, "choice-of-path"):
             path = f'"/b/" if {self.condition(scope, simple=True)} else "/c/"'
+            if not self.exact and self.draw.random() < 0.3:
+                path = 'support.ROUTES.get(comm.params.get("m1"), "/c/")'
         if self.chance(0.1, "keyword-arguments"):
             return f"dest_ms={service}, path={path}"
         return f"{service}, {path}"
@@ -513,6 +591,7 @@ class Programs:
             (0.5, f"{{i: f.get() for i, f in enumerate({known})}}"),
             (0.5, f"tuple(f.get() for f in {known})"),
             (0.5, f"sum(1 for f in {known} if f.get())"),
+            (0.3, f"{{str(f.get()) for f in {known}}}"),
             (0.3, f'[comm.call("B", p).get() for p in PATHS for f in {known} if f.get()]'),
         ]
         if "short-circuit" in self._expressions:
@@ -1034,6 +1113,80 @@ def _(w: Programs, scope: Scope) -> Block | None:
     made = w.name("x")
     scope.add("future", name)
     return (Line(f'{made} = [({name} := comm.call("B", p)) for p in PATHS]'), Line(f"{name}.get()"))
+
+
+# Objects, generators, and functions that set variables around them.
+
+
+@statement("object", 1)
+def _(w: Programs, scope: Scope) -> Block:
+    name = w.name("gate")
+    kind = w.pick("support.Gateway(comm)", 'support.Gateway(comm, path="/c/")', "support.Lazy(comm)")
+    scope.add("object", name)
+    return (Line(f"{name} = {kind}"),)
+
+
+@statement("use-of-object", 1.5)
+def _(w: Programs, scope: Scope) -> Block | None:
+    name = w.known(scope, "object")
+    if name is None:
+        return (
+            Line(f"{w.name('x')} = support.Gateway(comm).{w.pick('ask()', 'start().finish()', 'answer')}"),
+        )
+    return (
+        Line(
+            w.pick(
+                f"{name}.ask()",
+                f"{name}.start()",
+                f"{name}.finish()",
+                f"{w.name('x')} = {name}.answer",
+                f'{name}.path = "/c/"',
+                f"{w.name('x')} = {name}.start().finish()",
+            )
+        ),
+    )
+
+
+@statement("data-object", 0.5)
+def _(w: Programs, scope: Scope) -> Block:
+    name = w.name("pair")
+    made = Line(f"{name} = support.Pair({w.future(scope)}, second={w.future(scope)})")
+    uses = [f"{name}.first.get()", f"{name}.second.get()", f"{name}.wait()", f"{name}.first = {name}.second"]
+    return (made, *map(Line, w.draw.sample(uses, 2)))
+
+
+@statement("generator", 1, blocks=True)
+def _(w: Programs, scope: Scope) -> Block:
+    inner = scope.inner(loop=True)
+    item = w.name("v")
+    futures = w.known(scope, "futures") or w.futures(scope)
+    source = w.pick(
+        "support.each(comm)",
+        'support.each(comm, ("/c/",))',
+        f"(f.get() for f in {futures})",
+        f"(a.get() for a, b in support.pairs({futures}))",
+    )
+    if w.draw.random() < 0.5:
+        return (Line(f"{w.name('x')} = {w.pick('list', 'tuple', 'any', 'next')}({source})"),)
+    return (Compound(((f"for {item} in {source}:", w.block(inner, 2)),)),)
+
+
+@statement("context-manager", 0.5, exact=False, blocks=True)
+def _(w: Programs, scope: Scope) -> Block:
+    name = w.name("f")
+    inner = scope.inner()
+    inner.add("future", name)
+    return (Compound(((f"with support.session(comm) as {name}:", w.block(inner, 2)),)),)
+
+
+@statement("nonlocal", 0.4)
+def _(w: Programs, scope: Scope) -> Block | None:
+    future = w.known(scope, "future")
+    if future is None or scope.nested:
+        return None
+    name = w.name("again")
+    body = (Line(f"nonlocal {future}"), Line(f"{future} = comm.call({w.destination(scope)})"))
+    return (Compound(((f"def {name}():", body),)), Line(f"{name}()"), Line(f"{future}.get()"))
 
 
 EXPRESSIONS = (

@@ -7,6 +7,7 @@ from itertools import islice
 from media import names
 from media.pipeline import presented, process
 from media.store import find_item, items_of, related, save, signed_url, start_tags
+
 from mup import EP, MS, Communication
 
 
@@ -24,20 +25,26 @@ class Library(MS):
     def item(self, comm: Communication) -> None:
         item = find_item(comm, comm.params["id"])
         if item is None:
-            return not_found(comm, "item")
+            not_found(comm, "item")
+            return
         tags = start_tags(comm, item)
         url = signed_url(comm, item["key"])
         similar = related(comm, item) if comm.params.get("related", "yes") == "yes" else ()
         comm.respond(
             presented(item)
-            | {"url": url, "related": [presented(i) for i in similar], "tags": [row["tag"] for row in tags.get()]}
+            | {
+                "url": url,
+                "related": [presented(i) for i in similar],
+                "tags": [row["tag"] for row in tags.get()],
+            }
         )
 
     @EP("/process/")
     def process(self, comm: Communication) -> None:
         item = find_item(comm, comm.params["id"])
         if item is None:
-            return not_found(comm, "item")
+            not_found(comm, "item")
+            return
         result = process(comm, item)
         if result is None:
             comm.respond({"error": f"cannot handle {item['kind']}"}, status=415)

@@ -6,6 +6,7 @@ import asyncio
 
 from clients import cart_rows, confirm, pay, price_list, profile, reservation
 from model import CartError, entries_of, total_of
+
 from mup import EP, MS, Communication
 from mup.errors import CallError
 
@@ -63,7 +64,9 @@ class Orders(MS):
         comm.respond({"name": (await person)["name"], "shelves": dict(zip(SHELVES, shelves, strict=True))})
 
     async def _shelf(self, comm: Communication, name: str) -> list[str]:
-        return [row["_id"] for row in await comm.query("articles", f"shelf_{name}", "shelves", {"name": name})]
+        return [
+            row["_id"] for row in await comm.query("articles", f"shelf_{name}", "shelves", {"name": name})
+        ]
 
     @EP("/orders/")
     async def orders(self, comm: Communication) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from mup import EP, MS, Communication
 from shop.domain import OrderError
 from shop.services import Application
+
+from mup import EP, MS, Communication
 
 
 class Shop(MS):

@@ -21,13 +21,13 @@ class OrderError(Exception):
         self.reason = reason
 
 
-class UnknownProduct(OrderError):
+class UnknownProductError(OrderError):
     """A product that is not sold."""
 
     status = 404
 
 
-class OutOfStock(OrderError):
+class OutOfStockError(OrderError):
     """A product of which there are not enough."""
 
     status = 409
@@ -102,12 +102,12 @@ class Order:
         """Add a line.
 
         Raises:
-            OutOfStock: There are not enough.
+            OutOfStockError: There are not enough.
         """
         if quantity < 1:
             raise OrderError(f"{quantity} is no quantity")
         if product.stock < quantity:
-            raise OutOfStock(f"only {product.stock} of {product.name} left")
+            raise OutOfStockError(f"only {product.stock} of {product.name} left")
         self.lines.append(Line(product, quantity))
 
     def to_document(self) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mup import Communication
-from shop.domain import Order, Product, UnknownProduct
+from shop.domain import Order, Product, UnknownProductError
 
 DATABASE = "shop"
 
@@ -33,7 +33,7 @@ class ProductRepository(Repository):
     def by_sku(self, sku: str) -> Product:
         documents = self._find("product", {"_id": sku})
         if not documents:
-            raise UnknownProduct(f"no product {sku}")
+            raise UnknownProductError(f"no product {sku}")
         return Product.from_document(documents[0])
 
     def in_category(self, category: str) -> list[Product]:

@@ -101,9 +101,7 @@ class Application:
         self.comm = comm
         products = ProductRepository(comm)
         self.catalog = CatalogService(products)
-        self.orders = OrderService(
-            OrderRepository(comm), products, CustomerRepository(comm), Warehouse(comm)
-        )
+        self.orders = OrderService(OrderRepository(comm), products, CustomerRepository(comm), Warehouse(comm))
 
     def payment(self, params: Mapping[str, Any]) -> PaymentGateway:
         """Return the way of payment a customer has chosen."""
