@@ -6,14 +6,14 @@ program cannot know - parameters, answers, failures - is a *decision*: drawn at 
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import random
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeAlias
 
 from analyzer.static.application import Operation
 from analyzer.static.application import Path as ExecutionPath
@@ -146,11 +146,25 @@ class Step:
     back: int = 0
 
 
+Answers: TypeAlias = "Mapping[str, Sequence[Any]]"
+"""By target of an operation: what it may answer."""
+
+
 class Recorder:
     """A Communication that executes nothing; the ``failing``-th operation fails (0 = none does)."""
 
-    def __init__(self, table: Sites, decisions: Decisions, failing: int, *, fresh: bool) -> None:
-        self.params = Params(decisions, fresh=fresh)
+    def __init__(
+        self,
+        table: Sites,
+        decisions: Decisions,
+        failing: int = 0,
+        *,
+        fresh: bool = False,
+        params: Mapping[str, Any] | None = None,
+        answers: Answers | None = None,
+    ) -> None:
+        self.params: Mapping[str, Any] = Params(decisions, fresh=fresh) if params is None else params
+        self.answers = answers
         self.steps: list[Step] = []
         self.decisions = decisions
         self.fresh = fresh
@@ -169,12 +183,14 @@ class Recorder:
             raise error("no", status=500) if error is CallError else error("no")
 
     def call(self, dest_ms: str, path: str, params: object = None) -> Reply:
-        self.note("call", "call", f"{dest_ms}{path}")
-        return Reply(self, "get of call")
+        target = f"{dest_ms}{path}" if path.startswith("/") else f"{dest_ms}/{path}/"
+        self.note("call", "call", target)
+        return Reply(self, "get of call", target)
 
     def query(self, db_name: str, qry_name: str, coll_name: str, qry_txt: object) -> Reply:
-        self.note("query", "query", f"{db_name}.{qry_name}")
-        return Reply(self, "get of query")
+        target = f"{db_name}.{qry_name}"
+        self.note("query", "query", target)
+        return Reply(self, "get of query", target)
 
     def respond(self, body: object = None, status: int = 200) -> None:
         self.note("respond", "")
@@ -183,24 +199,33 @@ class Recorder:
 class Reply:
     """A future; asked again, it answers or fails as the first time."""
 
-    def __init__(self, comm: Recorder, kind: str) -> None:
+    def __init__(self, comm: Recorder, kind: str, target: str) -> None:
         self._comm = comm
         self._kind = kind
+        self._target = target
         self._number = len(comm.steps) - 1
-        self._outcome: Answer | MupError | None = None
+        self._asked = False
+        self._outcome: Any = None
 
-    def get(self) -> Answer:
-        if self._outcome is None:
-            comm = self._comm
+    def get(self) -> Any:
+        if not self._asked:
+            comm, self._asked = self._comm, True
             try:
                 comm.note("get", self._kind, back=len(comm.steps) - self._number)
-                self._outcome = Answer(comm.decisions, whole=comm.fresh)
+                self._outcome = self._answer()
             except MupError as error:
                 self._outcome = error
         if isinstance(self._outcome, MupError):
             raise self._outcome
         # Whether an answer counts as true is a decision of its own if all evaluations are independent.
-        return Answer(self._comm.decisions, whole=True) if self._comm.fresh else self._outcome
+        return self._answer() if self._comm.fresh else self._outcome
+
+    def _answer(self) -> Any:
+        decisions = self._comm.decisions
+        if self._comm.answers is None:
+            return Answer(decisions, whole=self._comm.fresh)
+        options = self._comm.answers[self._target]
+        return options[decisions.draw(len(options))]
 
 
 class Sites:
@@ -232,29 +257,25 @@ class Run:
     ended: BaseException | None
 
 
-def run(endpoint: Any, table: Sites, decisions: Decisions, failing: int = 0, *, fresh: bool = False) -> Run:
+def run(endpoint: Any, comm: Recorder) -> Run:
     """Execute an endpoint."""
-    comm = Recorder(table, decisions, failing, fresh=fresh)
     try:
         endpoint(comm)
-    except (Exception, CutOffError) as error:
+    except (Exception, CutOffError) as error:  # noqa: BLE001  (random programs raise anything)
         return Run(tuple(comm.steps), error)
     return Run(tuple(comm.steps), None)
 
 
 def load(folder: Path, *names: str) -> list[ModuleType]:
-    """Import modules of a folder, each under its own name for the time being."""
-    modules = []
-    for name in names:
-        spec = importlib.util.spec_from_file_location(name, folder / f"{name}.py")
-        assert spec
-        assert spec.loader
-        modules.append(importlib.util.module_from_spec(spec))
-        sys.modules[name] = modules[-1]
-        spec.loader.exec_module(modules[-1])
-    for name in names:
-        del sys.modules[name]
-    return modules
+    """Import modules of a folder; nobody else will find them under these names."""
+    sys.path.insert(0, str(folder))
+    importlib.invalidate_caches()
+    try:
+        return [importlib.import_module(name) for name in names]
+    finally:
+        sys.path.remove(str(folder))
+        for name in names:
+            sys.modules.pop(name, None)
 
 
 # Acceptance.

@@ -11,7 +11,7 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
-from program_runs import Decisions, Run, Sites, accepts, load, run, shown, ways
+from program_runs import Decisions, Recorder, Run, Sites, accepts, load, run, shown, ways
 from random_programs import LOOPS, SUPPORT, Line, Program, compiles, module_source, program, smaller
 
 from analyzer.static.application import Path as ExecutionPath
@@ -98,7 +98,7 @@ def unexplained(one: Analysed, seed: int, runs: int = RUNS) -> tuple[Decisions, 
     for number in range(runs):
         decisions = Decisions(source=draw)
         failing = 0 if number % 3 == 0 else draw.randrange(1, 9)
-        done = run(one.endpoint, one.sites, decisions, failing)
+        done = run(one.endpoint, Recorder(one.sites, decisions, failing))
         # With a name that is not bound it is not a program that anybody has.
         if not isinstance(done.ended, NameError) and not is_path(one, done):
             return decisions, failing, done
@@ -113,7 +113,7 @@ def untaken(one: Analysed) -> tuple[int, list[ExecutionPath]]:
         number += 1
         if number > MOST_WAYS:
             return number, []
-        done = run(one.endpoint, one.sites, decisions, fresh=True)
+        done = run(one.endpoint, Recorder(one.sites, decisions, fresh=True))
         if isinstance(done.ended, NameError):
             return number, []
         taken.add(tuple((s.op, s.site, s.target) for s in done.steps))
@@ -399,7 +399,7 @@ def test_program_that_was_misjudged(workshop: Workshop, body: str) -> None:
     ran = 0
     for failing in range(7):
         for decisions in islice(ways(), 100):
-            done = run(one.endpoint, one.sites, decisions, failing)
+            done = run(one.endpoint, Recorder(one.sites, decisions, failing))
             ran += 1
             assert one.findings or is_path(one, done), (failing, shown(done.steps))
     assert ran >= 7
