@@ -388,8 +388,8 @@ class Evaluation(ABC):
         if isinstance(node, cst.NamedExpr):
             return [(self._named(node.target, v, s), v) for s, v in self.evaluate(node.value, state)]
         if isinstance(node, cst.Lambda):
-            name = f"{self._qualname()}<lambda>"
-            return [(state, Closure(FunctionInfo(self.module, node, name), len(state.frames) - 1))]
+            info = FunctionInfo(self.module, node, f"{self._qualname()}<lambda>")
+            return [(state, Closure(info, len(state.frames) - 1, self.defaults(node.params, state)))]
         if isinstance(node, cst.BaseComp):
             return self._comprehension(node, state)
         if isinstance(node, cst.Yield):
@@ -862,7 +862,8 @@ class Evaluation(ABC):
         """Return whether a nested function can reach communication or futures of the function around it."""
         frame = state.frames[closure.depth] if closure.depth < len(state.frames) else {}
         used = _names_in(closure.info.node)
-        return any(state.holds_tracked(frame[name]) for name in used if name in frame)
+        held = [*(value for _, value in closure.defaults), *(frame[name] for name in used if name in frame)]
+        return any(state.holds_tracked(value) for value in held)
 
     def _communicates(self, values: Iterable[Value], state: State) -> bool:
         """Return whether a function that gets these values can communicate."""
@@ -1285,7 +1286,22 @@ class Evaluation(ABC):
             name = parameter.name.value
             if name not in frame:
                 frame[name] = UNKNOWN if parameter.default is None else self._default(info, parameter.default)
+                if isinstance(callee, Closure):
+                    frame[name] = dict(callee.defaults).get(name, UNKNOWN)
         return frame
+
+    def defaults(self, declared: cst.Parameters, state: State) -> tuple[tuple[str, Value], ...]:
+        """Return the defaults of a nested function that is being defined."""
+        found = []
+        for parameter in (*declared.posonly_params, *declared.params, *declared.kwonly_params):
+            if parameter.default is not None:
+                results = self.evaluate(parameter.default, state)
+                if any(after.operations != state.operations for after, _ in results):
+                    self.report(
+                        "MUP030", "a default that communicates is not analysed yet", parameter.default
+                    )
+                found.append((parameter.name.value, join(value for _, value in results)))
+        return tuple(found)
 
     def _default(self, info: FunctionInfo, node: cst.BaseExpression) -> Value:
         # The scratch binding makes the default a constant of the helper's module.

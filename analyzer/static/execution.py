@@ -275,7 +275,8 @@ class Execution(Evaluation):
         if isinstance(definition, cst.FunctionDef):
             name = definition.name.value
             info = FunctionInfo(self.module, definition, f"{self._qualname()}{name}")
-            return state.bind(name, Closure(info, len(state.frames) - 1))
+            defaults = self.defaults(definition.params, state)
+            return state.bind(name, Closure(info, len(state.frames) - 1, defaults))
         if isinstance(definition, cst.ClassDef):
             for used in sorted(_communicating(definition, state)):
                 self.report(

@@ -195,10 +195,12 @@ class Closure(Value):
     Attributes:
         info: The function.
         depth: Which of the active frames its free names are looked up in.
+        defaults: Values of parameters that nobody passes, as they were when it was defined.
     """
 
     info: FunctionInfo
     depth: int
+    defaults: tuple[tuple[str, Value], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,6 +268,8 @@ def _parts(value: Value) -> tuple[Value, ...]:
         return () if value.bound is None else (value.bound,)
     if isinstance(value, Coroutine):
         return (value.function, *(one for _, one in value.arguments))
+    if isinstance(value, Closure):
+        return tuple(one for _, one in value.defaults)
     return ()
 
 
@@ -286,6 +290,8 @@ def mapped(value: Value, change: Callable[[Future], Value]) -> Value:
         return replace(value, owner=owner) if tracked(owner) else UNKNOWN
     if isinstance(value, FunctionValue) and value.bound is not None:
         return replace(value, bound=mapped(value.bound, change))
+    if isinstance(value, Closure):
+        return replace(value, defaults=tuple((name, mapped(one, change)) for name, one in value.defaults))
     if isinstance(value, Coroutine):
         function = mapped(value.function, change)
         arguments = tuple((name, mapped(one, change)) for name, one in value.arguments)

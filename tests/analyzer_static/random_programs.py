@@ -1061,7 +1061,8 @@ def _(w: Programs, scope: Scope) -> Block:
     text = f"lambda: {w.answer(scope.inner(nested=True))}"
     future = w.known(scope, "future")
     if future and w.draw.random() < 0.4:
-        text = f"lambda f={future}: f.get()"
+        first = Line(f"{name} = lambda f={future}: f.get()")
+        return (first, Line(f"{future} = {w.future(scope)}"), Line(f"{name}()"))
     scope.add("action", name)
     return (Line(f"{name} = {text}"),)
 

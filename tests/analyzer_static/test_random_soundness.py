@@ -22,7 +22,7 @@ from analyzer.static.names import ClassInfo, FunctionInfo, Names
 from analyzer.static.source import SourceTree
 
 ADDRESSES = {"B": {"/b/": "/b/", "/c/": "/c/"}}
-BATCHES, PER_FILE = 42, 25
+BATCHES, PER_FILE = 40, 25
 EXACT_BATCHES = 10
 RUNS = 14
 MOST_WAYS = 3000
@@ -381,6 +381,24 @@ FOUND = {
             return Refused("no")
         if comm.params.get("c1"):
             raise refused()
+    """,
+    "default-of-a-lambda": """
+        f = comm.call("B", "/b/")
+        ask = lambda f=f: f.get()
+        f = comm.call("B", "/c/")
+        ask()
+    """,
+    "default-of-a-nested-function": """
+        f = comm.call("B", "/b/")
+        def ask(g=f):
+            return g.get()
+        ask()
+    """,
+    "lambda-of-each-item": """
+        asks = []
+        for f in [comm.call("B", "/b/"), comm.call("B", "/c/")]:
+            asks.append(lambda f=f: f.get())
+        asks[0]()
     """,
     "one-is-not-true": """
         n = 1
