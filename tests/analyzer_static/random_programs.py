@@ -501,7 +501,7 @@ class Programs:
                 '"/" + "b/"',
             )
         elif self.chance(0.1, "choice-of-path"):
-            path = f'"/b/" if {self.condition(scope, simple=True)} else "/c/"'
+            path = f'"/b/" if {self.choice(scope)} else "/c/"'
             if not self.exact and self.draw.random() < 0.3:
                 path = 'support.ROUTES.get(comm.params.get("m1"), "/c/")'
         if self.chance(0.1, "keyword-arguments"):
@@ -522,7 +522,7 @@ class Programs:
         if known:
             kinds.append((0.5, known))
             other = f"comm.call({self.destination(scope)})"
-            kinds.append((0.3, f"{known} if {self.condition(scope, simple=True)} else {other}"))
+            kinds.append((0.3, f"{known} if {self.choice(scope)} else {other}"))
         return self._one_of(kinds)
 
     def futures(self, scope: Scope) -> str:
@@ -622,6 +622,10 @@ class Programs:
                 operator = self.pick("and", "or")
                 return f"{self.condition(scope)} {operator} {self.condition(scope)}"
         return self._one_of(kinds)
+
+    def choice(self, scope: Scope) -> str:
+        """Return a condition between two values; what it is must not be known elsewhere if paths are exact."""
+        return self.condition(scope.inner(nested=True) if self.exact else scope, simple=True)
 
     def _one_of(self, kinds: list[tuple[float, str]]) -> str:
         return self.draw.choices([text for _, text in kinds], [weight for weight, _ in kinds])[0]
@@ -1190,6 +1194,160 @@ def _(w: Programs, scope: Scope) -> Block | None:
     return (Compound(((f"def {name}():", body),)), Line(f"{name}()"), Line(f"{future}.get()"))
 
 
+# More of what a list, a loop or a table can be used for.
+
+
+@statement("counter", 0.5, exact=False, blocks=True)
+def _(w: Programs, scope: Scope) -> Block:
+    name = w.name("n")
+    inner = scope.inner(loop=True, known=False)
+    inner.names = {}
+    body = (Line(f"{name} += 1"), *w.block(inner, 2))
+    return (Line(f"{name} = 0"), Compound(((f"while {name} < {w.pick('1', '2')}:", body),)))
+
+
+@statement("index-loop", 0.4, blocks=True)
+def _(w: Programs, scope: Scope) -> Block | None:
+    name = w.known(scope, "futures")
+    if name is None:
+        return None
+    i, item = w.name("i"), w.name("g")
+    inner = scope.inner(loop=True)
+    options = [
+        (f"for {i} in range(len({name})):", f"{name}[{i}].get()"),
+        (f"for {item}, {i} in zip({name}, PATHS):", f'comm.call("B", {i}); {item}.get()'),
+        (f"for {item} in reversed({name}):", f"{item}.get()"),
+        (f"for {item} in {name}[:1]:", f"{item}.get()"),
+        (f"for {item} in list({name}):", f"{item}.get()"),
+    ]
+    header, use = w.draw.choice(options)
+    return (Compound(((header, (Line(use), *w.block(inner, 1))),)),)
+
+
+@statement("list-method", 0.4, exact=False)
+def _(w: Programs, scope: Scope) -> Block | None:
+    name = w.known(scope, "futures")
+    if name is None:
+        return None
+    return (
+        Line(
+            w.pick(
+                f"{name}.insert(0, {w.future(scope)})",
+                f"{name}.reverse()",
+                f"{name}.clear()",
+                f"del {name}[0]",
+                f"{name} = {name}[1:]",
+                f"{name} = {name} * 2",
+                f"{name} = {name} or [{w.future(scope)}]",
+                f"{name}[0] = {w.future(scope)}",
+            )
+        ),
+    )
+
+
+@statement("dispatch", 0.6, exact=False)
+def _(w: Programs, scope: Scope) -> Block:
+    table, key = w.name("table"), w.pick('"b"', 'comm.params.get("m1")', 'comm.params["k1"]')
+    inner = scope.inner(nested=True)
+    made = f'{table} = {{"b": lambda: {w.answer(inner)}, "1": lambda: {w.answer(inner)}, "2": lambda: None}}'
+    use = w.pick(f"{table}[{key}]()", f"{table}.get({key}, lambda: {w.answer(inner)})()")
+    return (Line(made), Line(use))
+
+
+@statement("letters", 0.3, blocks=True)
+def _(w: Programs, scope: Scope) -> Block:
+    letter = w.name("c")
+    use = Line(f'comm.call("B", f"/{{{letter}}}/").get()')
+    return (Compound(((f'for {letter} in "bc":', (use, *w.block(scope.inner(loop=True), 1))),)),)
+
+
+@statement("jump-through-finally", 0.6, exact=False, blocks=True)
+def _(w: Programs, scope: Scope) -> Block | None:
+    jumps = ["break", "continue"] if scope.loop else []
+    if not scope.nested:
+        jumps.append("comm.respond(0); return")
+    if not jumps:
+        return None
+    leave = Compound(((f"if {w.condition(scope)}:", (Line(w.draw.choice(jumps)),)),))
+    parts = [("try:", (leave, *w.block(scope.inner(), 2)))]
+    if w.draw.random() < 0.4:
+        parts.append((w.draw.choice(HANDLERS[:-1]), (*w.handler(scope), leave)))
+    parts.append(("finally:", w.block(scope.inner(loop=False), 1)))
+    return (Compound(tuple(parts)),)
+
+
+@statement("failure-status", 0.4, exact=False, blocks=True)
+def _(w: Programs, scope: Scope) -> Block:
+    kind = w.pick("CallError", "MupError", "Exception")
+    test = w.pick('getattr(error, "status", 0) == 500', "error.args", "str(error)", w.condition(scope))
+    body = (
+        Compound(
+            ((f"if {test}:", (Line(w.pick("raise", "raise error", "raise Refused('no') from error")),)),)
+        ),
+        *w.block(scope.inner(), 1),
+    )
+    return (Compound((("try:", w.block(scope.inner(), 2)), (f"except {kind} as error:", body))),)
+
+
+@statement("table-method", 0.4, exact=False)
+def _(w: Programs, scope: Scope) -> Block | None:
+    name = w.known(scope, "table")
+    if name is None:
+        return None
+    return (
+        Line(
+            w.pick(
+                f'{name}.pop("b", None)',
+                f'{name}.setdefault("b", {w.future(scope)}).get()',
+                f"{name}.update(y={w.future(scope)})",
+                f"{name} |= {{'b': {w.future(scope)}}}",
+                f"[f.get() for k, f in sorted({name}.items())]",
+                f"[f.get() for f in list({name}.values())[::-1]]",
+                f"[{name}.pop(k).get() for k in list({name})]",
+                f"{name} = dict({name}, q={w.future(scope)})",
+                f"{name} = {{k: f for k, f in {name}.items() if k != 'b'}}",
+            )
+        ),
+    )
+
+
+@statement("star-arguments", 0.4)
+def _(w: Programs, scope: Scope) -> Block:
+    two = f"{w.future(scope)}, {w.future(scope)}"
+    text = w.pick(
+        f"support.both(*[{two}])",
+        f"support.both({w.future(scope)}, *({w.future(scope)},))",
+        "support.ask(comm, *PATHS[1:])",
+        'support.start(comm, **{"path": "/b/"}).get()',
+        "support.retry(comm, *PATHS[:1])" if not w.exact else "support.ask(comm, *())",
+    )
+    return (Line(f"{w.name('x')} = {text}"),)
+
+
+@statement("generator-function", 0.7, blocks=True)
+def _(w: Programs, scope: Scope) -> Block:
+    name, item = w.name("items"), w.name("v")
+    inner = scope.inner(loop=False, nested=True)
+    body = (*w.block(inner, 1), Line(f"yield {w.answer(inner)}"), *w.block(inner, 1))
+    if w.draw.random() < 0.5:
+        body = (*body, Line(f"yield {w.answer(inner)}"))
+    if not w.exact and w.draw.random() < 0.3:
+        body = (Compound((("try:", body), ("finally:", w.block(inner, 1)))),)
+    made = Compound(((f"def {name}():", body),))
+    if w.draw.random() < 0.4:
+        return (made, Line(f"{w.name('x')} = {w.pick('list', 'sum', 'any')}(1 for v in {name}())"))
+    return (made, Compound(((f"for {item} in {name}():", w.block(scope.inner(loop=True), 2)),)))
+
+
+@statement("chained-assignment", 0.3)
+def _(w: Programs, scope: Scope) -> Block:
+    first, second = w.name("f"), w.name("f")
+    text = f"{first} = {second} = {w.future(scope)}"
+    scope.add("future", first)
+    scope.add("future", second)
+    return (Line(text),)
+
+
 EXPRESSIONS = (
     "constants",
     "choice-of-path",
@@ -1209,13 +1367,15 @@ NOT_FOLLOWED_YET = {
     "context-manager",
     "data-object",
     "generator",
+    "generator-function",
     "list-of-functions",
     "nonlocal",
     "object",
     "short-circuit",
+    "star-arguments",
     "use-of-object",
 }
-"""Constructs the analyzer refuses, or not even that."""
+"""Constructs that objects, generators and spread arguments are needed for."""
 
 CONSTRUCTS = frozenset({*STATEMENTS, *EXPRESSIONS} - NOT_FOLLOWED_YET)
 """Names of all constructs that are used unless somebody asks for others."""
