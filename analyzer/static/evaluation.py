@@ -407,6 +407,8 @@ class Evaluation(ABC):
                 for before, values in results
                 for after, value in self.evaluate(node, before)
             ]
+            if len(results) > MAX_PATHS:
+                raise TooManyPathsError
         return results
 
     def _qualname(self) -> str:

@@ -406,7 +406,7 @@ class Programs:
     def __init__(self, draw: random.Random, constructs: Collection[str], exact: bool) -> None:
         self.draw = draw
         self.exact = exact
-        self.left = draw.randrange(2, 8)
+        self.left = draw.randrange(2, 7)
         self.methods: list[tuple[str, Block]] = []
         self.used: set[str] = set()
         self._numbers = 0
