@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, TypeGuard
 
+from analyzer.calibration.placement import HOST
 from mup.errors import UsageError
 from mup.lqn.edits import with_speed
 from mup.lqn.model import Model
@@ -37,6 +38,7 @@ __all__ = [
     "compare",
     "correct",
     "default_prediction_file",
+    "host_slowness",
     "judged_error",
     "max_abs_error",
     "measure",
@@ -322,13 +324,23 @@ def measure(
 
 
 def speed_ratio(model: Model, measurement: Measurement) -> float | None:
-    """Return the machine's speed in a measurement relative to that of the calibration; None if not known."""
+    """Return the machine's speed in a measurement relative to that of the calibration; None if not known.
+
+    Both as the speed of a busy machine: what idling adds to work is in the prediction.
+    """
     provenance = model.provenance
     monitored = provenance.get("monitored_speed")
     if _known(monitored) and measurement.monitored_speed is not None:
-        return float(measurement.monitored_speed / monitored)
+        idling = host_slowness(model, measurement.cpu.host_utilization)
+        return float(measurement.monitored_speed * idling / monitored)
     probed = provenance.get("speed")
     return float(measurement.speed.speed / probed) if _known(probed) else None
+
+
+def host_slowness(model: Model, utilization: float) -> float:
+    """Return how much longer work takes at a utilization of the calibrated machine than if it were busy."""
+    machines = [p.slowness(utilization) for p in model.processors if p.name == HOST]
+    return machines[0] if machines else 1.0
 
 
 def _known(speed: object) -> TypeGuard[float]:

@@ -294,7 +294,7 @@ def _create_starters(program: Program, state: run.State, bits: np.uint64) -> Non
         count = max(1, population.clients)
         rows = np.arange(first, first + count)
         own, cycle = flows.ints[first : first + count], frames.ints[first : first + count]
-        own[:, run.AT] = population.start
+        own[:, run.AT] = population.first
         own[:, run.FRAME] = rows
         own[:, run.NEXT] = rows + 1
         own[:, (run.SERVER, run.OWN_CORE)] = -1

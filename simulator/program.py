@@ -47,7 +47,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from mup.errors import SimulationError, UncalibratedError
-from mup.lqn.distributions import Constant, Distribution, Geometric
+from mup.lqn.distributions import Constant, Distribution, Geometric, Uniform
 from mup.lqn.model import Activity, Call, Entry, Migration, Model, Precedence, Task, entry_label
 from mup.lqn.visits import activity_visits
 from simulator.limits import check_size
@@ -287,7 +287,8 @@ class Population:
         task: The reference task's index; -1 if requests come to an entry from outside.
         entry: Index of the entry a cycle begins with.
         clients: How many; 0 for an open source.
-        start: Address where a client, or the source of an open population, starts.
+        start: Address where each cycle of a client, or the source of an open population, starts.
+        first: Address where clients and sources are created: clients come one by one.
         nominal: Means of one cycle.
         rate: Arrivals per second of an open source; 0 for clients.
     """
@@ -297,6 +298,7 @@ class Population:
     entry: int
     clients: int
     start: int
+    first: int
     nominal: Nominal
     rate: float = 0.0
 
@@ -411,7 +413,8 @@ class _Compiler:
                     hint="give it a think time, or some demand or delay on the way",
                 )
             start = population.start if population.is_open else self.starts[task.name]
-            finished.append(replace(population, start=start, nominal=nominal))
+            first = self.entrance(start, nominal) if population.clients > 1 else start
+            finished.append(replace(population, start=start, first=first, nominal=nominal))
         self.check_capacity(finished)
         return Program(
             name=model.name,
@@ -452,7 +455,7 @@ class _Compiler:
         target = self.want(task, entry)
         nothing = Nominal(0.0, (), 0.0)
         if entry.arrivals is None:
-            return Population(task.name, self.tasks[task.name], target, int(task.threads), -1, nothing)
+            return Population(task.name, self.tasks[task.name], target, int(task.threads), -1, -1, nothing)
         label = task.name if task.is_reference else entry_label(task.name, entry.name)
         if entry.arrivals.mean <= 0:
             raise SimulationError(
@@ -465,7 +468,17 @@ class _Compiler:
         self.emit(SEND, target, len(self.sites) - 1)
         self.emit(GOTO, start)
         owner = self.tasks[task.name] if task.is_reference else -1
-        return Population(label, owner, target, 0, start, nothing, 1 / entry.arrivals.mean)
+        return Population(label, owner, target, 0, start, start, nothing, 1 / entry.arrivals.mean)
+
+    def entrance(self, start: int, nominal: Nominal) -> int:
+        """Emit how a client comes: at a random moment of the time a cycle takes, as in a measured load.
+
+        If all came at once, clients whose work always takes equally long would meet again and again.
+        """
+        first = self.emit(THINK, b=self.distribution(Uniform(0.0, nominal.total)))
+        self.emit(THOUGHT)
+        self.emit(GOTO, start)
+        return first
 
     def check_capacity(self, populations: list[Population]) -> None:
         """Refuse open load that a processor can never serve."""

@@ -214,7 +214,7 @@ class ReferenceEngine:
                 stream = Stream(int(client_stream(bits, np.uint64(index), np.uint64(client))))
                 cycle = _Request(population.entry, 0.0, None, population.start, -1)
                 cycle.population = -1 if population.is_open else index
-                self._begin(_Flow(stream), cycle, population.start, carries=not population.is_open)
+                self._begin(_Flow(stream), cycle, population.first, carries=not population.is_open)
 
     def run_until(self, time: float) -> None:
         """Execute everything that happens before ``time`` (seconds).

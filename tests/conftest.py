@@ -8,13 +8,26 @@ import subprocess
 import time
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
+from analyzer.host.profile import default_profile, save_profile, this_machine
 from mup.databases.server import DatabaseServer, start_database
 from mup.project import DatabaseConfig
+
+
+@pytest.fixture(scope="session", autouse=True)
+def profiled_machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Every test finds this machine profiled, as an ideal one, and nothing in the home of whoever runs them."""
+    cache = tmp_path_factory.mktemp("cache")
+    profile = default_profile(this_machine().cores)
+    (cache / "mup").mkdir()
+    save_profile(replace(profile, identity=this_machine(), measured=True), cache / "mup" / "host.json")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(cache))
+        yield
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ from analyzer.calibration.framework import FrameworkWork, framework_work
 from analyzer.calibration.ingredients import ALL, Ingredients
 from analyzer.calibration.matching import Match, Matched, match
 from analyzer.calibration.observed import FloatArray, Observed, Sample, observe
+from analyzer.calibration.outliers import screen
 from analyzer.calibration.placement import HOST, Placement, placed
 from analyzer.calibration.rundir import Run, fingerprints, stale_endpoints
 from analyzer.calibration.samples import CommunicationSamples, PathSamples, sample_path
@@ -345,9 +346,21 @@ def _choice(book: _Book, taken: Sequence[Sequence[Match]]) -> Choice:
     return Choice(tuple(counts))
 
 
+def _leave_out_stalls(book: _Book, task: Task, plan: PathPlan, samples: PathSamples) -> None:
+    """Forget delays that were the machine's and not the service's, and say so."""
+    for (place, index), sample in samples.delay.items():
+        found = screen(sample.values, sample.windows)
+        if found.count:
+            sample.keep(found.keep)
+            segment = dict(plan.parts())[place].segments[index]
+            book.warnings.append(f"{entry_label(task.name, plan.entry)} {segment}: {found.reason}")
+
+
 def _read_path(book: _Book, task: Task, plan: PathPlan, samples: PathSamples) -> None:
     """Make terms of the samples of one path, and remember those of Net and databases."""
     parts = dict(plan.parts())
+    if book.ingredients.outliers:
+        _leave_out_stalls(book, task, plan, samples)
     for (place, index), sample in samples.demand.items():
         name = parts[place].segments[index]
         demand = of_sample(sample)

@@ -390,6 +390,7 @@ class _Exploration:
             monitored=monitored.speed if monitored is not None else None,
             cpu=meter.last.cpu,
             foreign=meter.last.foreign,
+            stolen=meter.last.stolen,
             cycles=len(result.cycles),
             failed=result.errors,
             response_time=_mean(result.response_times),

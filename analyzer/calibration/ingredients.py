@@ -25,6 +25,7 @@ class Ingredients:
             shared ideally, at one speed.
         warmth: Processor time depends on the rate of requests.
         speed: Times are corrected for the speed of the machine in each window.
+        outliers: Stalls of the machine are left out of delays.
         distributions: Families by likelihood; else all times are exponential.
         variants: Path probabilities per calling site, where they differ.
     """
@@ -37,6 +38,7 @@ class Ingredients:
     scheduler: bool = True
     warmth: bool = True
     speed: bool = True
+    outliers: bool = True
     distributions: bool = True
     variants: bool = True
 

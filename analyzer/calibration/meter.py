@@ -20,10 +20,11 @@ __all__ = ["Meter", "RoundUse"]
 
 @dataclass(frozen=True, slots=True)
 class RoundUse:
-    """Processor seconds per process id (as text), and the share of the machine others used."""
+    """Processor seconds per process id (as text), and the shares of the machine others used or withheld."""
 
     cpu: dict[str, float]
     foreign: float
+    stolen: float
 
 
 class Meter:
@@ -49,7 +50,7 @@ class Meter:
         self._helpers = helpers
         self._own = 0.0
         self._host = HostCpu()
-        self.last = RoundUse({}, 0.0)
+        self.last = RoundUse({}, 0.0, 0.0)
 
     def _pids(self) -> list[int]:
         # Several databases may live in one server.
@@ -94,7 +95,7 @@ class Meter:
         self._host.stop()
         ours = sum(used.values()) + self._prepared + self._observers() - self._own
         foreign = max(0.0, (self._host.busy_seconds - ours) / self._host.capacity_seconds)
-        self.last = RoundUse({str(pid): seconds for pid, seconds in used.items()}, foreign)
+        self.last = RoundUse({str(pid): seconds for pid, seconds in used.items()}, foreign, self._host.stolen)
 
     def _observers(self) -> float:
         """Return the seconds this process and the helpers have used."""

@@ -38,6 +38,12 @@ class Sample:
         self.windows.append(window)
         self._totals = None
 
+    def keep(self, chosen: npt.NDArray[np.bool_]) -> None:
+        """Forget all values but the chosen ones; one truth value per value."""
+        self.values = [value for value, stays in zip(self.values, chosen, strict=True) if stays]
+        self.windows = [window for window, stays in zip(self.windows, chosen, strict=True) if stays]
+        self._totals = None
+
     def __len__(self) -> int:
         return len(self.values)
 
@@ -95,7 +101,7 @@ class Observed:
         slowness: Per window, how much longer work took than on a busy machine of the run's mean speed: the
             factor on processor times that makes up for it is ``1 / slowness``.
         speed: Mean speed over the windows, in units of ``mup.workload.speed`` per second; None if unknown.
-        monitored: The same in units of ``mup.workload.speed_monitor``.
+        monitored: The same in units of ``mup.workload.speed_monitor``, as it would be on a busy machine.
     """
 
     windows: tuple[Window, ...]
@@ -144,15 +150,20 @@ def observe(run: Run, *, scaled: bool = True, host: Processor | None = None) -> 
         windows += mine
         parts += [part] * len(mine)
         _sort_in(found, mine, first, inside, window_of)
+    idling = _idling(windows, host)
+    # A monitor sees what idling does to work, too; two speeds can be compared as those of a busy machine.
+    monitored = [
+        None if w.monitored is None else w.monitored * f for w, f in zip(windows, idling, strict=True)
+    ]
     return Observed(
         tuple(windows),
         tuple(parts),
         tuple(inside),
         window_of,
         by_request,
-        _slowness(windows, scaled=scaled) * _idling(windows, host),
+        _slowness(windows, monitored, scaled=scaled) * idling,
         _mean_speed(windows, [w.speed for w in windows]),
-        _mean_speed(windows, [w.monitored for w in windows]),
+        _mean_speed(windows, monitored),
     )
 
 
@@ -192,14 +203,14 @@ def _idling(windows: Sequence[Window], host: Processor | None) -> FloatArray:
     return np.array([host.slowness(utilization(w)) for w in windows])
 
 
-def _slowness(windows: Sequence[Window], *, scaled: bool) -> FloatArray:
+def _slowness(windows: Sequence[Window], monitored: Sequence[float | None], *, scaled: bool) -> FloatArray:
     """Return per window how much longer work took than on average.
 
     What a monitor saw while the window lasted counts, else the probes around it.
     """
     if not scaled:
         return np.ones(len(windows))
-    for speeds in ([w.monitored for w in windows], [w.speed for w in windows]):
+    for speeds in (monitored, [w.speed for w in windows]):
         mean = _mean_speed(windows, speeds)
         if mean is not None and all(speeds):
             return np.array([mean / speed for speed in speeds if speed])

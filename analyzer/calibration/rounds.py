@@ -16,6 +16,7 @@ import msgspec
 from analyzer.calibration.intervals import MIN_BATCHES
 from analyzer.calibration.rundir import Phase, VoidWindow, Window
 from mup.errors import UsageError
+from mup.workload.cpu import STOLEN_LIMIT
 from mup.workload.result import LoadResult
 from mup.workload.speed import JUMP_LIMIT
 from mup.workload.speed_monitor import MonitoredSpeed
@@ -192,7 +193,9 @@ class Rounds:
         """
         missing = MIN_ROUNDS - len(self.good(phase))
         usable = [r for r in self.all if r.window.phase == phase and r.reason and r.usable]
-        usable.sort(key=lambda r: (r.window.jump or 0.0) + (r.window.foreign or 0.0))
+        usable.sort(
+            key=lambda r: (r.window.jump or 0.0) + (r.window.foreign or 0.0) + (r.window.stolen or 0.0)
+        )
         kept = usable[: max(0, missing)]
         for found in kept:
             found.window = msgspec.structs.replace(found.window, doubt=found.reason)
@@ -219,4 +222,6 @@ def doubt_about(window: Window, foreign_limit: float, monitored: MonitoredSpeed 
         reasons.append(f"the machine's speed jumped by {window.jump:.1%}")
     if window.foreign is not None and window.foreign > foreign_limit:
         reasons.append(f"other programs used {window.foreign:.1%} of the machine")
+    if window.stolen is not None and window.stolen > STOLEN_LIMIT:
+        reasons.append(f"the hypervisor withheld {window.stolen:.1%} of the machine")
     return " and ".join(reasons)

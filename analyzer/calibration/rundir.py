@@ -73,6 +73,7 @@ class Window(msgspec.Struct, frozen=True):
             unknown.
         cpu: Processor seconds used inside the window, per process id (as text).
         foreign: Share of the machine that other programs used; None if unknown.
+        stolen: Share of the machine that the hypervisor withheld; None if unknown.
         cycles, failed: Client cycles that ended well and badly.
         response_time: Mean of the good cycles, think time excluded; seconds.
         think_lateness: Mean time by which think times lasted longer than asked for; seconds.
@@ -89,6 +90,7 @@ class Window(msgspec.Struct, frozen=True):
     monitored: float | None = None
     cpu: dict[str, float] = {}
     foreign: float | None = None
+    stolen: float | None = None
     cycles: int = 0
     failed: int = 0
     response_time: float | None = None

@@ -47,7 +47,7 @@ def idling(seconds: float) -> dict[str, list[float]]:
         for load in loads:
             load.result()
         if whole is not None:
-            found[f"{level:g}"] = [whole.speed / batch.mean for batch in batches if batch is not None]
+            found[f"{level:g}"] = [whole.usual / batch.speed for batch in batches if batch is not None]
     return found
 
 

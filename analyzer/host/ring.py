@@ -23,6 +23,7 @@ from dataclasses import dataclass
 import msgspec
 
 from analyzer.host.forks import fork
+from mup.errors import DeploymentError
 from mup.workload.speed import ReferenceWork
 
 __all__ = ["BURSTS", "MAX_CORES", "Burst", "Phase", "Process", "RingPlan", "RingReport", "run_ring"]
@@ -141,7 +142,16 @@ class RingReport:
 
     @property
     def mean_rounds(self) -> tuple[float, ...]:
-        """Mean seconds per round, one per phase."""
+        """Mean seconds per round, one per phase.
+
+        Raises:
+            DeploymentError: No token came round in one of them.
+        """
+        if not all(phase.rounds for phase in self.phases):
+            raise DeploymentError(
+                "nothing was completed while the scheduler was measured: the machine is too busy",
+                hint="stop what else runs on it, or measure for longer (--seconds)",
+            )
         return tuple(sum(phase.rounds) / len(phase.rounds) for phase in self.phases)
 
 

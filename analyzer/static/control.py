@@ -22,7 +22,6 @@ __all__ = [
     "Block",
     "Branch",
     "Define",
-    "Drop",
     "Exit",
     "Handler",
     "Loop",
@@ -59,6 +58,7 @@ class Arm:
     Attributes:
         test: What must hold; None = may always be taken.
         pattern: What the subject must look like, or None.
+        certain: Whether it is taken by whatever comes here.
     """
 
     test: cst.BaseExpression | None
@@ -140,14 +140,6 @@ class Define:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Drop:
-    """``del``."""
-
-    node: cst.Del
-    targets: tuple[cst.BaseExpression, ...]
-
-
-@dataclass(frozen=True, eq=False, slots=True)
 class Run:
     """A step the source does not spell out."""
 
@@ -163,7 +155,7 @@ class Unsupported:
     what: str
 
 
-Node: TypeAlias = "Step | Branch | Loop | Protected | With | Exit | Define | Drop | Run | Unsupported"
+Node: TypeAlias = "Step | Branch | Loop | Protected | With | Exit | Define | Run | Unsupported"
 Block: TypeAlias = tuple[Node, ...]
 
 
@@ -207,8 +199,8 @@ def _small(node: cst.BaseSmallStatement) -> Sequence[Node]:
     if isinstance(node, cst.Import | cst.ImportFrom):
         return (Define(node),)
     if isinstance(node, cst.Del):
-        targets = node.target.elements if isinstance(node.target, cst.Tuple | cst.List) else ()
-        return (Drop(node, tuple(e.value for e in targets) or (node.target,)),)
+        parts = node.target.elements if isinstance(node.target, cst.Tuple) else ()
+        return (Step(node, None, tuple(p.value for p in parts) or (node.target,)),)
     return ()  # pass, global, nonlocal, type aliases
 
 

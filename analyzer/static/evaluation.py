@@ -20,6 +20,7 @@ from analyzer.static.catalogue import Catalogue
 from analyzer.static.control import Block
 from analyzer.static.diagnostics import Diagnostics
 from analyzer.static.expressions import combine, literal, operands, unless_tracked
+from analyzer.static.facts import changed_in_loop, holding, may_change, without_facts
 from analyzer.static.names import Assigned, ClassInfo, FunctionInfo, Names
 from analyzer.static.repetition import Repetition, carried, repetition
 from analyzer.static.source import Module
@@ -111,6 +112,8 @@ LOGGING = m.Attribute(
 # Decorators that leave what a function does alone.
 TRANSPARENT = {
     "builtins.property",
+    "functools.cached_property",
+    "functools.wraps",
     "contextlib.asynccontextmanager",
     "contextlib.contextmanager",
     "typing.no_type_check",
@@ -247,6 +250,11 @@ class Evaluation(Variables):
     @abstractmethod
     def may_fail(self, state: State, kind: Failure) -> None:
         """Note that an exception can occur here."""
+
+    def may_fail_behind(self, before: State, after: State) -> None:
+        """Note that local work may raise after the operations between two states: ``f.get()["key"]``."""
+        if after.operations != before.operations:
+            self.may_fail(after, "local")
 
     @abstractmethod
     def watched(self) -> AbstractContextManager[Points]:
@@ -506,8 +514,7 @@ class Evaluation(Variables):
         if isinstance(node, cst.BooleanOperation):
             return self._boolean(node, state)
         if isinstance(node, cst.NamedExpr):
-            results = self.evaluate(node.value, state)
-            return [(self.assign(node.target, value, s, node), value) for s, value in results]
+            return [(self._named(node.target, v, s), v) for s, v in self.evaluate(node.value, state)]
         if isinstance(node, cst.Lambda):
             name = f"{self._qualname()}<lambda>"
             return [(state, self.closure(node, name, state))]
@@ -530,6 +537,8 @@ class Evaluation(Variables):
                 for before, values in results
                 for after, value in self.evaluate(node, before)
             ]
+            if len(results) > MAX_PATHS:
+                raise TooManyPathsError
         return results
 
     def _qualname(self) -> str:
@@ -539,16 +548,18 @@ class Evaluation(Variables):
     def _pure(self, node: cst.BaseExpression, state: State) -> Results:
         results: Results = []
         for after, values in self.evaluate_all(operands(node), state):
+            if not isinstance(node, cst.List | cst.Tuple):
+                self.may_fail_behind(state, after)
             if isinstance(node, cst.List | cst.Set):
                 # A set has no order that the source could tell.
-                items = self._elements(node, values, after)
-                if items is None or (isinstance(node, cst.Set) and len(values) > 1):
+                items = self._displayed(node.elements, values, after)
+                if items is None or (isinstance(node, cst.Set) and len(items) > 1):
                     number = self._allocate()
                     results.append((after.store(number, self._content_of(values, after)), ListRef(number)))
                 else:
                     results.append(self._new_list(items, after))
             elif isinstance(node, cst.Tuple):
-                items = self._elements(node, values, after)
+                items = self._displayed(node.elements, values, after)
                 results.append(
                     (after, self._content_of(values, after) if items is None else TupleValue(items))
                 )
@@ -572,16 +583,17 @@ class Evaluation(Variables):
     def _combined(
         self, node: cst.BinaryOperation, values: Sequence[Value], state: State
     ) -> tuple[State, Value]:
-        """Return what an operator makes of two values; a list of two lists is a new one."""
+        """Return the result of an operator; that of lists and dicts may hold futures, too."""
         left, right = values
         self.operated(values, node, state)
         if isinstance(node.operator, cst.Add) and isinstance(left, ListRef) and isinstance(right, ListRef):
-            first, second = self.items(left, state), self.items(right, state)
-            if first is not None and second is not None:
-                return self._new_list((*first, *second), state)
-        result = combine(node, values)
-        lost = result == UNKNOWN and any(state.holds_tracked(value) for value in values)
-        return state, LOST if lost else result
+            items, more = self.items(left, state), self.items(right, state)
+            if items is not None and more is not None:
+                return self._new_list((*items, *more), state)
+        value = combine(node, values)
+        if isinstance(value, Unknown) and any(state.holds_tracked(v) for v in values):
+            return state, LOST
+        return state, value
 
     def _subscripted(self, node: cst.Subscript, values: Sequence[Value], state: State) -> Results:
         """Return what reading ``owner[key]`` does: an object of a known class decides for itself."""
@@ -595,12 +607,12 @@ class Evaluation(Variables):
             results.append((state, self._subscript(node, [join(rest), *values[1:]], state)))
         return merge_results(results)
 
-    def _elements(
-        self, node: cst.List | cst.Set | cst.Tuple, values: Sequence[Value], state: State
+    def _displayed(
+        self, elements: Sequence[cst.BaseElement], values: Sequence[Value], state: State
     ) -> tuple[Value, ...] | None:
-        """Return the items of a display; None if one with a ``*`` is not known."""
+        """Return the items of a list, set or tuple that is spelt out; None if a part is unknown."""
         found: list[Value] = []
-        for element, value in zip(node.elements, values, strict=True):
+        for element, value in zip(elements, values, strict=True):
             items = self.items(value, state) if isinstance(element, cst.StarredElement) else (value,)
             if items is None:
                 return None
@@ -627,9 +639,13 @@ class Evaluation(Variables):
             if more is None:
                 return state.store(number, self._content_of(values, state)), DictRef(number)
             pairs += more
-        exact = all(isinstance(key, Const | EnumMember) for key, _ in pairs)
-        content = tuple(dict(pairs).items()) if exact else tuple(pairs)
-        return state.store(number, content), DictRef(number)
+        return state.store(number, self._distinct(tuple(pairs), state)), DictRef(number)
+
+    def _distinct(self, pairs: Content, state: State) -> Content | Value:
+        """Return the items of a dict that got these one after the other; keys nobody knows may be equal."""
+        if len(pairs) > 1 and not all(isinstance(key, Const | EnumMember) for key, _ in pairs):
+            return forget([pairs], state.heap)
+        return tuple(dict(pairs).items())
 
     def _subscript(self, node: cst.Subscript, values: Sequence[Value], state: State) -> Value:
         if len(node.slice) == 1 and isinstance(node.slice[0].slice, cst.Slice):
@@ -701,9 +717,23 @@ class Evaluation(Variables):
     def _attribute(self, node: cst.Attribute, state: State) -> Results:
         results: Results = []
         for after, owner in self.evaluate(node.value, state):
+            if not isinstance(owner, Comm | Future):
+                self.may_fail_behind(state, after)
             for one in alternatives(owner):
                 results += self.read_attribute(one, node.attr.value, node, after)
         return merge_results(results)
+
+    def _named(self, target: cst.BaseExpression, value: Value, state: State) -> State:
+        """Return the state after ``target := value``, which binds outside of comprehensions."""
+        assert isinstance(target, cst.Name)  # noqa: S101  (the grammar has no other target)
+        depth = len(state.frames) - 1
+        while self.contexts[depth].comprehension:
+            outside = self.contexts[depth].closure
+            if outside is None:
+                break
+            depth = outside
+        frame = {**state.frames[depth], target.value: value}
+        return replace(state, frames=(*state.frames[:depth], frame, *state.frames[depth + 1 :]))
 
     def _conditional(self, node: cst.IfExp, state: State) -> Results:
         results: Results = []
@@ -717,7 +747,7 @@ class Evaluation(Variables):
         for after, value in self.evaluate(node.left, state):
             known = self.truth(value, after)
             if known is None or known is stops:
-                results.append((after, value))
+                results.append((after, holding(value, stops)))
             if known is None or known is not stops:
                 results += self.evaluate(node.right, self.narrow(node.left, after, holds=not stops))
         return merge_results(results)
@@ -749,10 +779,7 @@ class Evaluation(Variables):
         if isinstance(node, cst.BooleanOperation) and holds is isinstance(node.operator, cst.And):
             return self.narrow(node.right, self.narrow(node.left, state, holds=holds), holds=holds)
         if isinstance(node, cst.Name) and node.value in state.frames[-1]:
-            options = [v for v in alternatives(state.frames[-1][node.value]) if truth(v) in (None, holds)]
-            options = [replace(v, holds=holds) if isinstance(v, Unknown) else v for v in options]
-            if options:
-                return state.bind(node.value, join(options))
+            return state.bind(node.value, holding(state.frames[-1][node.value], holds))
         if isinstance(node, cst.Comparison) and len(node.comparisons) == 1:
             comparison = node.comparisons[0]
             name, other = node.left, literal(comparison.comparator)
@@ -781,7 +808,10 @@ class Evaluation(Variables):
         depth = len(state.frames)
         # The comprehension's variables live in a frame of their own, and names around it stay visible.
         context = self.contexts[-1]
-        self.contexts.append(Context(context.module, context.function, context.owner, closure=depth - 1))
+        inside = Context(
+            context.module, context.function, context.owner, closure=depth - 1, comprehension=True
+        )
+        self.contexts.append(inside)
         found: list[tuple[State, tuple[tuple[Value, Value], ...] | Value]] = self._clause(
             node.for_in, element, [(inner, ())], node
         )
@@ -792,6 +822,8 @@ class Evaluation(Variables):
             ref = DictRef(number) if isinstance(node, cst.DictComp) else ListRef(number)
             if isinstance(node, cst.SetComp) and not isinstance(content, Value) and len(content) > 1:
                 content = forget([content], after.heap)  # noqa: PLW2901  (a set has no order)
+            if isinstance(node, cst.DictComp) and not isinstance(content, Value):
+                content = self._distinct(content, after)  # noqa: PLW2901
             results.append((after.leave(depth).store(number, content), ref))
         return results
 
@@ -808,6 +840,7 @@ class Evaluation(Variables):
                 if isinstance(iterable, Generator):
                     results += self._generator_clause(clause, element, after, content, iterable, node)
                     continue
+                self.may_fail_behind(state, after)
                 items = self.items(iterable, after)
                 if items is None or len(items) > MAX_UNROLLED:
                     results.append(self._unknown_clause(clause, element, after, iterable, node))
@@ -914,7 +947,7 @@ class Evaluation(Variables):
             with self.watched() as points:
                 flows = iteration(start)
             again = [f.state.leave(len(before.frames)) for f in flows if f.kind in ("next", "continue")]
-            following = carried(start, again)
+            following = changed_in_loop(carried(start, again), again)
             if following == start:
                 break
             # What an iteration leaves behind, the next one finds.
@@ -981,12 +1014,31 @@ class Evaluation(Variables):
             if isinstance(owner, ListRef | DictRef):
                 pairs = self._pairs(owner, state)
                 key = values[1] if len(values) == 2 else UNKNOWN
-                if isinstance(owner, DictRef) and pairs is not None and isinstance(key, Const):
-                    kept = tuple(pair for pair in pairs if pair[0] != key)
-                    return state.store(owner.number, (*kept, (key, value)))
+                if isinstance(owner, DictRef) and pairs is not None:
+                    return state.store(owner.number, self._distinct((*pairs, (key, value)), state))
                 lost = state.holds_tracked(owner) or state.holds_tracked(value)
                 return state.store(owner.number, LOST if lost else UNKNOWN)
             self.release([value], state, node, f"'{self.code(target.value)}'")
+            state = without_facts(state)
+        return state
+
+    def delete(self, target: cst.BaseExpression, state: State) -> State:
+        """Return the state after ``del``."""
+        if not isinstance(target, cst.Subscript):
+            return state
+        for after, values in self.evaluate_all(operands(target), state)[:1]:
+            state = after
+            for owner in alternatives(values[0]):
+                pairs = self._pairs(owner, state)
+                if isinstance(owner, DictRef) and pairs is not None and isinstance(values[-1], Const):
+                    state = state.store(owner.number, tuple(p for p in pairs if p[0] != values[-1]))
+                elif isinstance(owner, ListRef) and pairs is not None and _is_index(values[-1], pairs):
+                    index = values[-1].value % len(pairs)  # type: ignore[attr-defined]
+                    state = state.store(owner.number, (*pairs[:index], *pairs[index + 1 :]))
+                elif isinstance(owner, ListRef | DictRef):
+                    state = state.store(owner.number, self._content_of([owner], state))
+                else:
+                    state = without_facts(state)
         return state
 
     # Calls.
@@ -1060,9 +1112,12 @@ class Evaluation(Variables):
         results: Results = []
         for called, callee in self.evaluate(node.func, state):
             for after, values in self.evaluate_all([a.value for a in node.args], called):
+                if may_change(node, callee, values, after):
+                    after = without_facts(after)  # noqa: PLW2901
                 for ready, given in self._spread(node, values, after):
                     arguments = self.expanded(Arguments(tuple(node.args), given), ready)
-                    self.may_fail(ready, "local")
+                    if node.args or not _waits(callee):
+                        self.may_fail(ready, "local")
                     for one in alternatives(callee):
                         results += self.apply(one, arguments, node, ready)
         return merge_results(results) if len(results) > 1 else results
@@ -1317,7 +1372,10 @@ class Evaluation(Variables):
 
     def _get(self, future: Future, node: cst.Call | cst.Await, state: State) -> Results:
         if future.index in state.joined:
-            return [(state, UNKNOWN)]  # the answer is already there
+            # The answer is already there, or the failure, and nobody knows which.
+            waited = state.operations[future.index].op
+            self.may_fail(state, "get of query" if waited == "query" else "get of call")
+            return [(state, UNKNOWN)]
         operation = Operation("get", self.module.site(node), of=future.index)
         return [(self.emit(state, operation), UNKNOWN)]
 
@@ -1550,7 +1608,22 @@ class Evaluation(Variables):
             name = parameter.name.value
             if name not in frame:
                 frame[name] = UNKNOWN if parameter.default is None else self._default(info, parameter.default)
+                if isinstance(callee, Closure):
+                    frame[name] = dict(callee.defaults).get(name, UNKNOWN)
         return frame
+
+    def defaults(self, declared: cst.Parameters, state: State) -> tuple[tuple[str, Value], ...]:
+        """Return the defaults of a nested function that is being defined."""
+        found = []
+        for parameter in (*declared.posonly_params, *declared.params, *declared.kwonly_params):
+            if parameter.default is not None:
+                results = self.evaluate(parameter.default, state)
+                if any(after.operations != state.operations for after, _ in results):
+                    self.report(
+                        "MUP030", "a default that communicates is not analysed yet", parameter.default
+                    )
+                found.append((parameter.name.value, join(value for _, value in results)))
+        return tuple(found)
 
     def _default(self, info: FunctionInfo, node: cst.BaseExpression) -> Value:
         # The scratch binding makes the default a constant of the helper's module.
@@ -1583,6 +1656,15 @@ def _holds_communication(value: Value) -> bool:
     return isinstance(value, Comm)
 
 
+def _is_index(value: Value, items: Sequence[object]) -> bool:
+    known = isinstance(value, Const) and isinstance(value.value, int)
+    return known and -len(items) <= value.value < len(items)  # type: ignore[attr-defined]
+
+
+def _waits(callee: Value) -> bool:
+    return isinstance(callee, Method) and isinstance(callee.owner, Future)
+
+
 def _is_expression(info: FunctionInfo) -> bool:
     """Return whether a function is worth evaluating for its value: one ``return`` and nothing else."""
     if isinstance(info.node, cst.Lambda):
@@ -1610,7 +1692,7 @@ def _item(pairs: Sequence[tuple[Value, Value]], key: Value, default: Value | Non
 def is_transparent(name: str) -> bool:
     """Return whether a decorator leaves what a function does alone."""
     endpoint = name.startswith("mup.") and name.endswith(".EP")
-    return name in TRANSPARENT or endpoint or name.startswith("functools.") or name.endswith(".setter")
+    return name in TRANSPARENT or endpoint or name.endswith(".setter")
 
 
 def _as_text(value: Value) -> Value:

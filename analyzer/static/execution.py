@@ -26,7 +26,6 @@ from analyzer.static.control import (
     Block,
     Branch,
     Define,
-    Drop,
     Exit,
     Handler,
     Loop,
@@ -50,7 +49,6 @@ from analyzer.static.evaluation import (
     TooManyPathsError,
     is_transparent,
 )
-from analyzer.static.expressions import operands
 from analyzer.static.library import Library
 from analyzer.static.names import (
     ClassInfo,
@@ -247,8 +245,6 @@ class Execution(Library):
             return self._with_block(node, state)
         if isinstance(node, Exit):
             return self._exit(node, state)
-        if isinstance(node, Drop):
-            return self._drop(node, state)
         if isinstance(node, Run):
             return node.action(state)
         if isinstance(node, Define):
@@ -257,12 +253,16 @@ class Execution(Library):
 
     def _step(self, node: Step, state: State) -> Iterator[State]:
         line = self.module.line(node.node)
+        self.may_fail(state, "local")
         if node.value is None:
+            for target in node.targets:
+                state = self.delete(target, state)
             yield state.at_local_work(line)
             return
-        self.may_fail(state, "local")
         for evaluated, result in self.evaluate(node.value, state):
             after, value = evaluated, result
+            if isinstance(node.node, cst.Assert) or not all(isinstance(t, cst.Name) for t in node.targets):
+                self.may_fail_behind(state, evaluated)
             for target in node.targets:
                 if node.augmented:
                     after, value = self._augment(node, target, value, after)
@@ -288,22 +288,6 @@ class Execution(Library):
             known = combined != UNKNOWN or not held
             return self.assign(target, combined if known else LOST, state, node.node), value
         return state, value
-
-    def _drop(self, node: Drop, state: State) -> list[Flow]:
-        """Walk ``del``: a variable is gone anyway, an item is missing from its container."""
-        for target in node.targets:
-            if not isinstance(target, cst.Subscript):
-                continue
-            for after, values in self.evaluate_all(operands(target), state)[:1]:
-                state = self._without(values[0], values[1:], after)
-        return [Flow(state.at_local_work(self.module.line(node.node)))]
-
-    def _without(self, owner: Value, key: Sequence[Value], state: State) -> State:
-        pairs = self._pairs(owner, state)
-        known = pairs is not None and len(key) == 1 and isinstance(key[0], Const)
-        if isinstance(owner, DictRef) and known and all(isinstance(k, Const) for k, _ in pairs or ()):
-            return state.store(owner.number, tuple(pair for pair in pairs or () if pair[0] != key[0]))
-        return self.forget_contents([owner], state)
 
     def _define(self, node: Define, state: State) -> State:
         definition = node.node
@@ -361,16 +345,18 @@ class Execution(Library):
 
     def _raised_value(self, value: cst.BaseExpression, state: State) -> list[tuple[State, Value]]:
         """Evaluate ``raise X(...)`` without losing what X is."""
-        if isinstance(value, cst.Call):
-            kind = self.evaluate(value.func, state)
-            arguments = [a.value for a in value.args]
-            results = []
-            for before, one in kind:
-                for after, values in self.evaluate_all(arguments, before):
-                    self.release(values, after, value, "an exception")
-                    results.append((after, one))
-            return results
-        return self.evaluate(value, state)
+        if not isinstance(value, cst.Call):
+            return self.evaluate(value, state)
+        kinds = self.evaluate(value.func, state)
+        if not all(isinstance(kind, External | ClassValue) for _, kind in kinds):
+            return self.evaluate(value, state)
+        arguments = [a.value for a in value.args]
+        results = []
+        for before, kind in kinds:
+            for after, values in self.evaluate_all(arguments, before):
+                self.release(values, after, value, "an exception")
+                results.append((after, kind))
+        return results
 
     # Branches.
 
@@ -429,6 +415,7 @@ class Execution(Library):
         flows: list[Flow] = []
         self.may_fail(state, "local")
         for before, iterable in self.iterables(node.iterable, state):
+            self.may_fail_behind(state, before)
             for one in alternatives(iterable):
                 if isinstance(one, Generator):
                     flows += self._over_generator(node, before, one)
@@ -605,12 +592,22 @@ class Execution(Library):
         for kind, place in points.merged(depth):
             if self._catch(node.handlers, kind, place, entered):
                 escaped.append((kind, place))
+        # What goes wrong from here on passes ``finally``, but none of the handlers.
+        later = Points()
+        if node.final:
+            self._tries.append(later)
         for index, handler in enumerate(node.handlers):
             states = entered.get(index, [])
             if states:
-                done += self._block(handler.body, merge(self._handling(handler, s) for s in states))
+                handled = self._block(handler.body, merge(self._handling(handler, s) for s in states))
+                # From here on a bare `raise` means what it meant before.
+                around = state.frames[-1].get(HANDLED, UNKNOWN)
+                done += [replace(flow, state=flow.state.bind(HANDLED, around)) for flow in handled]
         if passed:
             done += self._block(node.orelse, passed)
+        if node.final:
+            self._tries.pop()
+        escaped += later.merged(depth)
         return self._finally(node, merge_flows(done), escaped)
 
     def _finally(
@@ -628,16 +625,14 @@ class Execution(Library):
             for end in self._block(node.final, [state]):
                 if end.kind != "next":
                     done.append(end)
-                elif end.state.operations != state.operations and not self._tries:
+                elif end.state.operations != state.operations:
                     # What `finally` communicates happens even when the exception goes on to end the request.
-                    done.append(Flow(end.state, "raise", UNKNOWN, self.module.line(node.node)))
+                    done.append(Flow(end.state, "raise", Const.of(kind), self.module.line(node.node)))
                 else:
                     self.may_fail(end.state, kind)
         return merge_flows(done)
 
     def _handling(self, handler: Handler, state: State) -> State:
-        kind = UNKNOWN if handler.types is None else self._types(handler.types)[0]
-        state = state.bind(HANDLED, kind)
         return state.bind(handler.name, UNKNOWN) if handler.name else state
 
     def _catch(
@@ -650,6 +645,14 @@ class Execution(Library):
         """Send a state to the handlers that may catch what was raised; tell whether it may pass them."""
         if isinstance(raised, Leaving):
             return True
+        kinds = alternatives(raised) if isinstance(raised, Value) else (Const.of(raised),)
+        passed = [self._catch_one(handlers, kind, state.bind(HANDLED, kind), entered) for kind in kinds]
+        return any(passed)
+
+    def _catch_one(
+        self, handlers: tuple[Handler, ...], kind: Value, state: State, entered: dict[int, list[State]]
+    ) -> bool:
+        raised: Failure | Value = kind.value if isinstance(kind, Const) else kind
         for index, handler in enumerate(handlers):
             types = [UNKNOWN] if handler.types is None else self._types(handler.types)
             certainty = [True if handler.types is None else self._matches(raised, kind) for kind in types]
@@ -721,7 +724,10 @@ def _paths(flows: Iterable[Flow]) -> tuple[Path, ...]:
 
 
 HANDLED = "<handled>"
-"""Local variable that holds the class of the exception being handled; no Python name looks like it."""
+"""Local variable that holds what is being handled; no Python name looks like it.
+
+The class of what was raised, or as a constant the kind of operation that has failed.
+"""
 
 
 SUBJECT = "<subject>"

@@ -141,11 +141,12 @@ class Generators(Objects):
     def generator_expression(self, node: cst.GeneratorExp, state: State) -> Results:
         """Return the generator: only its first iterable is evaluated now."""
         outer = self.contexts[-1]
-        context = Context(outer.module, outer.function, outer.owner, closure=len(state.frames) - 1)
+        depth = len(state.frames) - 1
+        context = Context(outer.module, outer.function, outer.owner, closure=depth, comprehension=True)
         element = Step(node.elt, cst.Yield(node.elt))
         body = (_as_loop(node.for_in, (element,), cst.Name(FIRST)),)
         self._closures = True
-        probe = Closure(self._as_function(node), len(state.frames) - 1)
+        probe = Closure(self._as_function(node), depth)
         results: Results = []
         for after, iterable in self.evaluate(node.for_in.iter, state):
             communicates = self._captures(probe, after) or self._communicates([iterable], after)

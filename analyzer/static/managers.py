@@ -10,6 +10,7 @@ from analyzer.static.state import Flow, State, merge_flows
 from analyzer.static.values import (
     NONE,
     UNKNOWN,
+    Const,
     Coroutine,
     FunctionValue,
     Generator,
@@ -87,9 +88,9 @@ class Managers(Generators):
                 known = truth(answer)
                 if known is not False:
                     done.append(Flow(after))
-                if known is not True and after.operations != place.operations and not self._tries:
+                if known is not True and after.operations != place.operations:
                     # What happens on the way out happens even when the exception goes on to end the request.
-                    done.append(Flow(after, "raise", UNKNOWN, self.module.line(node.node)))
+                    done.append(Flow(after, "raise", Const.of(kind), self.module.line(node.node)))
                 elif known is not True:
                     self.may_fail(after, kind)
         return merge_flows(done)

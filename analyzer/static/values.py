@@ -252,12 +252,14 @@ class Closure(Value):
         depth: Which of the active frames its free names are looked up in; None once that function has ended.
         captured: What the names were worth by then.
         communicates: Whether they reached communication or a future when it was made.
+        defaults: Values of parameters that nobody passes, as they were when it was defined.
     """
 
     info: FunctionInfo
     depth: int | None
     captured: tuple[tuple[str, Value], ...] = ()
     communicates: bool = False
+    defaults: tuple[tuple[str, Value], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,7 +373,7 @@ def parts(value: Value) -> tuple[Value, ...]:
     if isinstance(value, Coroutine):
         return (value.function, *(one for _, one in value.arguments))
     if isinstance(value, Closure):
-        return tuple(one for _, one in value.captured)
+        return tuple(one for _, one in (*value.captured, *value.defaults))
     if isinstance(value, Partial):
         return (value.function, *value.values, *(one for _, one in value.keywords))
     if isinstance(value, Generator):
@@ -401,7 +403,11 @@ def mapped(value: Value, change: Callable[[Future], Value]) -> Value:
     if isinstance(value, FunctionValue) and value.bound is not None:
         return replace(value, bound=mapped(value.bound, change))
     if isinstance(value, Closure):
-        return replace(value, captured=tuple((name, mapped(one, change)) for name, one in value.captured))
+        return replace(
+            value,
+            captured=tuple((name, mapped(one, change)) for name, one in value.captured),
+            defaults=tuple((name, mapped(one, change)) for name, one in value.defaults),
+        )
     if isinstance(value, Generator):
         return replace(value, arguments=tuple((name, mapped(one, change)) for name, one in value.arguments))
     if isinstance(value, Leaving):
@@ -460,8 +466,9 @@ _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "LessThanEqual": operator.le,
     "GreaterThan": operator.gt,
     "GreaterThanEqual": operator.ge,
-    "Is": operator.eq,  # of constants; for None, the use that matters, it is the same
-    "IsNot": operator.ne,
+    # Of constants; for None, the use that matters, it is the same.
+    "Is": lambda a, b: type(a) is type(b) and a == b,
+    "IsNot": lambda a, b: type(a) is not type(b) or a != b,
     "In": lambda a, b: a in b,
     "NotIn": lambda a, b: a not in b,
 }

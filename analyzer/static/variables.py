@@ -43,6 +43,7 @@ class Context:
         owner: Class whose attributes are plain names here (class bodies only).
         closure: Frame in which the names of the enclosing function live, or None.
         captured: Those names and their values if that function has ended.
+        comprehension: Whether the frame has the variables of a comprehension only.
     """
 
     module: Module
@@ -50,6 +51,7 @@ class Context:
     owner: ClassInfo | None = None
     closure: int | None = None
     captured: tuple[tuple[str, Value], ...] = ()
+    comprehension: bool = False
 
 
 class Variables(ABC):
@@ -109,11 +111,15 @@ class Variables(ABC):
             self._declared[function] = declared_elsewhere(function)
         return self._declared[function]
 
+    @abstractmethod
+    def defaults(self, declared: cst.Parameters, state: State) -> tuple[tuple[str, Value], ...]:
+        """Return the defaults of a nested function that is being defined."""
+
     def closure(self, node: cst.FunctionDef | cst.Lambda, qualname: str, state: State) -> Closure:
         """Return the nested function that a definition makes."""
         self._closures = True
         info = self._functions.setdefault(node, FunctionInfo(self.module, node, qualname))
-        made = Closure(info, len(state.frames) - 1)
+        made = Closure(info, len(state.frames) - 1, defaults=self.defaults(node.params, state))
         return replace(made, communicates=self._captures(made, state))
 
     def free_names(self, closure: Closure, state: State) -> dict[str, Value]:
@@ -222,7 +228,10 @@ class Variables(ABC):
             held = state.holds_tracked(free[name])
             kept = self._settled(free[name], state, depth, (*around, value.info))
             captured.append((name, (LOST if held else UNKNOWN) if name in changing else kept))
-        return Closure(value.info, None, tuple(captured), communicates)
+        defaults = tuple(
+            (n, self._settled(v, state, depth, (*around, value.info))) for n, v in value.defaults
+        )
+        return Closure(value.info, None, tuple(captured), communicates, defaults)
 
     def _settled_generator(
         self, value: Generator, state: State, depth: int, around: tuple[FunctionInfo, ...]

@@ -26,6 +26,7 @@ from analyzer.calibration.of_project import known_discrepancy
 from analyzer.calibration.rundir import load_run
 from analyzer.host.profile import HostProfile, load_profile
 from analyzer.static import analyse_project
+from analyzer.validation import host_slowness
 from mup.errors import UsageError, did_you_mean
 from mup.lqn import Model, load_model, save_model
 from mup.lqn.edits import with_speed, with_think
@@ -233,17 +234,17 @@ def correct(results: Results, name: str, kind: str) -> dict[str, Any]:
     file = results.prediction(kind, name)
     record: dict[str, Any] = read_json(file)
     folder = results.system(name)
+    model = load_model(results.model(kind, name))
     wanted = {}
     for point in record["points"]:
         found = measured(folder.repeats(point))
         if found is not None:
             # The example burns until a CPU clock has advanced: its work does not depend on speed.
-            ratio = 1.0 if name == TRANSLATOR else _ratio(record, found)
+            ratio = 1.0 if name == TRANSLATOR else _ratio(model, record, found)
             wanted[point] = {"ratio": ratio, "think": found.think}
     stale = [p for p, now in wanted.items() if not _same(record["corrected"].get(p), now)]
     if not stale:
         return record
-    model = load_model(results.model(kind, name))
     scenarios = [Point.from_json(record["points"][p]["point"]).scenario(model) for p in stale]
     models = [_as_it_was(scenario.model, wanted[p]) for scenario, p in zip(scenarios, stale, strict=True)]
     outcomes = simulate_many(models, precision=record["precision"])
@@ -253,10 +254,10 @@ def correct(results: Results, name: str, kind: str) -> dict[str, Any]:
     return record
 
 
-def _ratio(record: Mapping[str, Any], found: Measured) -> float:
+def _ratio(model: Model, record: Mapping[str, Any], found: Measured) -> float:
     """Return the speed of a measurement relative to the calibration, from monitors where both have one."""
     if found.monitored is not None and record.get("monitored"):
-        return float(found.monitored / record["monitored"])
+        return float(found.monitored * host_slowness(model, found.host) / record["monitored"])
     return float(found.speed / record["speed"]) if record["speed"] else 1.0
 
 

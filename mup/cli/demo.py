@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from mup.cli.profiling import ensure_profile, host_option
 from mup.errors import UsageError
 
 STEPS = 6
@@ -21,6 +22,7 @@ WHATIF_POOLS = (2, 4, 8)
 @click.option(
     "-o", "--output", default="mup-demo", show_default=True, type=click.Path(), help="Folder to create."
 )
+@host_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def command(
     clients: str,
@@ -29,6 +31,7 @@ def command(
     precision: float,
     seed: int,
     output: str,
+    profile_first: bool,
     as_json: bool,
 ) -> None:
     """Show the whole idea on a small translation service.
@@ -83,6 +86,7 @@ def command(
         out.print(f"  {endpoint.label}  {many} path{'s' * (many != 1)}  ({endpoint.file}:{endpoint.line})")
 
     step(3, f"exploration: one user against the real services, at most {explore_seconds:g} s")
+    ensure_profile(out, wanted=profile_first)
     settings = ExploreSettings(
         max_seconds=explore_seconds, round_seconds=min(5.0, explore_seconds / 3), seed=seed
     )

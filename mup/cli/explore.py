@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from mup.cli.profiling import ensure_profile, host_option
+
 
 @click.command()
 @click.argument("project", default=".", type=click.Path())
@@ -24,6 +26,7 @@ import click
 @click.option("--seed", default=0, show_default=True, help="Of the client's choices.")
 @click.option("-o", "--output", type=click.Path(), help="Run directory to create (default: .mup/runs/...).")
 @click.option("--resume", type=click.Path(), metavar="RUN", help="Continue this run directory instead.")
+@host_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def command(
     project: str,
@@ -37,6 +40,7 @@ def command(
     seed: int,
     output: str | None,
     resume: str | None,
+    profile_first: bool,
     as_json: bool,
 ) -> None:
     """Start PROJECT's services and let a single user exercise them.
@@ -64,6 +68,7 @@ def command(
     loaded = load_project(project)
     application = analyse_project(loaded)
     reject_errors(application)
+    ensure_profile(console(stderr=True), wanted=profile_first)
     settings = ExploreSettings(
         width=width,
         full_width=full_width,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from rich.console import Console
 
@@ -46,9 +46,10 @@ def command(output: str | None, seconds: float, as_json: bool) -> None:
     from analyzer.host.profile import save_profile
     from mup.cli.display import console
     from mup.cli.options import check_output
+    from mup.cli.profiling import profiling
 
     check_output(output, starts=("{",))
-    with _progress() as show:
+    with profiling() as show:
         profile = profile_host(show, seconds=seconds)
     written = save_profile(profile, None if output is None else Path(output))
     if as_json:
@@ -57,29 +58,6 @@ def command(output: str | None, seconds: float, as_json: bool) -> None:
     out = console()
     _print(out, profile)
     out.print(f"written to {written}", markup=False, soft_wrap=True)
-
-
-def _progress() -> Any:
-    """Show how far the measurement is, on stderr."""
-    from contextlib import contextmanager
-
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    from mup.cli.display import console
-
-    @contextmanager
-    def shown() -> Iterator[Callable[[float, str], None]]:
-        columns = (
-            TextColumn("measuring"),
-            BarColumn(),
-            TextColumn("{task.fields[what]}"),
-            TimeElapsedColumn(),
-        )
-        with Progress(*columns, console=console(stderr=True), transient=True) as bars:
-            bar = bars.add_task("host", total=1.0, what="")
-            yield lambda share, what: bars.update(bar, completed=share, what=what)
-
-    return shown()
 
 
 def _print(out: Console, profile: HostProfile) -> None:

@@ -6,7 +6,10 @@ import os
 import time
 from pathlib import Path
 
-__all__ = ["HostCpu", "process_cpu_seconds"]
+__all__ = ["STOLEN_LIMIT", "HostCpu", "process_cpu_seconds"]
+
+STOLEN_LIMIT = 0.02
+"""Share of a virtual machine that its hypervisor may withhold while something is measured on it."""
 
 
 def process_cpu_seconds(pid: int) -> float:
@@ -40,25 +43,29 @@ class HostCpu:
 
     Attributes:
         busy_seconds: CPU seconds used by anybody on the host.
+        stolen_seconds: CPU seconds in which something was ready and the hypervisor ran others (steal).
         capacity_seconds: CPU seconds there were: elapsed time x cores.
     """
 
     def __init__(self) -> None:
         self.busy_seconds = 0.0
+        self.stolen_seconds = 0.0
         self.capacity_seconds = 0.0
-        self._mark: tuple[float, float] | None = None
+        self._mark: tuple[float, float, float] | None = None
 
     def start(self) -> None:
         """Begin an interval."""
-        self._mark = (host_busy_seconds(), time.monotonic())
+        self._mark = (*_host_seconds(), time.monotonic())
 
     def stop(self) -> None:
         """End the interval begun last."""
         if self._mark is None:
             return
-        busy, began = self._mark
+        busy, stolen, began = self._mark
+        now_busy, now_stolen = _host_seconds()
         self._mark = None
-        self.busy_seconds += host_busy_seconds() - busy
+        self.busy_seconds += now_busy - busy
+        self.stolen_seconds += now_stolen - stolen
         self.capacity_seconds += (time.monotonic() - began) * (os.cpu_count() or 1)
 
     @property
@@ -66,13 +73,20 @@ class HostCpu:
         """Busy share of the host, 0 to 1; 0 before the first interval."""
         return self.busy_seconds / self.capacity_seconds if self.capacity_seconds else 0.0
 
+    @property
+    def stolen(self) -> float:
+        """Share of the host the hypervisor has withheld, 0 to 1; 0 before the first interval."""
+        return self.stolen_seconds / self.capacity_seconds if self.capacity_seconds else 0.0
 
-def host_busy_seconds() -> float:
-    """Return the CPU seconds all processes have used since boot, idle and waiting for I/O excluded.
 
-    Read from ``/proc/stat``, in ticks of 10 ms. ``user`` and ``nice`` contain the guests' time already.
+def _host_seconds() -> tuple[float, float]:
+    """Return the CPU seconds all processes have used since boot, and those the hypervisor has withheld.
+
+    Idle and waiting for I/O are excluded. Read from ``/proc/stat``, in ticks of 10 ms. ``user`` and ``nice``
+    contain the guests' time already.
     """
     with Path("/proc/stat").open(encoding="ascii") as file:
         ticks = [int(field) for field in file.readline().split()[1:]]
-    user, nice, system, _idle, _iowait, irq, softirq = ticks[:7]
-    return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
+    user, nice, system, _idle, _iowait, irq, softirq, steal = ticks[:8]
+    second = os.sysconf("SC_CLK_TCK")
+    return (user + nice + system + irq + softirq) / second, steal / second

@@ -30,6 +30,7 @@ from mup.workload.arrivals import Arrivals
 from mup.workload.calls import CallStats, ClientCommunication, EventLog, Network
 from mup.workload.client import Client, ThinkTime
 from mup.workload.result import Cycle, EndpointStats, LoadResult
+from mup.workload.starts import start_share
 from mup.workload.timers import Timers
 from mup.workload.times_file import read_times
 
@@ -264,10 +265,9 @@ class _Round:
         settings = self.settings
         first = settings.clients if settings.clients_from is None else settings.clients_from
         most = settings.most_clients
-        starts = random.Random(f"starts {settings.seed}")
         step = settings.duration / (most - min(first, settings.clients) or 1)
         for index in range(most):
-            start = starts.uniform(0.0, settings.warmup)
+            start = settings.warmup * start_share(settings.seed, index)
             if index >= first:
                 start = settings.warmup + (index - first + 0.5) * step
             leave = None

@@ -22,7 +22,7 @@ from mup.errors import UsageError
 from mup.project import Project, is_http_url
 from mup.runtime.launcher import Deployment, ProcessInfo
 from mup.workload.arrivals import Arrivals
-from mup.workload.cpu import HostCpu, process_cpu_seconds
+from mup.workload.cpu import STOLEN_LIMIT, HostCpu, process_cpu_seconds
 from mup.workload.driver import LoadDriver
 from mup.workload.engine import Settings
 from mup.workload.figures import (
@@ -95,6 +95,9 @@ class _Outcome:
         capacity = self.watch.host.capacity_seconds
         if not self.attached and capacity and self.foreign > FOREIGN_LIMIT + TICKS_SECONDS / capacity:
             return f"other programs used {self.foreign:.1%} of the machine (limit {FOREIGN_LIMIT:.0%})"
+        stolen = self.watch.host.stolen
+        if stolen > STOLEN_LIMIT + (TICKS_SECONDS / capacity if capacity else 0.0):
+            return f"the hypervisor withheld {stolen:.1%} of the machine (limit {STOLEN_LIMIT:.0%})"
         return ""
 
     def summary(self) -> Run:
@@ -113,6 +116,7 @@ class _Outcome:
             speed=self.speed,
             monitored=self.monitored,
             foreign=self.foreign,
+            stolen=self.watch.host.stolen,
             void=self.void,
         )
 
@@ -416,6 +420,7 @@ def _summary(services: Sequence[str], outcomes: Sequence[_Outcome], settings: Se
             seconds=cpu,
             host_utilization=busy / capacity if capacity else 0.0,
             foreign=max(0.0, busy - sum(cpu.values())) / capacity if capacity else 0.0,
+            stolen=sum(run.watch.host.stolen_seconds for run in used) / capacity if capacity else 0.0,
             client_utilization=cpu.get("client", 0.0) / window,
         ),
         cycles=sum(len(result.cycles) for result in results),

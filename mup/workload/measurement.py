@@ -32,12 +32,14 @@ class CpuUse:
         seconds: By role and service: ``A.front``, ``A.worker``, ``registry``, ``database.db``, ``client``.
         host_utilization: Busy share of all cores, 0 to 1.
         foreign: Share of all cores used by processes that are not ours.
+        stolen: Share of all cores that was wanted and that the hypervisor gave to others (steal).
         client_utilization: Share of one core used by the load driver; near 1 it is the bottleneck itself.
     """
 
     seconds: Mapping[str, float]
     host_utilization: float
     foreign: float
+    stolen: float
     client_utilization: float
 
 
@@ -67,6 +69,7 @@ class Run:
         speed: Of the machine, before and after.
         monitored: Of the machine, during the window; None if there were too few samples.
         foreign: Share of the machine used by others.
+        stolen: Share of the machine withheld by the hypervisor.
         void: Why it counts for nothing, or "".
     """
 
@@ -80,6 +83,7 @@ class Run:
     speed: Bracket
     monitored: MonitoredSpeed | None
     foreign: float
+    stolen: float
     void: str
 
     def to_json(self) -> dict[str, Any]:
@@ -95,6 +99,7 @@ class Run:
             "speed": _speed(self.speed),
             "monitored": None if self.monitored is None else asdict(self.monitored),
             "foreign": self.foreign,
+            "stolen": self.stolen,
             "void": self.void or None,
         }
 

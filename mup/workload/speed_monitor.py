@@ -5,14 +5,16 @@ process of its own that wakes up a few times a second, bound to one core after t
 loop with its CPU clock. It costs less than 1 % of each core.
 
 The loop fits the innermost cache and begins with a stretch that is not timed, so that the figure does
-not depend on what else the measured system does with the caches. Even so some samples take nearly twice
-as long as most: on a virtual machine a fifth of them while it is idle, hardly any while it is busy. That is
-what idling does to work (``Processor.idling``), not a change of the machine; so the speed is that of the
-faster samples.
+not depend on what else the measured system does with the caches. Even so some samples take up to twice
+as long as others. Where cores are shared with strangers (hyper-threads of a virtual machine) half of them
+may, and all work does; so the speed is that of the mean sample. Elsewhere a fifth of them do while the
+machine is mostly idle, hardly any while it is busy: that is what idling does to work
+(``Processor.idling``), and whoever compares speeds at different utilizations has to allow for it.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import subprocess
@@ -22,6 +24,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from statistics import stdev
 from types import TracebackType
 from typing import IO, NamedTuple
 
@@ -39,6 +42,8 @@ SLOW = 1.25
 FEWEST = 4
 JUMP_LIMIT = 0.08
 """Where the speed is known for the whole time, most of a change can be made up for; beyond this it cannot."""
+CERTAIN = 3.0
+"""A change counts from so many standard errors on: on a noisy machine the halves of a short window differ."""
 USUAL = 1 / 3
 """Part of the samples, the fastest ones, up to which they are certainly not slow."""
 
@@ -56,24 +61,26 @@ class MonitoredSpeed:
     """The speed of the machine over some time.
 
     Attributes:
-        speed: Units per second of processor time in usual moments: the reciprocal of the lower third of the
-            times of a unit, averaged over cores.
-        mean: The same of the mean time of a unit, slow moments included.
+        speed: Units per second of processor time: the reciprocal of the mean time of a unit, averaged over
+            cores.
+        usual: The same of the lower third of the times, slow moments left out.
         slow_share: Share of the samples that took 1.25 times as long as the usual ones, or longer.
         jump: Relative change of the speed from the first to the second half of the samples.
+        jump_error: Standard error of that.
         samples: How many there are.
     """
 
     speed: float
-    mean: float
+    usual: float
     slow_share: float
     jump: float
+    jump_error: float
     samples: int
 
     @property
     def unsteady(self) -> str:
         """Why nothing can be made of what was measured meanwhile, or ""."""
-        if abs(self.jump) > JUMP_LIMIT:
+        if abs(self.jump) > max(JUMP_LIMIT, CERTAIN * self.jump_error):
             return f"the machine's speed changed by {self.jump:+.1%} meanwhile (limit {JUMP_LIMIT:.0%})"
         return ""
 
@@ -83,13 +90,14 @@ class MonitoredSpeed:
         if len(samples) < FEWEST:
             return None
         ordered = sorted(samples)
-        half = len(ordered) // 2
+        earlier, later = ordered[: len(ordered) // 2], ordered[len(ordered) // 2 :]
         usual = _usual(samples)
         return cls(
+            1e9 / _average(samples),
             1e9 / usual,
-            1e9 / _mean([sum(times) / len(times) for times in _by_core(samples)]),
             sum(sample.unit_ns >= SLOW * usual for sample in samples) / len(samples),
-            _usual(ordered[:half]) / _usual(ordered[half:]) - 1,
+            _average(earlier) / _average(later) - 1,
+            math.hypot(_error(earlier), _error(later)),
             len(samples),
         )
 
@@ -97,6 +105,19 @@ class MonitoredSpeed:
 def _usual(samples: Sequence[Sample]) -> float:
     """Return the lower third of the times of a unit in ns, the mean over cores."""
     return _mean([sorted(times)[int(USUAL * len(times))] for times in _by_core(samples)])
+
+
+def _average(samples: Sequence[Sample]) -> float:
+    """Return the mean time of a unit in ns, the mean over cores."""
+    return _mean([_mean(times) for times in _by_core(samples)])
+
+
+def _error(samples: Sequence[Sample]) -> float:
+    """Return the relative standard error of the mean time of a unit."""
+    times = [sample.unit_ns for sample in samples]
+    if len(times) < 2:
+        return math.inf
+    return stdev(times) / math.sqrt(len(times)) / _mean(times)
 
 
 def _by_core(samples: Sequence[Sample]) -> list[list[float]]:

@@ -31,6 +31,7 @@ class S(MS):
             comm.respond(2)
 """
 
+STALL = 80.0
 ROUND = 1000.0
 """Milliseconds between the begins of two rounds; a round lasts half of that."""
 
@@ -47,7 +48,9 @@ class Round:
         front: float = 0.0,
         speed: float | None = None,
         first_path: int | None = None,
+        stalls: int = 0,
     ) -> None:
+        self.stalls = stalls
         self.phase, self.requests, self.cpu = phase, requests, cpu
         self.front, self.speed = front, speed
         self.first_path = requests if first_path is None else first_path
@@ -73,10 +76,11 @@ def write(folder: Path, application: Application, rounds: Sequence[Round]) -> Ru
         for k in range(one.requests):
             request += 1
             t = start + k * step
+            stall = STALL if k < one.stalls else 0.0
             log.add(Event.BEGIN, request, t, cpu=0, name="S/e/")
             site = sites[0 if k < one.first_path else 1]
-            log.add(Event.END, request, t + one.cpu, cpu=one.cpu, name="S/e/", site=site)
-            log.add(Event.DONE, request, t + one.cpu, cpu=one.cpu, name="S/e/")
+            log.add(Event.END, request, t + one.cpu + stall, cpu=one.cpu, name="S/e/", site=site)
+            log.add(Event.DONE, request, t + one.cpu + stall, cpu=one.cpu, name="S/e/")
         windows.append(
             Window(
                 round(start * 1e6),
@@ -228,3 +232,23 @@ def test_think_times_that_the_source_does_not_tell_are_measured(tmp_path: Path) 
     think = next(a for a in entry.activities if a.kind == "think")
     assert think.delay is not None
     assert think.delay.mean == pytest.approx((0.2 + 0.6) / 2)
+
+
+def test_stalls_of_the_machine_are_left_out_and_said(tmp_path: Path, application: Application) -> None:
+    """Two of 2100 executions stood still for 80 ms: their processor time counts, the standstill does not."""
+    rounds = [Round("hot", 700, 0.5), Round("hot", 700, 0.5, stalls=2), Round("hot", 700, 0.5)]
+    run = write(tmp_path / "run", application, rounds)
+    found = calibrate(run, application, name="s")
+    kept = calibrate(run, application, name="s", ingredients=Ingredients(outliers=False))
+    first = found.model.task("S").entry("/e/").paths[0]["segments"][0]
+
+    def delay(model: Model) -> float:
+        distribution = model.task("S").entry("/e/").activity(first).delay
+        assert distribution is not None
+        return distribution.mean
+
+    assert delay(found.model) == pytest.approx(0.0, abs=1e-9)
+    assert delay(kept.model) == pytest.approx(2 * 0.08 / 2100)
+    (said,) = [w for w in found.warnings if "stalls" in w]
+    assert said.startswith(f"S/e/ {first}: 2 of 2100 values")
+    assert not any("stalls" in w for w in kept.warnings)

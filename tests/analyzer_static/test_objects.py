@@ -451,7 +451,7 @@ class Span:
             return
         comm.respond(1)
         """,
-        ["call:B/b/ get:0 respond", "call:B/b/ get:0 respond", "call:B/b/ respond", "respond"],
+        ["call:B/b/ get:0 respond", "call:B/b/ get:0 respond", "respond"],
         "class Missing(Exception): pass\n"
         "def look(comm):\n    if not comm.call('B', '/b/').get().get(comm.params.get('x')):\n        raise Missing('x')\n",
     ),
@@ -678,7 +678,6 @@ def retry(times):
         [
             "call:B/b/ get:0 query:db.q get:2 respond",
             "call:B/b/ get:0 respond",
-            "call:B/b/ query:db.q get:1 respond",
             "query:db.q get:0 respond",
             "respond",
         ],

@@ -100,7 +100,7 @@ def measurement(*times: float, speed: float = CALIBRATED_AT, void: str = "", **c
     runs = tuple(
         Run(
             seed=i, response_time=t, p95=2 * t, throughput=8.0 + t, utilization={"A": 0.2 + t}, cycles=500, errors=0,
-            speed=bracket(speed), monitored=None, foreign=0.0, void=void,
+            speed=bracket(speed), monitored=None, foreign=0.0, stolen=0.0, void=void,
         )
         for i, t in enumerate(times)
     )  # fmt: skip
@@ -109,7 +109,7 @@ def measurement(*times: float, speed: float = CALIBRATED_AT, void: str = "", **c
         "repeats": len(times), "window_seconds": 30.0 * len(times),
         "response_time": ResponseTime(mean, 0.001, mean, mean, 2 * mean, 3 * mean, 0.002), "service_response": None,
         "throughput": Figure(8.2, 0.1), "utilization": {"A": 0.21}, "utilization_ci95": {"A": 0.01}, "calls": {},
-        "endpoints": {}, "cpu": CpuUse({}, 0.3, 0.0, 0.1), "cycles": 500, "errors": 0, "first_error": "",
+        "endpoints": {}, "cpu": CpuUse({}, 0.3, 0.0, 0.0, 0.1), "cycles": 500, "errors": 0, "first_error": "",
         "think_lateness": 0.0, "think_wanted": 0.1, "late_thinks": None, "late_starts": None, "series": (),
         "speed": bracket(speed), "monitored_speed": None, "void": void, "attached": False, "runs": runs, "results": (),
     }  # fmt: skip

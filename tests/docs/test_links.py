@@ -88,7 +88,12 @@ def options() -> dict[str, set[str]]:
     with cli.make_context("mup", [], resilient_parsing=True) as context:
         loaded = {name: cli.get_command(context, name) for name in COMMANDS}
         return {
-            name: {word for p in command.get_params(context) for word in p.opts if word.startswith("-")}
+            name: {
+                word
+                for p in command.get_params(context)
+                for word in (*p.opts, *p.secondary_opts)
+                if word.startswith("-")
+            }
             for name, command in loaded.items()
             if command is not None
         }

@@ -54,7 +54,7 @@ def test_fit_finds_how_a_ring_was_scheduled() -> None:
     assert abs(ideal / rounds - 1) > 0.06, "otherwise this test says nothing"
     fit = fit_migration(report(rounds))
     assert fit.error < 0.03
-    assert fit.migration.wake < 0.25
+    assert fit.migration.wake < 0.5
 
 
 def test_a_plan_fits_the_cores() -> None:

@@ -12,7 +12,7 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -26,7 +26,15 @@ from simulator.program import Program, compile_model
 from simulator.recording import FloatArray
 from simulator.reference import ReferenceEngine
 
-__all__ = ["SETTINGS", "Run", "assert_engines_agree", "differences", "run_compiled", "run_reference"]
+__all__ = [
+    "SETTINGS",
+    "Run",
+    "assert_engines_agree",
+    "differences",
+    "run_compiled",
+    "run_reference",
+    "together",
+]
 
 SETTINGS: Final[tuple[dict[str, bool], ...]] = tuple(
     {"optimised": optimised, "look_ahead": look_ahead}
@@ -150,12 +158,19 @@ def unequal(expected: Run, found: Run) -> list[str]:
     return lines
 
 
+def together(program: Program) -> Program:
+    """Return the program with all clients coming at time 0: then most happens at the same moments."""
+    populations = tuple(replace(p, first=p.start) for p in program.populations)
+    return replace(program, populations=populations)
+
+
 def differences(
     model: Model, *, seed: int = 1, events: int = EVENTS, width: float | None = None
 ) -> list[str]:
     """Return the first difference of the compiled engine under each of its settings; [] if there is none.
 
-    Fork-joins are only executed inline where activities are not timed, hence both ways.
+    Fork-joins are only executed inline where activities are not timed, hence both ways: once with all
+    clients coming together, once with clients coming one by one.
 
     Args:
         model: What to run.
@@ -169,6 +184,8 @@ def differences(
     lines = []
     for activities in (True, False):
         program = compile_model(model, activities=activities)
+        if not activities:
+            program = together(program)
         expected = run_reference(program, seed, events=events, width=width)
         beyond = (width or _between_stops(program)) if expected.error else 0.0
         for setting in SETTINGS:

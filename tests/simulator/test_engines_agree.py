@@ -14,7 +14,15 @@ from typing import Any
 import engine_comparison
 import numpy as np
 import pytest
-from engine_comparison import Run, assert_engines_agree, differences, run_compiled, run_reference, unequal
+from engine_comparison import (
+    Run,
+    assert_engines_agree,
+    differences,
+    run_compiled,
+    run_reference,
+    together,
+    unequal,
+)
 from random_models import random_model
 from sim_models import act, choice, clients, entry, exp, fork, join, merge, model, ps, service
 
@@ -283,7 +291,7 @@ def _rooms(engine: CompiledEngine) -> tuple[int, int, int]:
 def _agree_while_growing(tested: Model, what: int, *, width: float, doublings: int = 1) -> None:
     """Compare the engines on a model that must need more flows (0), requests (1) or jobs (2) on the way."""
     assert_engines_agree(tested, events=4000, width=width)
-    engine = CompiledEngine(compile_model(tested), 1)
+    engine = CompiledEngine(together(compile_model(tested)), 1)
     before = _rooms(engine)[what]
     stops = run_reference(engine.program, 1, events=4000, width=width).stops
     engine.run_until(stops[-1])

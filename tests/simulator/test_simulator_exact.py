@@ -316,9 +316,14 @@ def test_deterministic_contention() -> None:
 
 
 def test_processor_sharing_with_constant_times() -> None:
-    """Four synchronous clients of 0.1 s on two cores take 0.2 s each time, and end together."""
+    """Four calls of 0.1 s at once on two cores take 0.2 s each time, and end together."""
+    names = [f"c{i}" for i in range(4)]
+    body = entry(
+        "cycle", act("go"), *(act(name, calls="A.a") for name in names), act("back"),
+        arcs=(fork("go", *names), join("back", *names)),
+    )  # fmt: skip
     tested = model(
-        clients(4, Constant(1.0), "A.a"),
+        clients(1, Constant(1.0), body=body),
         service("A", entry("a", act("work", Constant(0.1))), processor="cpu"),
         processors=(ps(cores=2),),
     )

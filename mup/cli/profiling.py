@@ -1,0 +1,68 @@
+"""Is it known what this machine adds to the work of services? If not, it is measured, once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["ensure_profile", "host_option", "profiling"]
+
+Command = TypeVar("Command", bound=Callable[..., None])
+
+
+def host_option(function: Command) -> Command:
+    """Add ``--host/--no-host`` to a command that calls `ensure_profile`."""
+    return click.option(
+        "--host/--no-host",
+        "profile_first",
+        default=True,
+        help="If this machine has no profile yet, measure it first, as 'mup host' does (45 s, once).",
+    )(function)
+
+
+def ensure_profile(out: Console, *, wanted: bool) -> None:
+    """Measure this machine and store its profile, unless there is one already.
+
+    A machine that cannot be measured, or a profile that cannot be stored, is said and no reason to stop:
+    models then take the machine as ideal, and say so.
+    """
+    from analyzer.host.measure import profile_host
+    from analyzer.host.profile import current_profile, save_profile
+    from mup.errors import MupError
+
+    if not wanted or current_profile()[0].measured:
+        return
+    out.print("this machine has no profile yet: measuring it, once, for about 45 s (--no-host skips this)")
+    try:
+        with profiling() as show:
+            written = save_profile(profile_host(show))
+    except MupError as error:
+        out.print(f"no profile of this machine: {error}", markup=False, soft_wrap=True)
+    else:
+        out.print(
+            f"profile written to {written}; 'mup host' shows and renews it", markup=False, soft_wrap=True
+        )
+
+
+@contextmanager
+def profiling() -> Iterator[Callable[[float, str], None]]:
+    """Show how far the measurement is, on stderr."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from mup.cli.display import console
+
+    columns = (
+        TextColumn("measuring"),
+        BarColumn(),
+        TextColumn("{task.fields[what]}"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console(stderr=True), transient=True) as bars:
+        bar = bars.add_task("host", total=1.0, what="")
+        yield lambda share, what: bars.update(bar, completed=share, what=what)
