@@ -334,7 +334,8 @@ class Generators(Objects):
         saved = self.contexts, self._consumers, self._tries, self.raised
         points = Points()
         self.contexts, self._consumers = list(consumer.contexts), self._consumers[:-1]
-        self._tries, self.raised = [points], []
+        # Outside of every `try`, the generator's included, nobody wants to know about failures.
+        self._tries, self.raised = [points] if self._tries else [], []
         flows = consumer.each(replace(state, frames=frames), value)
         flows += self.raised
         self.contexts, self._consumers, self._tries, self.raised = saved
