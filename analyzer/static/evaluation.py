@@ -105,6 +105,9 @@ LOOKS_ONLY = (
     "uuid.",
 )
 
+# What these return is known, but not what the functions they are given do meanwhile.
+CALLING = {"builtins.max", "builtins.min", "builtins.sorted"}
+
 LOGGING = m.Attribute(
     attr=m.OneOf(*map(m.Name, ("debug", "info", "warning", "error", "exception", "critical", "log")))
 )
@@ -1231,6 +1234,10 @@ class Evaluation(Variables):
 
     def _external(self, name: str, arguments: Arguments, node: cst.CSTNode, state: State) -> Results:
         found = self.outside(name, arguments, node, state)
+        if found is None or name in CALLING:
+            functions = [v for v in arguments.values if isinstance(v, Closure | Method | Partial)]
+            state = self.forget_contents(functions, state) if name not in HARMLESS else state
+            found = None if found is None else [(self.forget_contents(functions, s), v) for s, v in found]
         if found is not None:
             return found
         given = arguments.positional()
@@ -1515,14 +1522,8 @@ class Evaluation(Variables):
         self, callee: FunctionValue | Closure, given: Sequence[Value], state: State
     ) -> State:
         """Return the state after a function that was not walked: what it can reach may have changed."""
-        effects = self.effects(callee.info)
-        reached: list[Value] = list(given) if effects.contents else []
-        if isinstance(callee, Closure):
-            free = self.free_names(callee, state)
-            reached += free.values()
-            for name in effects.outer & set(free):
-                state = self.rebind(name, LOST if state.holds_tracked(free[name]) else UNKNOWN, callee, state)
-        return self.forget_contents(reached, state)
+        reached = given if self.effects(callee.info).contents else ()
+        return self.forget_contents([callee, *reached] if isinstance(callee, Closure) else reached, state)
 
     def _followed_quietly(
         self, callee: FunctionValue | Closure, frame: dict[str, Value], node: cst.CSTNode, state: State

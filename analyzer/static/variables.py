@@ -163,10 +163,20 @@ class Variables(ABC):
         return self._effects[function]
 
     def forget_contents(self, values: Iterable[Value], state: State) -> State:
-        """Return the state after something that may change every list, dict and object among these."""
-        waiting, seen = list(values), set[int]()
+        """Return the state after something that may change every list, dict and object among these.
+
+        Functions among them may be called, and change what they can reach.
+        """
+        waiting, seen = list(values), set[int | Closure]()
         while waiting:
             value = waiting.pop()
+            if isinstance(value, Closure) and value not in seen:
+                seen.add(value)
+                free = self.free_names(value, state)
+                waiting += free.values()
+                for name in self.effects(value.info).outer & set(free):
+                    lost = LOST if state.holds_tracked(free[name]) else UNKNOWN
+                    state = self.rebind(name, lost, value, state)
             if isinstance(value, ListRef | DictRef | ObjectRef):
                 if value.number in seen:
                     continue

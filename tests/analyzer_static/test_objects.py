@@ -351,6 +351,12 @@ class Span:
         "def check(params, errors):\n    if not params:\n        errors.append('empty')\n",
     ),
     case(
+        "library that calls back",
+        "xs, ys = [], []\nlist(map(xs.append, comm.params))\nsorted(comm.params, key=lambda p: ys.append(p) or 0)\n"
+        "if xs:\n    comm.call('B', '/b/').get()\nif ys:\n    comm.call('B', '/c/').get()\ncomm.respond(1)",
+        [*BOTH, "call:B/b/ get:0 respond", "call:B/c/ get:0 respond", "respond"],
+    ),
+    case(
         "validation object",
         """
         v = Validation()
