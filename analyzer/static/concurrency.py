@@ -37,21 +37,27 @@ from analyzer.static.evaluation import (
     TooManyPathsError,
 )
 from analyzer.static.names import Names, target_names
-from analyzer.static.state import Content, Flow, Frame, State, forget
+from analyzer.static.state import Content, Flow, Frame, State, forget, join_contents
 from analyzer.static.values import (
     LOST,
     UNKNOWN,
     Awaitable,
+    ClassValue,
     Closure,
+    Comm,
     Const,
     Coroutine,
     DictRef,
     External,
+    FunctionValue,
     Future,
     Group,
+    Instance,
     ListRef,
     Lost,
     Method,
+    ObjectRef,
+    Slot,
     TupleValue,
     Value,
     alternatives,
@@ -253,14 +259,15 @@ class Concurrency(Evaluation):
     def managed(self, node: Managed, state: State) -> list[Flow]:
         """Run the body of ``async with`` a timeout or a group of tasks."""
         flows: list[Flow] = []
-        for after, value in self.evaluate(node.call, state):
+        evaluated = self.evaluate(node.call, state)
+        if not all(isinstance(value, Group) or value == TIMEOUT for _, value in evaluated):
+            return self.run_block((node.plain,), [state])
+        for after, value in evaluated:
             entered = after if node.target is None else self.assign(node.target, value, after, node.node)
             if isinstance(value, Group):
                 flows += self._grouped(node, value, entered)
-            elif value == TIMEOUT:
-                flows += self._limited("timeout", entered, partial(self.run_block, node.body, [entered]))
             else:
-                flows += self.run_block(node.body, [entered])
+                flows += self._limited("timeout", entered, partial(self.run_block, node.body, [entered]))
         return flows
 
     def _grouped(self, node: Managed, group: Group, state: State) -> list[Flow]:
@@ -455,7 +462,7 @@ class Concurrency(Evaluation):
         self, items: Sequence[Value], node: cst.Call | cst.Await, state: State
     ) -> list[tuple[State, tuple[Value, ...]]]:
         """Start the coroutines among several awaitables as tasks while the flow waits for all of them."""
-        forgotten: dict[int, Value] = {}
+        forgotten: dict[int, Content | Value] = {}
         while True:
             view = replace(state, heap={**state.heap, **forgotten})
             results: list[tuple[State, tuple[Value, ...]]] = [(view, ())]
@@ -471,8 +478,8 @@ class Concurrency(Evaluation):
                 return results
             # What one of them changes, the others may find changed or not.
             for number in changed:
-                contents = [s.heap[number] for s, _ in results]
-                forgotten[number] = forget([view.heap[number], *contents], view.heap)
+                contents = [view.heap[number], *(s.heap[number] for s, _ in results)]
+                forgotten[number] = _any_of(contents, view)
 
     def _start_beside(self, item: Value, node: cst.Call | cst.Await, state: State) -> Results:
         if not isinstance(item, Coroutine | Awaitable) or not tracked(item):
@@ -563,8 +570,8 @@ class Concurrency(Evaluation):
             for value in frame.values():
                 others.value(value)
         for number in sorted(mine.numbers & others.numbers):
-            content = forget([state.heap[number]], state.heap)
-            if tracked(content):
+            content = _shared(state.heap[number], state)
+            if content is None:
                 self.report(
                     "MUP052",
                     "a list of futures is shared with a task that runs beside this code",
@@ -668,8 +675,39 @@ def _beside(before: State, start: State, after: State) -> State:
     heap: dict[int, Content | Value] = dict(after.heap)
     for number, content in before.heap.items():
         same = after.heap[number] == start.heap[number]
-        heap[number] = content if same else forget([content, after.heap[number]], after.heap)
+        heap[number] = content if same else join_contents([content, after.heap[number]], after.heap)
     return replace(before, frames=tuple(frames), heap=heap)
+
+
+def _any_of(contents: Sequence[Content | Value], state: State) -> Content | Value:
+    """Return what is known of contents that may be any of these, and others like them, at any time."""
+    records = [
+        dict(c) for c in contents if not isinstance(c, Value) and all(isinstance(k, Slot) for k, _ in c)
+    ]
+    if len(records) < len(contents):
+        return forget(contents, state.heap)
+    found: list[tuple[Value, Value]] = []
+    for key in dict.fromkeys(key for record in records for key in record):
+        values = {record[key] for record in records if key in record}
+        if len(values) == 1:
+            found.append((key, values.pop()))
+        else:
+            found.append((key, LOST if any(state.holds_tracked(value) for value in values) else UNKNOWN))
+    return tuple(found)
+
+
+def _shared(content: Content | Value, state: State) -> Content | Value | None:
+    """Return what a task can rely on in a container others can change; None if that may be a future.
+
+    Of an object, whom it talks through and which other objects it has.
+    """
+    if not isinstance(content, Value) and all(isinstance(key, Slot) for key, _ in content):
+        lasting = Comm | ObjectRef | Instance | ClassValue | FunctionValue | External
+        kept = tuple((key, value if isinstance(value, lasting) else UNKNOWN) for key, value in content)
+        held = any(state.holds_tracked(v) for _, v in content if not isinstance(v, lasting))
+        return None if held else kept
+    left = forget([content], state.heap)
+    return None if tracked(left) else left
 
 
 class _Reach:
@@ -682,7 +720,7 @@ class _Reach:
         self.names: set[tuple[int, str]] = set()
 
     def value(self, value: Value) -> None:
-        if isinstance(value, ListRef | DictRef | Group):
+        if isinstance(value, ListRef | DictRef | ObjectRef | Group):
             self._container(value.number)
         elif isinstance(value, Closure):
             self._closure(value)

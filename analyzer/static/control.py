@@ -7,14 +7,15 @@ Turns a body into a small tree of nodes: steps, branches, loops, protected block
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import libcst as cst
 import libcst.matchers as m
 
-from analyzer.static.names import assigned_names
+if TYPE_CHECKING:
+    from analyzer.static.state import Flow, State
 
 __all__ = [
     "Arm",
@@ -27,8 +28,10 @@ __all__ = [
     "Managed",
     "Node",
     "Protected",
+    "Run",
     "Step",
     "Unsupported",
+    "With",
     "lower",
 ]
 
@@ -55,12 +58,13 @@ class Arm:
 
     Attributes:
         test: What must hold; None = may always be taken.
-        names: Names a pattern captures.
+        pattern: What the subject must look like, or None.
+        certain: Whether it is taken by whatever comes here.
     """
 
     test: cst.BaseExpression | None
     body: Block
-    names: frozenset[str] = frozenset()
+    pattern: cst.MatchPattern | None = None
     certain: bool = False
 
 
@@ -81,7 +85,7 @@ class Branch:
 class Loop:
     """``for`` (with a target) or ``while`` (with a test)."""
 
-    node: cst.For | cst.While
+    node: cst.CSTNode
     target: cst.BaseExpression | None
     iterable: cst.BaseExpression | None
     test: cst.BaseExpression | None
@@ -111,12 +115,28 @@ class Protected:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Managed:
-    """``async with`` something that decides how its body ends: a timeout, or a group of tasks."""
+    """``async with`` something that may decide how its body ends: a timeout, or a group of tasks.
+
+    Attributes:
+        plain: What it is if it is neither.
+    """
 
     node: cst.CSTNode
     call: cst.Call
     target: cst.BaseExpression | None
     body: Block
+    plain: With
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class With:
+    """``with``: enter a context manager, run the body, leave it."""
+
+    node: cst.WithItem
+    value: cst.BaseExpression
+    target: cst.BaseExpression | None
+    body: Block
+    asynchronous: bool = False
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -136,6 +156,14 @@ class Define:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class Run:
+    """A step the source does not spell out."""
+
+    node: cst.CSTNode
+    action: Callable[[State], list[Flow]]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class Unsupported:
     """A statement that is not followed; harmless unless it communicates."""
 
@@ -143,7 +171,7 @@ class Unsupported:
     what: str
 
 
-Node: TypeAlias = "Step | Branch | Loop | Protected | Managed | Exit | Define | Unsupported"
+Node: TypeAlias = "Step | Branch | Loop | Protected | Managed | With | Exit | Define | Run | Unsupported"
 Block: TypeAlias = tuple[Node, ...]
 
 
@@ -187,10 +215,9 @@ def _small(node: cst.BaseSmallStatement) -> Sequence[Node]:
     if isinstance(node, cst.Import | cst.ImportFrom):
         return (Define(node),)
     if isinstance(node, cst.Del):
-        return (Step(node, None),)
-    if isinstance(node, cst.Nonlocal):
-        return (Unsupported(node, "nonlocal"),)
-    return ()  # pass, global, type aliases
+        parts = node.target.elements if isinstance(node.target, cst.Tuple) else ()
+        return (Step(node, None, tuple(p.value for p in parts) or (node.target,)),)
+    return ()  # pass, global, nonlocal, type aliases
 
 
 def _compound(node: cst.BaseStatement) -> Sequence[Node]:
@@ -236,7 +263,7 @@ def _orelse(node: cst.Else | None) -> Block:
 def _case(node: cst.MatchCase) -> Arm:
     # `case _:` and `case name:` always match.
     certain = node.guard is None and m.matches(node.pattern, m.MatchAs(pattern=None))
-    return Arm(node.guard, lower(node.body), frozenset(assigned_names(node.pattern)), certain)
+    return Arm(node.guard, lower(node.body), node.pattern, certain)
 
 
 def _with(node: cst.With, items: Sequence[cst.WithItem]) -> Sequence[Node]:
@@ -250,10 +277,11 @@ def _with(node: cst.With, items: Sequence[cst.WithItem]) -> Sequence[Node]:
         assert isinstance(call, cst.Call)  # noqa: S101  (what the matcher just said)
         handlers = tuple(Handler(argument.value, "", ()) for argument in call.args)
         return (Protected(node, inner, handlers, (), ()),)
-    targets = () if item.asname is None else (item.asname.name,)
-    if isinstance(call, cst.Call) and m.matches(call, _MANAGERS):
-        return (Managed(node, call, targets[0] if targets else None, inner),)
-    return (Step(item, call, targets), *inner)
+    target = None if item.asname is None else item.asname.name
+    plain = With(item, call, target, inner, node.asynchronous is not None)
+    if plain.asynchronous and isinstance(call, cst.Call) and m.matches(call, _MANAGERS):
+        return (Managed(node, call, target, inner, plain),)
+    return (plain,)
 
 
 _MANAGERS = m.Call(

@@ -318,6 +318,31 @@ def test_task_that_may_be_started_is_waited_for(tmp_path: Path) -> None:
     assert codes(application) == []
 
 
+OBJECTS = """
+class Api:
+    def __init__(self, comm):
+        self.comm = comm
+        self.asked = 0
+    async def get(self, path):
+        self.asked += 1
+        return await self.comm.call("B", path)
+"""
+
+
+def test_objects_in_tasks(tmp_path: Path) -> None:
+    """Tasks may share an object that communicates, also with the code that goes on beside them."""
+    body = f"{OBJECTS}async def beside(comm):\n    api = Api(comm)\n    t = asyncio.create_task(api.get('/b/'))\n"
+    body += "    await api.get('/c/')\n    await t\n"
+    source = endpoint_source(
+        "api = Api(comm)\nawait asyncio.gather(api.get('/b/'), api.get('/c/'))\nawait beside(comm)\ncomm.respond(1)",
+        module=HELPERS + body,
+        define="async def",
+    )
+    application = analyse_files(tmp_path, app=source)
+    assert codes(application) == []
+    assert outline(application) == [f"{ASK} {ASK_C} join:0 join:1 {ASK} call:B/c/ get:5 join:4 respond"]
+
+
 BLOCKING = [
     pytest.param("x = comm.call('B', '/b/').get()['x']", ["call:B/b/ get:0 respond"], id="chained"),
     pytest.param(
