@@ -19,7 +19,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
-from typing import TypeVar
+from typing import TypeGuard, TypeVar
 
 import libcst as cst
 
@@ -679,11 +679,14 @@ def _beside(before: State, start: State, after: State) -> State:
     return replace(before, frames=tuple(frames), heap=heap)
 
 
+def _is_record(content: Content | Value) -> TypeGuard[Content]:
+    """Return whether contents are the attributes of an object; those of one without are not known."""
+    return not isinstance(content, Value) and content != () and all(isinstance(k, Slot) for k, _ in content)
+
+
 def _any_of(contents: Sequence[Content | Value], state: State) -> Content | Value:
     """Return what is known of contents that may be any of these, and others like them, at any time."""
-    records = [
-        dict(c) for c in contents if not isinstance(c, Value) and all(isinstance(k, Slot) for k, _ in c)
-    ]
+    records = [dict(content) for content in contents if _is_record(content)]
     if len(records) < len(contents):
         return forget(contents, state.heap)
     found: list[tuple[Value, Value]] = []
@@ -701,7 +704,7 @@ def _shared(content: Content | Value, state: State) -> Content | Value | None:
 
     Of an object, whom it talks through and which other objects it has.
     """
-    if not isinstance(content, Value) and all(isinstance(key, Slot) for key, _ in content):
+    if _is_record(content):
         lasting = Comm | ObjectRef | Instance | ClassValue | FunctionValue | External
         kept = tuple((key, value if isinstance(value, lasting) else UNKNOWN) for key, value in content)
         held = any(state.holds_tracked(v) for _, v in content if not isinstance(v, lasting))

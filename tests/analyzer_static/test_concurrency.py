@@ -268,6 +268,12 @@ TASKS = [
         id="variable-that-changes-meanwhile",
     ),
     pytest.param(
+        "seen = []\nasync def one():\n    if seen:\n        await comm.call('B', '/b/')\nt = asyncio.create_task(one())\n"
+        "seen.append(1)\nawait t",
+        [f"{ASK} join:0 respond", "respond"],
+        id="list-that-changes-meanwhile",
+    ),
+    pytest.param(
         "async def answer():\n    comm.respond(1)\nawait asyncio.gather(answer(), ask(comm, '/b/'))\nreturn",
         [f"task[respond] {ASK} join:0 join:1"],
         id="response-in-a-task",

@@ -267,7 +267,7 @@ def test_gathered_waits_are_over_when_the_last_one_is() -> None:
 def test_many_tasks_are_matched_in_time(tmp_path: Path) -> None:
     """A hundred tasks that do the same are told apart in well under a second."""
     source = async_endpoint(
-        "await asyncio.gather(*(twice(comm) for _ in range(100)))\ncomm.respond(1)", helpers=HELPERS
+        "await asyncio.gather(*[twice(comm) for _ in range(100)])\ncomm.respond(1)", helpers=HELPERS
     )
     with running(tmp_path, source) as app:
         app.request()
