@@ -250,14 +250,10 @@ ASYNC = Example(
     modules=(),
 )
 
-TASKS = pytest.mark.xfail(
-    strict=True, reason="asyncio.gather, tasks and async context managers are not followed yet"
-)
-
 ALL = [
     pytest.param(SHOP, id="layers"),
     pytest.param(MEDIA, id="functions"),
-    pytest.param(ASYNC, id="async", marks=TASKS),
+    pytest.param(ASYNC, id="async"),
 ]
 
 
