@@ -237,10 +237,10 @@ class Evaluation(Variables):
         self.role: Role = "endpoint"
         self.raised: list[Flow] = []
         self.loops = 0
+        self._quiet = 0
         self.limit = MAX_PATHS
         self.factoring = False
         self.liveness = Liveness()
-        self._quiet = 0
         self._numbers = 0
         self._factories: dict[FunctionInfo, bool] = {}
         self._constants: dict[Assigned, Value] = {}
@@ -1761,16 +1761,6 @@ def _item(pairs: Sequence[tuple[Value, Value]], key: Value, default: Value | Non
     return join(results) if results else UNKNOWN
 
 
-def _packed(content: tuple[tuple[Value, Value], ...] | Value) -> Value:
-    return content if isinstance(content, Value) else TupleValue(tuple(TupleValue(p) for p in content))
-
-
-def _unpacked(value: Value) -> tuple[tuple[Value, Value], ...] | Value:
-    if not isinstance(value, TupleValue):
-        return value
-    return tuple((pair.items[0], pair.items[1]) for pair in value.items if isinstance(pair, TupleValue))
-
-
 def is_transparent(name: str) -> bool:
     """Return whether a decorator leaves what a function does alone."""
     endpoint = name.startswith("mup.") and name.endswith(".EP")
@@ -1779,6 +1769,16 @@ def is_transparent(name: str) -> bool:
 
 def _as_text(value: Value) -> Value:
     return value.value if isinstance(value, EnumMember) and value.textual else value
+
+
+def _packed(content: tuple[tuple[Value, Value], ...] | Value) -> Value:
+    return content if isinstance(content, Value) else TupleValue(tuple(TupleValue(p) for p in content))
+
+
+def _unpacked(value: Value) -> tuple[tuple[Value, Value], ...] | Value:
+    if not isinstance(value, TupleValue):
+        return value
+    return tuple((pair.items[0], pair.items[1]) for pair in value.items if isinstance(pair, TupleValue))
 
 
 def merge_results(results: Results) -> Results:

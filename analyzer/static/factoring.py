@@ -221,7 +221,8 @@ def _named(state: State, live: Live) -> Iterator[tuple[tuple[int, str], Value]]:
     for depth, frame in enumerate(state.frames):
         names = live[depth] if depth < len(live) else None
         for name, value in frame.items():
-            if names is None or name in names:
+            # No code mentions the variables of the analyzer's own, which it may still read.
+            if names is None or name in names or name.startswith("<"):
                 yield (depth, name), value
 
 

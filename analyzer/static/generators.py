@@ -237,7 +237,10 @@ class Generators(Objects):
         outer, self.raised = self.raised, []
         self.contexts.append(generator.context)
         self._consumers.append(consumer)
-        flows = self._block(generator.body, [state])
+        function = generator.context.function
+        mentioned = frozenset[str]() if function is None else self.liveness.nested(function.node)
+        with self.liveness.during(depth, mentioned):
+            flows = self._block(generator.body, [state])
         flows += self.raised
         self._consumers.pop()
         self.raised = outer

@@ -1338,3 +1338,37 @@ class A(MS):
     application = analyse_files(tmp_path, app=source)
     assert codes(application) == []
     assert outline(application) == MAYBE
+
+
+def test_generators_and_objects_with_choices(tmp_path: Path) -> None:
+    """Where paths are folded into choices, what waits in generators, objects and context managers is not lost."""
+    branches = "\n".join(
+        f"if comm.params.get('{i}'):\n    comm.query('db', 'q', 'c', {{}}).get()" for i in range(7)
+    )
+    module = """
+from contextlib import contextmanager
+class Job:
+    def __init__(self, comm): self.future = comm.call("B", "/b/")
+    def finish(self): return self.future.get()
+def items(comm):
+    early = comm.call("B", "/c/")
+    yield 1
+    early.get()
+@contextmanager
+def span(job):
+    yield
+    job.finish()
+"""
+    body = (
+        "job = Job(comm)\nwith span(job):\n    for item in items(comm):\n"
+        + "\n".join("        " + line for line in branches.splitlines())
+        + "\ncomm.respond(1)"
+    )
+    application = analyse_files(tmp_path, app=endpoint_source(body, module=module))
+    assert codes(application) == []
+    endpoint = application.endpoint("A/a/")
+    assert all(
+        [o.op for o in path.operations if o.op in ("call", "get", "respond")]
+        == ["call", "call", "get", "get", "respond"]
+        for path in endpoint.paths
+    )
