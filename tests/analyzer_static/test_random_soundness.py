@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -14,6 +14,7 @@ import pytest
 from program_runs import Decisions, Recorder, Run, Sites, accepts, load, run, shown, ways
 from random_programs import LOOPS, SUPPORT, Line, Program, compiles, module_source, program, smaller
 
+from analyzer.static.application import Operation
 from analyzer.static.application import Path as ExecutionPath
 from analyzer.static.catalogue import Catalogue
 from analyzer.static.diagnostics import Diagnostic, Diagnostics
@@ -113,9 +114,27 @@ def unexplained(one: Analysed, seed: int, runs: int = RUNS) -> tuple[Decisions, 
     return None
 
 
+Word = tuple[tuple[object, ...], ...]
+"""What the steps of an execution are to tell it from others."""
+
+
+def words(operations: Sequence[Operation]) -> Iterator[Word]:
+    """Yield the sequences of steps that some operations without loops stand for: choices are several."""
+    if not operations:
+        yield ()
+        return
+    head, *rest = operations
+    heads: Iterable[Word] = [((head.op, head.site, head.target),)]
+    if head.op == "choice":
+        heads = (one for body in head.bodies for one in words(body.operations))
+    for first in heads:
+        for more in words(rest):
+            yield (*first, *more)
+
+
 def untaken(one: Analysed) -> tuple[int, list[ExecutionPath]]:
     """Return how many inputs there are, and the paths that none of them takes (none if there are too many)."""
-    taken: set[tuple[object, ...]] = set()
+    taken: set[Word] = set()
     number = 0
     for decisions in ways():
         number += 1
@@ -125,9 +144,7 @@ def untaken(one: Analysed) -> tuple[int, list[ExecutionPath]]:
         if isinstance(done.ended, NameError):
             return number, []
         taken.add(tuple((s.op, s.site, s.target) for s in done.steps))
-    return number, [
-        p for p in one.paths if tuple((o.op, o.site, o.target) for o in p.operations) not in taken
-    ]
+    return number, [p for p in one.paths if not taken.issuperset(words(p.operations))]
 
 
 def minimal(workshop: Workshop, start: Program, fails: Callable[[Analysed], bool]) -> Program:
