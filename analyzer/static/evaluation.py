@@ -638,6 +638,8 @@ class Evaluation(ABC):
                 content = forget([content], after.heap)  # noqa: PLW2901  (a set has no order)
             if isinstance(node, cst.DictComp) and not isinstance(content, Value):
                 content = self._distinct(content, after)  # noqa: PLW2901
+            if not isinstance(content, Value):
+                content = tuple((k, self._outlived(v, after, depth, comprehension=True)) for k, v in content)  # noqa: PLW2901
             results.append((after.leave(depth).store(number, content), ref))
         return results
 
@@ -860,11 +862,30 @@ class Evaluation(ABC):
                     "wait for it here with get()",
                 )
 
+    def _outlived(self, value: Value, state: State, depth: int, *, comprehension: bool = False) -> Value:
+        """Return what a value is worth when the frames from ``depth`` on are gone."""
+        if isinstance(value, TupleValue):
+            items = (self._outlived(item, state, depth, comprehension=comprehension) for item in value.items)
+            return TupleValue(tuple(items))
+        if isinstance(value, OneOf):
+            return join(
+                self._outlived(item, state, depth, comprehension=comprehension) for item in value.values
+            )
+        if not isinstance(value, Closure) or value.depth < depth:
+            return value
+        used = _names_in(value.info.node) - {name for name, _ in value.defaults}
+        if comprehension and value.depth == depth and used.isdisjoint(state.frames[depth]):
+            return replace(value, depth=depth - 1)
+        return LOST if self._captures(value, state) else UNKNOWN
+
     def _captures(self, closure: Closure, state: State) -> bool:
         """Return whether a nested function can reach communication or futures of the function around it."""
-        frame = state.frames[closure.depth] if closure.depth < len(state.frames) else {}
+        held = [value for _, value in closure.defaults]
         used = _names_in(closure.info.node)
-        held = [*(value for _, value in closure.defaults), *(frame[name] for name in used if name in frame)]
+        depth: int | None = closure.depth
+        while depth is not None and depth < len(state.frames):
+            held += [value for name, value in state.frames[depth].items() if name in used]
+            depth = self.contexts[depth].closure if depth < len(self.contexts) else None
         return any(state.holds_tracked(value) for value in held)
 
     def _communicates(self, values: Iterable[Value], state: State) -> bool:
@@ -1245,10 +1266,7 @@ class Evaluation(ABC):
                 self.raised.append(Flow(after, "raise", flow.value, flow.line or line))
             else:
                 value = flow.value if flow.kind == "return" else NONE
-                if isinstance(value, Closure) and value.depth >= depth:
-                    # Its variables are gone with the frame.
-                    value = LOST if self._captures(value, flow.state) else UNKNOWN
-                results.append((after, value))
+                results.append((after, self._outlived(value, flow.state, depth)))
         return merge_results(results)
 
     def _parameters(

@@ -419,6 +419,23 @@ FOUND = {
             return g.get()
         ask()
     """,
+    "lambdas-of-a-comprehension": """
+        asks = [lambda: f.get() for f in [comm.call("B", "/b/"), comm.call("B", "/c/")]]
+        asks[0]()
+    """,
+    "lambdas-with-defaults-of-a-comprehension": """
+        asks = [lambda f=f: f.get() for f in [comm.call("B", "/b/"), comm.call("B", "/c/")]]
+        asks[0]()
+    """,
+    "function-in-a-function": """
+        def outer():
+            def inner():
+                x = comm.call("B", "/b/").get()
+                return x
+            y = inner()
+            return y
+        outer()
+    """,
     "lambda-of-each-item": """
         asks = []
         for f in [comm.call("B", "/b/"), comm.call("B", "/c/")]:
