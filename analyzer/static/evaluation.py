@@ -79,6 +79,9 @@ HARMLESS = {
     f"builtins.{n}" for n in ("isinstance", "len", "print", "repr", "str", "id", "type", "bool", "hash")
 }
 
+# These reach every variable there is.
+SEE_EVERYTHING = {f"builtins.{n}" for n in ("eval", "exec", "locals", "vars")}
+
 # Keyword arguments whose meaning is known; with any other the result is not.
 FOLLOWED_KEYWORDS = {"sorted": {"reverse"}, "enumerate": {"start"}, "zip": {"strict"}}
 
@@ -994,6 +997,7 @@ class Evaluation(ABC):
 
     def _external(self, name: str, arguments: Arguments, node: cst.Call, state: State) -> Results:
         given = arguments.positional()
+        self.check_reach(name, given, node, state)
         if name.startswith("builtins.") and arguments.plain:
             value = self._builtin(name.removeprefix("builtins."), given, arguments.keywords(), state)
             if isinstance(value, tuple):
@@ -1003,6 +1007,14 @@ class Evaluation(ABC):
         if name not in HARMLESS:
             self.release(arguments.values, state, node, f"'{self.code(node.func)}'")
         return [(state, UNKNOWN)]
+
+    def check_reach(self, name: str, given: Sequence[Value], node: cst.CSTNode, state: State) -> None:
+        """Report a function that can do anything with what the variables around it hold."""
+        if name not in SEE_EVERYTHING or (given and name == "builtins.vars"):
+            return
+        if any(state.holds_tracked(value) for frame in state.frames for value in frame.values()):
+            short = name.removeprefix("builtins.")
+            self.report("MUP041", f"{short!r} can see all variables here", node, "use them by their names")
 
     def _builtin(
         self, name: str, given: list[Value], keywords: dict[str, Value], state: State

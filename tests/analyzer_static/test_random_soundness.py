@@ -419,6 +419,23 @@ FOUND = {
             return g.get()
         ask()
     """,
+    "list-that-shrinks-in-its-loop": """
+        fs = [comm.call("B", "/b/"), comm.call("B", "/c/")]
+        for f in fs:
+            f.get()
+            fs.pop()
+    """,
+    "list-that-grows-in-its-loop": """
+        paths = ["/b/"]
+        for p in paths:
+            comm.call("B", p)
+            if len(paths) < 2:
+                paths.append("/c/")
+    """,
+    "variables-as-a-dictionary": """
+        f = comm.call("B", "/b/")
+        locals()["f"].get()
+    """,
     "lambdas-of-a-comprehension": """
         asks = [lambda: f.get() for f in [comm.call("B", "/b/"), comm.call("B", "/c/")]]
         asks[0]()
@@ -463,7 +480,7 @@ def test_program_that_was_misjudged(workshop: Workshop, body: str) -> None:
             ran += 1
             assert one.findings or is_path(one, done), (failing, shown(done.steps))
     assert ran >= 7
-    assert {finding.code for finding in one.findings} <= {"MUP010", "MUP040"}
+    assert {finding.code for finding in one.findings} <= {"MUP010", "MUP040", "MUP041"}
 
 
 def test_failure_is_reported_with_a_minimal_program(
