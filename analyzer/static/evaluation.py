@@ -795,7 +795,7 @@ class Evaluation(ABC):
         return state
 
     def _assign_item(self, target: cst.Subscript, value: Value, state: State, node: cst.CSTNode) -> State:
-        for after, values in self.evaluate_all(operands(target), state)[:1]:
+        for after, values in self.place_of(target, state):
             state = after
             owner = values[0]
             if isinstance(owner, ListRef | DictRef):
@@ -809,11 +809,23 @@ class Evaluation(ABC):
             state = without_facts(state)
         return state
 
+    def place_of(self, target: cst.BaseExpression, state: State) -> Sequence[tuple[State, tuple[Value, ...]]]:
+        """Evaluate what says where something is assigned: owner and index."""
+        results = self.evaluate_all(operands(target), state)
+        if len(results) > 1:
+            self.report(
+                "MUP030",
+                f"'{self.code(target)}' communicates in several ways where it is assigned: not analysed yet",
+                target,
+                "put the index into a variable first",
+            )
+        return results[:1]
+
     def delete(self, target: cst.BaseExpression, state: State) -> State:
         """Return the state after ``del``."""
         if not isinstance(target, cst.Subscript):
             return state
-        for after, values in self.evaluate_all(operands(target), state)[:1]:
+        for after, values in self.place_of(target, state):
             state = after
             for owner in alternatives(values[0]):
                 pairs = self._pairs(owner, state)

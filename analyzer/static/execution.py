@@ -47,7 +47,6 @@ from analyzer.static.evaluation import (
     Role,
     TooManyPathsError,
 )
-from analyzer.static.expressions import operands
 from analyzer.static.names import (
     Assigned,
     ClassInfo,
@@ -266,9 +265,8 @@ class Execution(Evaluation):
             if number is not None:
                 return state.store(number, LOST if held else UNKNOWN), value
             return state.bind(target.value, LOST if held else binary(node.augmented, old, value)), value
-        after, _ = self.evaluate_all(operands(target), state)[0]
-        self.release([value], after, node.node, f"'{self.code(target)}'")
-        return after, value
+        changed = LOST if state.holds_tracked(value) else UNKNOWN
+        return self.assign(target, changed, state, node.node), value
 
     def _define(self, node: Define, state: State) -> State:
         definition = node.node

@@ -432,6 +432,16 @@ FOUND = {
             if len(paths) < 2:
                 paths.append("/c/")
     """,
+    "item-that-is-counted": """
+        seen = [1, 2]
+        seen[0] += 1
+        if seen[0] == 2:
+            comm.call("B", "/b/")
+    """,
+    "index-that-communicates-perhaps": """
+        seen = {}
+        seen[comm.call("B", "/b/").get() if comm.params.get("c1") else "x"] = 1
+    """,
     "variables-as-a-dictionary": """
         f = comm.call("B", "/b/")
         locals()["f"].get()
@@ -480,7 +490,7 @@ def test_program_that_was_misjudged(workshop: Workshop, body: str) -> None:
             ran += 1
             assert one.findings or is_path(one, done), (failing, shown(done.steps))
     assert ran >= 7
-    assert {finding.code for finding in one.findings} <= {"MUP010", "MUP040", "MUP041"}
+    assert {finding.code for finding in one.findings} <= {"MUP010", "MUP030", "MUP040", "MUP041"}
 
 
 def test_failure_is_reported_with_a_minimal_program(
