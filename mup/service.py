@@ -14,6 +14,8 @@ __all__ = ["EP", "MS", "EndpointInfo", "check_service", "endpoints_of"]
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 _MARK = "__mup_endpoint__"
 
+RUNTIMES = ("process", "thread", "async")
+
 RESERVED = ("/healthz", "/readyz", "/mup/")
 """Paths the front of every replica answers itself."""
 
@@ -28,7 +30,10 @@ class MS:
         pool_size: Requests one replica serves at once.
         replicas: Identical copies, each a process of its own.
         port: Port of replica 0; replica i listens on ``port + i``. 0 = any free port.
-        runtime: ``"process"``: pre-forked worker processes behind one HTTP front.
+        runtime: What a worker is. ``"process"``: a process of its own. ``"thread"``: a thread; all of a
+            replica share one core. ``"async"``: endpoints are ``async def`` and run on one event loop, at
+            most ``pool_size`` at once.
+        pinned: Whether a replica of threads, or with an event loop, stays on one core.
         service_name: The name others call it by; set before ``setup``.
     """
 
@@ -36,6 +41,7 @@ class MS:
     replicas: ClassVar[int] = 1
     port: ClassVar[int] = 0
     runtime: ClassVar[str] = "process"
+    pinned: ClassVar[bool] = True
     service_name: str = ""
 
     def setup(self) -> None:
@@ -124,23 +130,28 @@ def check_service(service: type[MS], *, pool_size: Any, replicas: Any, port: Any
             raise DeploymentError(
                 f"{name} must be a whole number between {low} and {high}, got {value!r}", where=where
             )
-    if service.runtime in {"thread", "async"}:
+    if service.runtime not in RUNTIMES:
         raise DeploymentError(
-            f"runtime {service.runtime!r} is not available yet", where=where, hint="use runtime = 'process'"
+            f"runtime must be one of {', '.join(RUNTIMES)}, got {service.runtime!r}", where=where
         )
-    if service.runtime != "process":
-        raise DeploymentError(f"runtime must be 'process', got {service.runtime!r}", where=where)
     endpoints = endpoints_of(service)
     if not endpoints:
         raise DeploymentError(
             "the service has no endpoint", where=where, hint="mark a method with @EP('/path/')"
         )
     for endpoint in endpoints.values():
-        if inspect.iscoroutinefunction(getattr(service, endpoint.method)):
+        waits = inspect.iscoroutinefunction(getattr(service, endpoint.method))
+        if waits and service.runtime != "async":
             raise DeploymentError(
-                "an 'async def' endpoint needs the async runtime, which is not available yet",
+                "an 'async def' endpoint needs the async runtime",
                 where=f"{where}.{endpoint.method}",
-                hint="write it as 'def': calls run in parallel until their get()",
+                hint="set runtime = 'async', or write it as 'def': calls run in parallel until their get()",
+            )
+        if service.runtime == "async" and not waits:
+            raise DeploymentError(
+                "an endpoint of the async runtime must be 'async def': it would block all others",
+                where=f"{where}.{endpoint.method}",
+                hint="write 'async def' and await calls, or set runtime = 'thread'",
             )
     return endpoints
 

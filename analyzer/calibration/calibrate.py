@@ -135,12 +135,17 @@ class _CallSite:
 
 @dataclass(slots=True)
 class _Book:
-    """What calibration knows while it fills the model in."""
+    """What calibration knows while it fills the model in.
+
+    Attributes:
+        sharing: Replicas of the services whose workers share a core: threads, event loops.
+    """
 
     run: Run
     observed: Observed
     work: FrameworkWork
     ingredients: Ingredients
+    sharing: Mapping[str, int]
     terms: Terms = field(default_factory=Terms)
     warnings: list[str] = field(default_factory=list)
     uncovered: list[str] = field(default_factory=list)
@@ -244,7 +249,13 @@ def calibrate(
         raise LogError(
             "no complete execution inside the observed time", where=str(run.path), hint="explore for longer"
         )
-    book = _Book(run=run, observed=observed, work=framework_work(observed), ingredients=ingredients)
+    book = _Book(
+        run=run,
+        observed=observed,
+        work=framework_work(observed),
+        ingredients=ingredients,
+        sharing={s.name: s.replicas for s in application.services if s.runtime != "process"},
+    )
     by_endpoint: dict[str, list[Execution]] = {}
     for execution in observed.executions:
         by_endpoint.setdefault(execution.endpoint, []).append(execution)
@@ -525,7 +536,24 @@ def _one_server(book: _Book, database: str) -> bool:
 def _processors(book: _Book, machine: Processor | None) -> tuple[Processor, ...]:
     if not book.ingredients.host:
         return ()
-    return (machine or Processor(name=HOST, cores=book.run.info.cores, discipline="ps"),)
+    host = machine or Processor(name=HOST, cores=book.run.info.cores, discipline="ps")
+    if not book.sharing:
+        return (host,)
+    if host.discipline != "ps":
+        book.warnings.append(
+            "threads of a replica share a core, which no model of cores with queues of their own expresses"
+            f" yet: the cores of {host.name!r} are taken to be shared ideally"
+        )
+        host = replace(host, discipline="ps", migration=None)
+    own = (
+        Processor(name=own_core(name), cores=replicas, parent=HOST) for name, replicas in book.sharing.items()
+    )
+    return (host, *own)
+
+
+def own_core(service: str) -> str:
+    """Return the name of the processor that stands for the core a replica's threads share."""
+    return f"{service}.core"
 
 
 def _filled(book: _Book, task: Task) -> Task:
@@ -544,7 +572,7 @@ def _filled(book: _Book, task: Task) -> Task:
         task,
         entries=entries,
         front=front,
-        processor=HOST if on_host else None,
+        processor=None if not on_host else own_core(task.name) if task.name in book.sharing else HOST,
         threads=1 if task.role == "database" and _one_server(book, task.name) else task.threads,
     )
     if book.ingredients.warmth:

@@ -86,6 +86,7 @@ def placed(model: Model, placement: Placement) -> Model:
         if task.processor is None:
             tasks.append(task)
             continue
+        own = processors[task.processor]
         machine = home
         if task.name in placement.tasks:
             name = placement.tasks[task.name]
@@ -93,8 +94,14 @@ def placed(model: Model, placement: Placement) -> Model:
         if task.name in placement.limits:
             machine = _limited(machine, task, placement.limits[task.name])
             processors[machine.name] = machine
-        tasks.append(replace(task, processor=machine.name))
+        if own.parent is not None:
+            # The core its threads share goes where they go.
+            processors[own.name] = replace(own, parent=machine.name)
+            tasks.append(task)
+        else:
+            tasks.append(replace(task, processor=machine.name))
     used = {task.processor for task in tasks}
+    used |= {p.parent for p in processors.values() if p.name in used}
     kept = tuple(p for p in processors.values() if p.name in used)
     return replace(model, processors=kept, tasks=tuple(tasks))
 

@@ -122,11 +122,18 @@ def with_pool(model: Model, task: str, threads: float) -> Model:
 def with_replicas(model: Model, task: str, replicas: int) -> Model:
     """Return the model with another number of replicas.
 
+    Replicas of threads, or with an event loop, bring the core they share with them: the part of a processor
+    that this task alone has grows with it.
+
     Raises:
         UsageError: The number is out of range, or the task is unknown or a reference task.
     """
     found = _service(model, task, "replicas")
-    return model.with_task(replace(found, replicas=_whole(replicas, f"replicas of {task!r}")))
+    changed = model.with_task(replace(found, replicas=_whole(replicas, f"replicas of {task!r}")))
+    own = next((p for p in model.processors if p.name == found.processor and p.parent is not None), None)
+    if own is None or any(t.processor == own.name for t in model.tasks if t.name != task):
+        return changed
+    return changed.with_processor(replace(own, cores=own.cores * replicas / found.replicas))
 
 
 def with_cores(model: Model, processor: str, cores: float) -> Model:

@@ -58,7 +58,8 @@ class ProcessInfo:
         role: What it does.
         service: Service or database it belongs to; "registry" for the registry.
         replica: Number of the replica, else 0.
-        worker: Number of the worker, else 0.
+        worker: Number of the (first) worker, else 0.
+        workers: How many workers it holds: one, or all of a replica of threads or with an event loop.
         pid: Process id.
     """
 
@@ -66,6 +67,7 @@ class ProcessInfo:
     service: str
     replica: int = 0
     worker: int = 0
+    workers: int = 1
     pid: int
 
 
@@ -200,8 +202,10 @@ class Deployment:
         for replica in self.replicas():
             who = {"service": replica.service, "replica": replica.replica}
             found.append(ProcessInfo(role="front", pid=replica.pid, **who))  # type: ignore[arg-type]
-            for number, pid in enumerate(self._status(replica)["workers"]):
-                found.append(ProcessInfo(role="worker", worker=number, pid=pid, **who))  # type: ignore[arg-type]
+            pids: list[int] = self._status(replica)["workers"]
+            for pid in dict.fromkeys(pids):
+                several = {"worker": pids.index(pid), "workers": pids.count(pid)}
+                found.append(ProcessInfo(role="worker", pid=pid, **several, **who))  # type: ignore[arg-type]
         return found
 
     def alive(self) -> bool:

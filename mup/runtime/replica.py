@@ -21,21 +21,37 @@ import signal
 import socket
 import sys
 import time
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import msgspec
 
 from mup.errors import DeploymentError, MupError
 from mup.events.writer import open_log
 from mup.runtime.front import MAX_BODY, Front, WorkerLink
+from mup.runtime.loops import new_event_loop
 from mup.runtime.registration import Registration
+from mup.runtime.threads import run_threads, send_slot
 from mup.runtime.worker import ServiceRun, run_worker
 from mup.service import MS, check_service
 
 __all__ = ["ReplicaConfig", "main"]
 
 _log = logging.getLogger("mup.runtime")
+
+
+STILL_RUNS = "has closed its socket"
+"""How a worker ended whose process has not."""
+
+
+class _Worker(NamedTuple):
+    """A worker that has been started: its number, its process, and the front's end of its socket."""
+
+    number: int
+    pid: int
+    sock: socket.socket
 
 
 class ReplicaConfig(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -114,9 +130,14 @@ class _Replica:
             registry=config.registry,
             source=Path(config.source),
             log_dir=config.log_dir,
+            runtime=kind.runtime,
+            pinned=kind.pinned,
         )
         self._stopping = False
         self._respawns: set[asyncio.Task[None]] = set()
+        # Per worker process: the numbers of its workers, and the socket that brings it more of them.
+        self._crews: dict[int, list[int]] = {}
+        self._controls: dict[int, socket.socket] = {}
 
     def run(self) -> None:
         """Serve until SIGTERM, SIGINT, or the end of standard input.
@@ -129,8 +150,8 @@ class _Replica:
         self._listener = self._bind()
         # The pages of what is imported by now stay shared with the workers.
         gc.freeze()
-        forked = [self._fork(number) for number in range(self._pool_size)]
-        with asyncio.Runner(loop_factory=_new_event_loop) as runner:
+        forked = self._start(range(self._pool_size))
+        with asyncio.Runner(loop_factory=new_event_loop) as runner:
             runner.run(self._serve(forked))
 
     def _bind(self) -> socket.socket:
@@ -151,21 +172,55 @@ class _Replica:
             ) from error
         return listener
 
-    def _fork(self, number: int) -> tuple[int, int, socket.socket]:
-        """Start a worker; return its number, its pid and the front's end of its socket."""
+    def _start(self, numbers: Iterable[int]) -> list[_Worker]:
+        """Start workers: each in a process of its own, or all of them in one."""
+        if self._run.runtime == "process":
+            return [self._start_alone(number) for number in numbers]
+        if self._run.runtime == "thread":
+            serve = run_threads
+        else:
+            # A service without an event loop of its own does not carry what one needs.
+            from mup.runtime.event_loop import run_loop as serve  # noqa: PLC0415
+        pid, control = self._fork("workers", socket.SOCK_SEQPACKET, serve)
+        self._controls[pid] = control
+        return [self._start_in(pid, number) for number in numbers]
+
+    def _start_alone(self, number: int) -> _Worker:
+        def serve(run: ServiceRun, sock: socket.socket, front: int) -> None:
+            run_worker(run, number, sock, front)
+
+        pid, sock = self._fork(f"w{number}", socket.SOCK_STREAM, serve)
+        sock.setblocking(False)
+        self._crews[pid] = [number]
+        return _Worker(number, pid, sock)
+
+    def _start_in(self, pid: int, number: int) -> _Worker:
+        """Start one more worker in a process that serves several."""
         ours, theirs = socket.socketpair()
+        send_slot(self._controls[pid], number, theirs)
+        theirs.close()
+        ours.setblocking(False)
+        self._crews.setdefault(pid, []).append(number)
+        return _Worker(number, pid, ours)
+
+    def _fork(
+        self, name: str, kind: socket.SocketKind, serve: Callable[[ServiceRun, socket.socket, int], None]
+    ) -> tuple[int, socket.socket]:
+        """Start a worker process; return its pid and the front's end of its socket."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, kind)
         front = os.getpid()
         # A signal that arrived in the child before it has set its handlers would be taken for the front's.
         blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
         pid = os.fork()
         if pid == 0:
-            self._be_worker(number, theirs, front, blocked)
+            self._be_worker(name, theirs, blocked, partial(serve, self._run, theirs, front))
         signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
         theirs.close()
-        ours.setblocking(False)
-        return number, pid, ours
+        return pid, ours
 
-    def _be_worker(self, number: int, sock: socket.socket, front: int, blocked: set[Any]) -> NoReturn:
+    def _be_worker(
+        self, name: str, sock: socket.socket, blocked: set[Any], serve: Callable[[], None]
+    ) -> NoReturn:
         status = 1
         try:
             signal.set_wakeup_fd(-1)
@@ -176,14 +231,14 @@ class _Replica:
             nothing = os.open(os.devnull, os.O_RDONLY)
             os.dup2(nothing, 0)
             os.close(nothing)
-            _set_up_logging(f"{self._config.service}.{self._config.replica}.w{number}")
+            _set_up_logging(f"{self._config.service}.{self._config.replica}.{name}")
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
             signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
-            run_worker(self._run, number, sock, front)
+            serve()
             status = 0
         except BaseException:  # noqa: BLE001 - nothing of the worker may go on in the front's code
-            _log.exception("worker %d failed", number)
+            _log.exception("worker process %s failed", name)
         finally:
             for stream in (sys.stdout, sys.stderr):
                 with contextlib.suppress(OSError, ValueError):
@@ -191,7 +246,7 @@ class _Replica:
             # Not exit(): what the front has registered to happen at its exit is not the worker's business.
             os._exit(status)
 
-    async def _serve(self, forked: list[tuple[int, int, socket.socket]]) -> None:
+    async def _serve(self, forked: list[_Worker]) -> None:
         loop = asyncio.get_running_loop()
         stop = asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -202,7 +257,7 @@ class _Replica:
         header = {"role": "front", "service": config.service, "replica": config.replica, "worker": None}
         writer = open_log(config.log_dir, f"{config.service}.{config.replica}.front", header)
         self._front = Front(self._run, self._pool_size, writer, config.max_body)
-        links = [await self._connect(*worker) for worker in forked]
+        links = [await self._connect(worker) for worker in forked]
         try:
             for link in links:
                 await self._admit(link)
@@ -235,11 +290,11 @@ class _Replica:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(stop.wait(), 1.0)
 
-    async def _connect(self, number: int, pid: int, sock: socket.socket) -> WorkerLink:
+    async def _connect(self, worker: _Worker) -> WorkerLink:
         loop = asyncio.get_running_loop()
-        link = WorkerLink(number, pid, loop)
+        link = WorkerLink(worker.number, worker.pid, loop)
         link.on_lost = self._lost
-        await loop.create_unix_connection(lambda: link, sock=sock)
+        await loop.create_unix_connection(lambda: link, sock=worker.sock)
         return link
 
     async def _admit(self, link: WorkerLink) -> None:
@@ -258,26 +313,40 @@ class _Replica:
         if self._stopping:
             self._front.remove(link, "has ended")
             return
+        crew = self._crews.pop(link.pid, None)
         how = _how_it_ended(link.pid)
-        _log.error("worker %d (pid %d) %s", link.number, link.pid, how)
         self._front.remove(link, how)
+        if how == STILL_RUNS:
+            # Whatever it does, it serves nobody any more.
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(link.pid, signal.SIGKILL)
+        if crew is None:
+            return  # one of several workers of a process that has ended; they are replaced together
+        alone = self._run.runtime == "process"
+        who = f"worker {link.number}" if alone else f"the process of {len(crew)} workers"
+        _log.error("%s (pid %d) %s", who, link.pid, how)
+        control = self._controls.pop(link.pid, None)
+        if control is not None:
+            control.close()
         if link.ready.done() and link.ready.result() == "":
-            task = asyncio.create_task(self._replace(link))
+            task = asyncio.create_task(self._replace(crew, link.started))
             self._respawns.add(task)
             task.add_done_callback(self._respawns.discard)
 
-    async def _replace(self, lost: WorkerLink) -> None:
+    async def _replace(self, crew: list[int], started: float) -> None:
         # One that died at once would die again: at most one attempt per second.
-        await asyncio.sleep(max(0.0, lost.started + 1.0 - time.monotonic()))
+        await asyncio.sleep(max(0.0, started + 1.0 - time.monotonic()))
         while not self._stopping:
-            link = await self._connect(*self._fork(lost.number))
+            links = [await self._connect(worker) for worker in self._start(crew)]
             try:
-                await self._admit(link)
+                for link in links:
+                    await self._admit(link)
             except DeploymentError as error:
-                _log.error("worker %d cannot be replaced: %s", lost.number, error.message)
+                _log.error("worker %d cannot be replaced: %s", crew[0], error.message)
                 await asyncio.sleep(1.0)
             else:
-                _log.warning("worker %d was replaced (pid %d)", link.number, link.pid)
+                numbers = ", ".join(map(str, crew))
+                _log.warning("worker %s was replaced (pid %d)", numbers, links[0].pid)
                 return
 
     def _registration(self) -> Registration:
@@ -306,11 +375,12 @@ class _Replica:
             self._report.write("\n")
             self._report.close()
 
-    @staticmethod
-    async def _end_workers(links: list[WorkerLink]) -> None:
+    async def _end_workers(self, links: list[WorkerLink]) -> None:
         """Let the workers tear down and flush their logs; kill the ones that do not end."""
         for link in links:
             link.end()
+        for control in self._controls.values():
+            control.close()
         pending = {link.pid for link in links}
         give_up = time.monotonic() + 2.0
         while pending:
@@ -378,15 +448,6 @@ def _import_service(target: str, source: Path) -> type[MS]:
     return kind
 
 
-def _new_event_loop() -> asyncio.AbstractEventLoop:
-    try:
-        import uvloop  # noqa: PLC0415 - where it exists
-    except ImportError:
-        return asyncio.new_event_loop()
-    loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
-    return loop
-
-
 def _open_descriptors() -> set[int]:
     folder = "/proc/self/fd" if sys.platform == "linux" else "/dev/fd"
     return {int(path.name) for path in Path(folder).iterdir()}
@@ -413,7 +474,7 @@ def _how_it_ended(pid: int) -> str:
             code = os.waitstatus_to_exitcode(status)
             return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with status {code}"
         time.sleep(0.001)
-    return "has closed its socket"
+    return STILL_RUNS
 
 
 def _set_up_logging(who: str) -> None:

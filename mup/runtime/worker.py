@@ -1,4 +1,4 @@
-"""What does a worker process do? Set up, serve one request at a time, tear down."""
+"""What does a worker do, be it a process or a thread? Set up, serve one request at a time, tear down."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from mup.runtime.wire import BlockingChannel, Done, Ready, Request
 from mup.runtime.worker_communication import BadRequestError, EventLog, WorkerCommunication, WorkerTools
 from mup.service import MS, EndpointInfo
 
-__all__ = ["ServiceRun", "run_worker"]
+__all__ = ["ServiceRun", "become_worker_process", "describe", "run_worker", "serve_worker"]
 
 _log = logging.getLogger("mup.runtime")
 _IDLE_SECONDS = 1.0
@@ -41,6 +41,8 @@ class ServiceRun:
         registry: URL of the registry.
         source: Folder that sites are named relative to.
         log_dir: Folder for event logs, or "".
+        runtime: ``process``, ``thread`` or ``async``.
+        pinned: Whether a process with several workers stays on one core.
     """
 
     service: str
@@ -50,10 +52,12 @@ class ServiceRun:
     registry: str
     source: Path
     log_dir: str
+    runtime: str = "process"
+    pinned: bool = True
 
 
 def run_worker(run: ServiceRun, number: int, sock: socket.socket, parent: int) -> None:
-    """Serve until the front closes its end of the socket, or dies.
+    """Be a process with one worker: serve until the front closes its end of the socket, or dies.
 
     Args:
         run: What to serve.
@@ -61,10 +65,26 @@ def run_worker(run: ServiceRun, number: int, sock: socket.socket, parent: int) -
         sock: Connected to the front.
         parent: Process id of the front.
     """
+    become_worker_process(parent)
+    serve_worker(run, number, sock)
+
+
+def become_worker_process(parent: int) -> None:
+    """Leave signals to the front, and end when it does."""
     # Ctrl-C and SIGTERM reach whole process groups; the front decides when its workers end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     _die_with(parent)
+
+
+def serve_worker(run: ServiceRun, number: int, sock: socket.socket) -> None:
+    """Set up, serve until the front closes its end of the socket, tear down.
+
+    Args:
+        run: What to serve.
+        number: Of this worker in the replica, from 0.
+        sock: Connected to the front.
+    """
     channel = BlockingChannel(sock)
     header = {"role": "worker", "service": run.service, "replica": run.replica, "worker": number}
     writer = open_log(run.log_dir, f"{run.service}.{run.replica}.w{number}", header)
@@ -76,7 +96,7 @@ def run_worker(run: ServiceRun, number: int, sock: socket.socket, parent: int) -
         instance.setup()
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the user's code may raise anything
         _log.exception("worker %d: setup failed", number)
-        channel.send(Ready(f"setup failed: {_describe(error)}"))
+        channel.send(Ready(f"setup failed: {describe(error)}"))
         return
     channel.send(Ready())
     try:
@@ -140,13 +160,14 @@ def _execute(
         failed = FAILED
         comm.write(Event.ERROR, FAILED)
         _log.exception("%s%s failed (request %016x)", run.service, request.path, request.request)
-        comm.fail(500, _describe(error))
+        comm.fail(500, describe(error))
     comm.write(Event.DONE, failed)
     channel.send(Done(bool(failed)))
     comm.close()
 
 
-def _describe(error: BaseException) -> str:
+def describe(error: BaseException) -> str:
+    """Return what a client is told of an exception."""
     return str(error) if isinstance(error, MupError) else f"{type(error).__name__}: {error}"
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import parse_qsl, quote
 
 import msgspec
@@ -24,17 +24,24 @@ from mup.future import MupFuture
 from mup.runtime.calls import CallFuture, Operation, QueryFuture, connect_and_send
 from mup.runtime.http_client import ConnectionPool, RawRequest
 from mup.runtime.resolver import Resolver
-from mup.runtime.wire import Answer, BlockingChannel, Request
+from mup.runtime.wire import Answer, FromWorker, Request
 
 if TYPE_CHECKING:
     from mup.databases.runner import QueryRunner
 
-__all__ = ["BadRequestError", "WorkerCommunication", "WorkerTools"]
+__all__ = ["BadRequestError", "Channel", "WorkerCommunication", "WorkerTools"]
 
 _encode = msgspec.json.Encoder().encode
 _SAFE_IN_PATH = "/:@!$&'()*+,;=-._~%?"
 _OF_THE_CONNECTION = frozenset({"content-length", "transfer-encoding", "connection"})
 """Headers that say how a message is sent; users pass on others' but do not choose these."""
+
+
+class Channel(Protocol):
+    """Where answers go."""
+
+    def send(self, message: FromWorker) -> None:
+        """Send one message."""
 
 
 class BadRequestError(Exception):
@@ -108,7 +115,7 @@ class WorkerCommunication(Communication):
         responded: Whether the request has been answered.
     """
 
-    def __init__(self, request: Request, endpoint: str, tools: WorkerTools, channel: BlockingChannel) -> None:
+    def __init__(self, request: Request, endpoint: str, tools: WorkerTools, channel: Channel) -> None:
         self._request = request
         self._tools = tools
         self._channel = channel

@@ -327,7 +327,10 @@ def _fresh(
         LoadDriver(project, deployment.registry_url, folder) as driver,
     ):
         processes = deployment.processes()
-        workers = Counter(p.service for p in processes if p.role == "worker")
+        workers: Counter[str] = Counter()
+        for process in processes:
+            if process.role == "worker":
+                workers[process.service] += process.workers
         roles = {p.pid: _role(p) for p in processes}
         outcome = _observed(driver, drive, roles, attached=False)
     # The last records reach the disk when the processes end.

@@ -13,9 +13,9 @@ import pytest
 
 from mup import Client
 from mup.project import Project
+from mup.runtime.awaited_calls import EventLog
 from mup.workload import engine
 from mup.workload.arrivals import Arrivals
-from mup.workload.calls import EventLog
 from mup.workload.driver import LoadDriver
 from mup.workload.engine import Engine, Settings
 from mup.workload.http import HttpLoad

@@ -1,4 +1,4 @@
-"""How does a scenario call services? ``Communication`` for clients: the same calls, but awaited.
+"""How are calls made from an event loop? ``Communication`` for clients: the same calls, but awaited.
 
 Each call is a task of its own on one aiohttp session that all clients of the process share. Its events:
 
@@ -25,7 +25,7 @@ from collections.abc import Coroutine, Generator, Mapping
 from contextvars import ContextVar
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import quote
 from weakref import WeakSet
 
@@ -51,7 +51,16 @@ from mup.events.sites import SiteTable
 from mup.events.writer import EventWriter
 from mup.future import MupFuture
 
-__all__ = ["CallStats", "ClientCommunication", "ClientFuture", "EventLog", "Network"]
+__all__ = [
+    "CallStats",
+    "Caller",
+    "ClientCommunication",
+    "ClientFuture",
+    "EventLog",
+    "Network",
+    "call_body",
+    "call_headers",
+]
 
 CACHE_SECONDS = 1.0
 """How long a list of replicas is used before it is asked for again."""
@@ -290,7 +299,7 @@ class ClientCommunication(Communication):
     ) -> ClientFuture:
         """Call an endpoint and return at once; ``await`` what it returns. See `Communication.call`."""
         self.calls += 1
-        return ClientFuture(self, dest_ms, path, _body(params), _headers(headers), timeout)
+        return ClientFuture(self, dest_ms, path, call_body(params), call_headers(headers), timeout)
 
     def send(
         self,
@@ -322,6 +331,21 @@ class ClientCommunication(Communication):
         raise UsageError("a client has no request to respond to")
 
 
+class Caller(Protocol):
+    """What a call wants to know of the execution it belongs to.
+
+    Attributes:
+        network: Sends it.
+        request, trace: Ids of the execution.
+        calls: Number of this call in it.
+    """
+
+    network: Network
+    request: int
+    trace: int
+    calls: int
+
+
 class ClientFuture(MupFuture):
     """A call under way; ``await`` gives the decoded body, or raises what went wrong."""
 
@@ -350,7 +374,7 @@ class ClientFuture(MupFuture):
 
     def __init__(
         self,
-        owner: ClientCommunication,
+        owner: Caller,
         dest: str,
         path: str,
         body: bytes,
@@ -664,14 +688,24 @@ def _decode(reply: aiohttp.ClientResponse, body: bytes) -> Any:
     return body or None
 
 
-def _body(params: Mapping[str, Any] | None) -> bytes:
+def call_body(params: Mapping[str, Any] | None) -> bytes:
+    """Return the body of a call.
+
+    Raises:
+        MupError: The parameters are not JSON.
+    """
     try:
         return msgspec.json.encode(params) if params else b""
     except (TypeError, ValueError) as error:
         raise MupError(f"the parameters of a call must be JSON: {error}") from error
 
 
-def _headers(headers: Mapping[str, str] | None) -> dict[str, str]:
+def call_headers(headers: Mapping[str, str] | None) -> dict[str, str]:
+    """Return headers that can be sent.
+
+    Raises:
+        UsageError: One cannot.
+    """
     texts = {name: str(value) for name, value in headers.items()} if headers else {}
     for name, value in texts.items():
         if not name or ":" in name or any(c in name + value for c in "\r\n\0"):

@@ -1,0 +1,253 @@
+"""What does a trivial endpoint cost? mup's runtimes beside a bare aiohttp server, and FastAPI if installed.
+
+    python benchmarks/runtime_speed.py [--rounds N] [--requests N] [--connections N] [--quick]
+
+Every server answers ``{"ok": true}``. One round asks each of them for the same number of requests over the
+same number of kept connections, one request at a time on each; rounds are interleaved. Processor seconds are
+those of all processes of the server, read from their clocks; the load generator's own do not count. The ratio
+is bare aiohttp's processor time per request over the server's, the median over rounds: 1 is as fast as aiohttp.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import importlib.util
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from machine import describe
+
+from mup.project import Project, ServiceConfig
+from mup.runtime.launcher import Deployment
+from mup.workload.cpu import process_cpu_seconds
+
+AIOHTTP = """
+import asyncio, sys, uvloop
+from aiohttp import web
+
+async def trivial(request):
+    await request.read()
+    return web.json_response({"ok": True})
+
+async def main():
+    app = web.Application()
+    app.router.add_route("*", "/trivial/", trivial)
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    print(runner.addresses[0][1], flush=True)
+    await asyncio.Event().wait()
+
+uvloop.run(main())
+"""
+
+FASTAPI = """
+import socket, sys, uvicorn
+from fastapi import FastAPI
+
+app = FastAPI()
+
+@app.post("/trivial/")
+async def trivial():
+    return {"ok": True}
+
+sock = socket.socket()
+sock.bind(("127.0.0.1", 0))
+print(sock.getsockname()[1], flush=True)
+uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False)).run(sockets=[sock])
+"""
+
+SERVICES = """
+from mup import EP, MS
+
+class Process(MS):
+    @EP("/trivial/")
+    def trivial(self, comm):
+        comm.respond({"ok": True})
+
+class Thread(MS):
+    runtime = "thread"
+    @EP("/trivial/")
+    def trivial(self, comm):
+        comm.respond({"ok": True})
+
+class Async(MS):
+    runtime = "async"
+    pool_size = 8
+    @EP("/trivial/")
+    async def trivial(self, comm):
+        comm.respond({"ok": True})
+"""
+
+REQUEST = b"\r\n".join(
+    (
+        b"POST /trivial/ HTTP/1.1",
+        b"Host: 127.0.0.1",
+        b"Content-Type: application/json",
+        b"Content-Length: 2",
+        b"",
+        b"{}",
+    )
+)
+TARGETS = {"process": 0.75, "thread": 0.6, "async": 0.8}
+
+
+@dataclass(frozen=True)
+class Server:
+    """Something that answers: its name, its port, its processes."""
+
+    name: str
+    port: int
+    pids: tuple[int, ...]
+
+    def cpu(self) -> float:
+        """Return the processor seconds used so far."""
+        return sum(process_cpu_seconds(pid) for pid in self.pids)
+
+
+class Connection(asyncio.Protocol):
+    """Sends a request, waits for the whole answer, and sends the next one."""
+
+    def __init__(self, left: list[int], done: asyncio.Future[None]) -> None:
+        self._left = left
+        self._done = done
+        self._data = b""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin."""
+        self._transport = transport
+        self._next()
+
+    def _next(self) -> None:
+        if self._left[0] <= 0:
+            self._transport.close()
+            if not self._done.done():
+                self._done.set_result(None)
+            return
+        self._left[0] -= 1
+        self._transport.write(REQUEST)  # type: ignore[attr-defined]
+
+    def data_received(self, data: bytes) -> None:
+        """Go on when an answer is complete."""
+        self._data += data
+        head, found, body = self._data.partition(b"\r\n\r\n")
+        if not found:
+            return
+        size = int(head.lower().partition(b"content-length:")[2].split(b"\r\n")[0])
+        if len(body) >= size:
+            if not head.startswith(b"HTTP/1.1 200"):
+                self._done.set_exception(RuntimeError(head.decode(errors="replace")))
+                return
+            self._data = body[size:]
+            self._next()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Nobody closes but us."""
+        if not self._done.done():
+            self._done.set_exception(exc or RuntimeError("the server has closed the connection"))
+
+
+async def drive(port: int, requests: int, connections: int) -> float:
+    """Return the seconds for a number of requests."""
+    loop = asyncio.get_running_loop()
+    left, ends = [requests], [loop.create_future() for _ in range(connections)]
+    began = time.perf_counter()
+    for done in ends:
+        await loop.create_connection(lambda done=done: Connection(left, done), "127.0.0.1", port)  # type: ignore[misc]
+    await asyncio.gather(*ends)
+    return time.perf_counter() - began
+
+
+@contextmanager
+def script(name: str, text: str) -> Iterator[Server]:
+    """Run a server that prints its port."""
+    with subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(text)], stdout=subprocess.PIPE, text=True
+    ) as process:
+        port = process.stdout.readline() if process.stdout is not None else ""
+        try:
+            yield Server(name, int(port), (process.pid,))
+        finally:
+            process.send_signal(signal.SIGTERM)
+
+
+@contextmanager
+def services(folder: Path, *, logs: bool) -> Iterator[list[Server]]:
+    """Run a service of each runtime."""
+    (folder / "trivial.py").write_text(SERVICES, encoding="utf-8")
+    kinds = ("Process", "Thread", "Async")
+    project = Project(
+        name="trivial",
+        root=folder,
+        source=folder,
+        services=tuple(ServiceConfig(name=kind, target=f"trivial:{kind}") for kind in kinds),
+        registry_port=0,
+    )
+    with Deployment(project, log_dir=folder / "logs" if logs else None) as deployment:
+        processes = deployment.processes()
+        suffix = " + log" if logs else ""
+        yield [
+            Server(
+                f"{replica.service.lower()}{suffix}",
+                int(replica.url.rpartition(":")[2]),
+                tuple(p.pid for p in processes if p.service == replica.service),
+            )
+            for replica in deployment.replicas()
+        ]
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--requests", type=int, default=8000, help="per server and round")
+    parser.add_argument("--connections", type=int, default=8)
+    parser.add_argument("--quick", action="store_true", help="only show that it works")
+    options = parser.parse_args()
+    rounds, requests = (1, 200) if options.quick else (options.rounds, options.requests)
+    print(describe("aiohttp", "uvloop"))
+    print(f"{rounds} rounds of {requests} requests over {options.connections} connections\n")
+    with ExitStack() as stack:
+        plain = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        logged = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        servers = [stack.enter_context(script("aiohttp", AIOHTTP))]
+        if importlib.util.find_spec("fastapi") and importlib.util.find_spec("uvicorn"):
+            servers.append(stack.enter_context(script("fastapi", FASTAPI)))
+        servers += stack.enter_context(services(plain, logs=False))
+        servers += stack.enter_context(services(logged, logs=True))
+        cpu: dict[str, list[float]] = {server.name: [] for server in servers}
+        rate: dict[str, list[float]] = {server.name: [] for server in servers}
+        for server in servers:
+            asyncio.run(drive(server.port, min(requests, 500), options.connections))
+        for _ in range(rounds):
+            for server in servers:
+                before = server.cpu()
+                seconds = asyncio.run(drive(server.port, requests, options.connections))
+                cpu[server.name].append((server.cpu() - before) / requests)
+                rate[server.name].append(requests / seconds)
+    print(f"{'server':16s} {'CPU us/request':>15s} {'requests/s':>11s} {'ratio':>6s}  target")
+    for name, values in cpu.items():
+        ratio = statistics.median(bare / own for bare, own in zip(cpu["aiohttp"], values, strict=True))
+        target = TARGETS.get(name)
+        micro, per_second = 1e6 * statistics.median(values), statistics.median(rate[name])
+        goal = f"  >= {target}" if target else ""
+        print(f"{name:16s} {micro:15.1f} {per_second:11.0f} {ratio:6.2f}{goal}")
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("PYTHONPATH", str(Path(__file__).resolve().parents[1]))
+    main()

@@ -1,0 +1,177 @@
+"""How does an ``async def`` endpoint see its request and reach others? The same operations, but awaited."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import Generator, Mapping
+from typing import Any
+
+from mup.communication import DEFAULT_TIMEOUT
+from mup.databases.command import Command, parse_command
+from mup.databases.driver import AsyncDriver, open_async_driver
+from mup.errors import CallTimeoutError, CommunicationError, QueryError, UsageError
+from mup.events.record import FAILED, Event
+from mup.future import MupFuture
+from mup.runtime.awaited_calls import ClientFuture, Network, call_body, call_headers
+from mup.runtime.calls import Operation
+from mup.runtime.wire import Request
+from mup.runtime.worker_communication import Channel, WorkerCommunication, WorkerTools
+
+__all__ = ["AwaitedCommunication", "AwaitedTools"]
+
+QUERIES = 256
+"""Queries that may be under way at once without queueing inside a driver."""
+
+
+class AwaitedTools:
+    """What the requests of one event loop share.
+
+    Args:
+        tools: As for a worker that blocks.
+        network: Sends the calls.
+    """
+
+    def __init__(self, tools: WorkerTools, network: Network) -> None:
+        self.tools = tools
+        self.network = network
+        self._drivers: dict[str, tuple[str, AsyncDriver]] = {}
+        self._queries: set[asyncio.Task[None]] = set()
+
+    async def driver(self, database: str) -> AsyncDriver:
+        """Return the driver of a database, opening it where the registry says it is.
+
+        Raises:
+            CommunicationError: Nobody knows the database.
+        """
+        # The answer is cached; only the first one takes the time of a request to the registry.
+        uri = await asyncio.to_thread(self.tools.resolver.database, database)
+        known = self._drivers.get(database)
+        if known is None or known[0] != uri:
+            if known is not None:
+                known[1].close()
+            known = self._drivers[database] = uri, open_async_driver(database, uri, queries=QUERIES)
+        return known[1]
+
+    def start(self, work: Any) -> None:
+        """Let a query run until it is complete, even if nobody waits for it."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._queries.add(task)
+        task.add_done_callback(self._queries.discard)
+
+    def close(self) -> None:
+        """Close every connection to a database."""
+        for _, driver in self._drivers.values():
+            driver.close()
+
+
+class AwaitedCommunication(WorkerCommunication):
+    """One request on an event loop.
+
+    Attributes:
+        network, request, trace, calls: What calls want to know of their execution.
+    """
+
+    def __init__(self, request: Request, endpoint: str, tools: AwaitedTools, channel: Channel) -> None:
+        super().__init__(request, endpoint, tools.tools, channel)
+        self._shared = tools
+        self.network = tools.network
+        self.request = request.request
+        self.trace = request.trace
+        self.calls = 0
+
+    def call(
+        self,
+        dest_ms: str,
+        path: str,
+        params: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+        timeout: float | None = None,
+    ) -> MupFuture:
+        """Call an endpoint and return at once; ``await`` what it returns. See `Communication.call`."""
+        seconds = DEFAULT_TIMEOUT if timeout is None else timeout
+        deadline = self._request.deadline
+        if deadline is not None:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise CallTimeoutError(f"no time left for {dest_ms}{path}: the deadline has passed")
+            seconds = min(seconds, left)
+        self.calls += 1
+        return ClientFuture(self, dest_ms, path, call_body(params), call_headers(headers), seconds)
+
+    def query(
+        self, db_name: str, qry_name: str, coll_name: str, qry_txt: str | bytes | Mapping[str, Any]
+    ) -> MupFuture:
+        """Query a database and return at once; ``await`` what it returns. See `Communication.query`."""
+        site = self._tools.log.site(sys._getframe(1))  # noqa: SLF001 - the only way to see who calls
+        self.calls += 1
+        operation = self._operation(self.calls, site, f"{db_name}.{qry_name}", None)
+        operation.log(Event.COMM_START, 0)
+        try:
+            command = parse_command(qry_txt)
+        except BaseException:
+            operation.log(Event.CONTACT_DEST, FAILED)
+            operation.log(Event.COMM_FINISH, FAILED)
+            raise
+        return AwaitedQuery(operation, self._shared, db_name, coll_name, command)
+
+
+class AwaitedQuery(MupFuture):
+    """A query under way; ``await`` gives its documents, or raises what went wrong."""
+
+    def __init__(
+        self, operation: Operation, tools: AwaitedTools, db: str, collection: str, command: Command
+    ) -> None:
+        self._operation = operation
+        self._tools = tools
+        self._answer: asyncio.Future[list[dict[str, Any]]] = asyncio.get_running_loop().create_future()
+        # Nobody need ever ask for it.
+        self._answer.add_done_callback(lambda done: done.cancelled() or done.exception())
+        tools.start(self._run(db, collection, command))
+
+    def get(self, timeout: float | None = None, *, check: bool = True) -> Any:  # noqa: ARG002
+        """Refuse: blocking would stop every request of this replica."""
+        raise UsageError(f"an async endpoint must not block on {self._operation.name}", hint="write 'await'")
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        """Wait for the documents. Not a generator itself, so that the frame above is the one that awaits."""
+        log = self._tools.network.log
+        return self._wait(log.site("await", 1) if log.writer is not None else 0).__await__()
+
+    async def _wait(self, site: int) -> list[dict[str, Any]]:
+        operation = self._operation
+        operation.log(Event.WAIT_START, 0, site)
+        flags = FAILED
+        try:
+            documents = await asyncio.shield(self._answer)
+            flags = 0
+        finally:
+            operation.log(Event.WAIT_END, flags, site)
+        return documents
+
+    async def _run(self, db: str, collection: str, command: Command) -> None:
+        operation = self._operation
+        contacted = False
+        try:
+            driver = await self._tools.driver(db)
+            operation.log(Event.CONTACT_DEST, 0)
+            contacted = True
+            async with asyncio.timeout(max(0.001, operation.deadline - time.monotonic())):
+                documents = await driver.execute(collection, command)
+        except CommunicationError as error:
+            self._fail(error, contacted=contacted)
+        except TimeoutError:
+            self._fail(CallTimeoutError(f"{operation.name}: no answer in time"), contacted=contacted)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it belongs to whoever waits
+            self._fail(QueryError(f"database {db!r}: {type(error).__name__}: {error}"), contacted=contacted)
+        else:
+            operation.log(Event.COMM_FINISH, 0)
+            self._answer.set_result(documents)
+
+    def _fail(self, error: CommunicationError, *, contacted: bool) -> None:
+        # Every commStart has its contactDest and commFinish, so that readers need no special case.
+        if not contacted:
+            self._operation.log(Event.CONTACT_DEST, 0)
+        self._operation.log(Event.COMM_FINISH, FAILED)
+        self._answer.set_exception(error)

@@ -1,0 +1,186 @@
+"""How does an event loop serve several requests at once? A task per request, at most one per worker.
+
+The process is handed a socket per worker, as with threads, so the front's queue is the only one there is. All
+workers share the loop, its core, and one instance of the service.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+import socket
+from collections.abc import Callable
+from typing import Any, cast
+
+import msgspec
+
+from mup.errors import MupError
+from mup.events.record import FAILED, Event
+from mup.events.writer import open_log
+from mup.runtime.awaited_calls import EventLog as AwaitedLog
+from mup.runtime.awaited_calls import Network
+from mup.runtime.awaited_communication import AwaitedCommunication, AwaitedTools
+from mup.runtime.http_client import ConnectionPool
+from mup.runtime.loops import new_event_loop
+from mup.runtime.resolver import Resolver
+from mup.runtime.threads import pin, receive_slot
+from mup.runtime.wire import Done, FrameBuffer, FromWorker, Ready, Request, frame
+from mup.runtime.worker import ServiceRun, become_worker_process, describe
+from mup.runtime.worker_communication import BadRequestError, EventLog, WorkerTools
+
+__all__ = ["run_loop"]
+
+_log = logging.getLogger("mup.runtime")
+_FLUSH_SECONDS = 1.0
+
+
+def run_loop(run: ServiceRun, control: socket.socket, parent: int) -> None:
+    """Be a process with an event loop: serve what comes through every socket the front sends.
+
+    Args:
+        run: What to serve.
+        control: Brings the sockets; ends the process when it is closed.
+        parent: Process id of the front.
+    """
+    become_worker_process(parent)
+    if run.pinned:
+        pin(run)
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
+        runner.run(_Loop(run, control).serve())
+
+
+class _Loop:
+    """One instance of a service, and everything its requests share."""
+
+    def __init__(self, run: ServiceRun, control: socket.socket) -> None:
+        self._run = run
+        self._control = control
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def serve(self) -> None:
+        """Set up, serve until the control socket is closed, tear down."""
+        run = self._run
+        header = {"role": "worker", "service": run.service, "replica": run.replica, "worker": 0}
+        writer = open_log(run.log_dir, f"{run.service}.{run.replica}.w0", header)
+        pool = ConnectionPool()
+        tools = WorkerTools(run.service, EventLog(writer, run.source), Resolver(run.registry, pool), pool)
+        network = Network(run.registry, AwaitedLog(writer, run.source), run.replica, {})
+        self._tools = AwaitedTools(tools, network)
+        failure = await self._set_up()
+        loop = asyncio.get_running_loop()
+        over = loop.create_future()
+        self._control.setblocking(False)
+        loop.add_reader(self._control.fileno(), self._accept, failure, over)
+        while not over.done():
+            await asyncio.wait([over], timeout=_FLUSH_SECONDS)
+            if writer is not None:
+                writer.flush_if_older(_FLUSH_SECONDS)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if not failure:
+            await self._tear_down()
+        self._tools.close()
+        await network.close()
+        pool.close()
+        if writer is not None:
+            writer.close()
+
+    async def _set_up(self) -> str:
+        """Create the service's instance; return why that is impossible, or ""."""
+        try:
+            self._instance = self._run.kind()
+            self._instance.service_name = self._run.service
+            await _awaited(self._instance.setup)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - the user's code may raise anything
+            _log.exception("setup failed")
+            return f"setup failed: {describe(error)}"
+        return ""
+
+    async def _tear_down(self) -> None:
+        try:
+            await _awaited(self._instance.teardown)
+        except (Exception, SystemExit):  # noqa: BLE001 - the user's code may raise anything
+            _log.exception("teardown failed")
+
+    def _accept(self, failure: str, over: asyncio.Future[None]) -> None:
+        """Take a worker's socket from the front."""
+        slot = receive_slot(self._control)
+        loop = asyncio.get_running_loop()
+        if slot is None:
+            loop.remove_reader(self._control.fileno())
+            if not over.done():
+                over.set_result(None)
+            return
+        _, sock = slot
+        sock.setblocking(False)
+        self._start(self._connect(sock, failure))
+
+    async def _connect(self, sock: socket.socket, failure: str) -> None:
+        worker = _Slot(self._begin)
+        await asyncio.get_running_loop().create_unix_connection(lambda: worker, sock=sock)
+        worker.send(Ready(failure))
+
+    def _begin(self, slot: _Slot, request: Request) -> None:
+        self._start(self._execute(slot, request))
+
+    def _start(self, work: Any) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _execute(self, slot: _Slot, request: Request) -> None:
+        run = self._run
+        endpoint = run.endpoints[request.path]
+        comm = AwaitedCommunication(request, f"{run.service}{request.path}", self._tools, slot)
+        comm.write(Event.BEGIN)
+        failed = 0
+        try:
+            comm.check_params()
+            await getattr(self._instance, endpoint.method)(comm)
+            if not comm.responded:
+                raise MupError(f"endpoint {endpoint.method!r} returned without respond()")
+        except BadRequestError as error:
+            failed = FAILED
+            comm.write(Event.ERROR, FAILED)
+            _log.warning("%s%s: bad request %016x: %s", run.service, request.path, request.request, error)
+            comm.fail(400, str(error))
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - the user's code may raise anything
+            failed = FAILED
+            comm.write(Event.ERROR, FAILED)
+            _log.exception("%s%s failed (request %016x)", run.service, request.path, request.request)
+            comm.fail(500, describe(error))
+        comm.write(Event.DONE, failed)
+        slot.send(Done(bool(failed)))
+        comm.close()
+
+
+class _Slot(asyncio.Protocol):
+    """The loop's end of the socket pair of one worker."""
+
+    def __init__(self, begin: Callable[[_Slot, Request], None]) -> None:
+        self._begin = begin
+        self._frames = FrameBuffer()
+        self._decode = msgspec.msgpack.Decoder(Request).decode
+        self._transport: asyncio.WriteTransport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Remember where to write."""
+        # A cast: the transports of uvloop are not subclasses of asyncio's.
+        self._transport = cast("asyncio.WriteTransport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        """Start what the front asks for."""
+        for content in self._frames.feed(data):
+            self._begin(self, self._decode(content))
+
+    def send(self, message: FromWorker) -> None:
+        """Send one message; to nobody if the front has gone."""
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.write(frame(message))
+
+
+async def _awaited(method: Callable[[], Any]) -> None:
+    """Call a method, and wait for it if it is ``async def``."""
+    result = method()
+    if inspect.isawaitable(result):
+        await result

@@ -1,0 +1,123 @@
+"""Threads of a replica, and requests of an event loop, share one core: in the model as in reality."""
+
+from __future__ import annotations
+
+import pytest
+
+from analyzer.calibration.calibrate import calibrate
+from analyzer.calibration.explore import ExploreSettings, explore
+from analyzer.calibration.placement import Placement, placed
+from analyzer.calibration.rundir import load_run
+from analyzer.static import analyse_project
+from mup.lqn import Model
+from mup.lqn.edits import with_clients, with_pool, with_replicas
+from mup.project import load_project
+from mup.workload.speed import Speed
+from simulator import simulate
+
+SERVICES = """\
+import time
+from mup import EP, MS, Client, Communication
+
+def burn(seconds):
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        pass
+
+class T(MS):
+    runtime = "thread"
+    pool_size = 8
+    @EP("/t/")
+    def t(self, comm: Communication) -> None:
+        burn(0.004)
+        comm.respond(comm.call("L", "/l/").get())
+
+class L(MS):
+    runtime = "async"
+    pool_size = 8
+    @EP("/l/")
+    async def l(self, comm: Communication) -> None:
+        burn(0.001)
+        answer = await comm.call("P", "/p/")
+        comm.respond(answer)
+
+class P(MS):
+    @EP("/p/")
+    def p(self, comm: Communication) -> None:
+        comm.respond(1)
+
+class User(Client):
+    async def scenario(self, comm: Communication) -> None:
+        await comm.call("T", "/t/")
+"""
+TOML = """\
+[project]
+client = "services:User"
+[registry]
+port = 0
+[services.T]
+class = "services:T"
+[services.L]
+class = "services:L"
+[services.P]
+class = "services:P"
+"""
+SHORT = ExploreSettings(
+    width=1e-9, max_seconds=2.0, round_seconds=0.5, warmup_seconds=0.2, idle_seconds=0.2, foreign_limit=1.0
+)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
+    """Calibrated from a real run."""
+    folder = tmp_path_factory.mktemp("shared")
+    (folder / "services.py").write_text(SERVICES)
+    (folder / "mup.toml").write_text(TOML)
+    project = load_project(folder)
+    application = analyse_project(project)
+    steady = Speed((1000.0, 1000.0))
+    run = load_run(explore(project, application, SHORT, probe=lambda: steady, monitor=False))
+    return calibrate(run, application, name="shared", bootstrap=0).model
+
+
+@pytest.mark.services
+def test_a_replica_has_one_core_of_its_host(model: Model) -> None:
+    """Whatever the number of its threads; processes use the host as they are."""
+    assert {t.name: t.processor for t in model.tasks if t.role == "service"} == {
+        "T": "T.core",
+        "L": "L.core",
+        "P": "host",
+    }
+    own = {p.name: (p.cores, p.parent) for p in model.processors}
+    assert own["T.core"] == own["L.core"] == (1, "host")
+    demand = model.task("T").entry("/t/").activities[0].demand
+    assert demand is not None
+    assert 0.0038 < demand.mean < 0.02
+
+
+@pytest.mark.services
+def test_more_threads_do_not_help_but_more_replicas_do(model: Model) -> None:
+    """Sixteen users: the core of T's threads is full, and two of them serve twice as many."""
+    host = next(p for p in model.processors if p.name == "host")
+    roomy = with_clients(model.with_processor(host.__class__(name="host", cores=16)), 16)
+
+    def throughput(scenario: Model) -> float:
+        return simulate(scenario, precision=0.03).cycle.throughput.mean
+
+    alone = throughput(roomy)
+    result = simulate(roomy, precision=0.03)
+    core = result.processors["T.core"].utilization
+    assert core is not None
+    assert core.mean > 0.97
+    assert throughput(with_pool(roomy, "T", 64)) == pytest.approx(alone, rel=0.05)
+    assert throughput(with_replicas(roomy, "T", 2)) == pytest.approx(2 * alone, rel=0.1)
+
+
+@pytest.mark.services
+def test_the_core_goes_where_the_service_goes(model: Model) -> None:
+    """On a machine of its own, T still has one core of it."""
+    moved = placed(model, Placement(machines={"other": None}, tasks={"T": "other"}))
+    own = {p.name: p.parent for p in moved.processors}
+    assert own["T.core"] == "other"
+    assert moved.task("T").processor == "T.core"
+    assert {"host", "other", "L.core"} <= set(own)
