@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Literal
 
 import libcst as cst
@@ -20,7 +21,9 @@ from analyzer.static.application import Operation, OperationKind
 from analyzer.static.catalogue import Catalogue
 from analyzer.static.diagnostics import Diagnostics
 from analyzer.static.expressions import combine, literal, operands, unless_tracked
+from analyzer.static.factoring import fold
 from analyzer.static.facts import changed_in_loop, holding, may_change, without_facts
+from analyzer.static.liveness import Liveness
 from analyzer.static.names import Assigned, ClassInfo, FunctionInfo, Names
 from analyzer.static.repetition import Repetition, carried, repetition
 from analyzer.static.source import Module
@@ -194,6 +197,9 @@ class Evaluation(ABC):
         self.contexts: list[Context] = []
         self.raised: list[Flow] = []
         self.loops = 0
+        self.limit = MAX_PATHS
+        self.factoring = False
+        self.liveness = Liveness()
         self._numbers = 0
         self._constants: dict[Assigned, Value] = {}
         self._busy: set[Assigned] = set()
@@ -244,6 +250,24 @@ class Evaluation(ABC):
     def _allocate(self) -> int:
         self._numbers += 1
         return self._numbers
+
+    def place(self, node: cst.CSTNode) -> Site:
+        """Return the place of a loop or choice: it has no ordinal, for nothing of it is in a log."""
+        module, function = self.module, self.contexts[-1].function
+        qualname = function.qualname if function else ""
+        return Site(module.file, qualname, 0, module.line(node), module.column(node))
+
+    def folded(self, flows: Sequence[Flow], base: int, node: cst.CSTNode) -> list[Flow]:
+        """Return flows that came from one place with those folded that nothing can tell apart later.
+
+        Args:
+            flows: All of one kind.
+            base: How many operations had been done at that place.
+            node: The code in which they parted, or one behind it.
+        """
+        if not self.factoring or len(flows) < 2:
+            return list(flows)
+        return fold(flows, base, self.liveness.names(len(self.contexts)), self.place(node))
 
     # Constants of modules and classes.
 
@@ -410,9 +434,28 @@ class Evaluation(ABC):
                 for before, values in results
                 for after, value in self.evaluate(node, before)
             ]
-            if len(results) > MAX_PATHS:
+            if self.factoring and len(results) > 1:
+                results = self._folded_values(results, state, node)
+            if len(results) > self.limit:
                 raise TooManyPathsError
         return results
+
+    def _folded_values(
+        self, results: list[tuple[State, tuple[Value, ...]]], before: State, node: cst.CSTNode
+    ) -> list[tuple[State, tuple[Value, ...]]]:
+        flows = [Flow(state, value=TupleValue(values)) for state, values in results]
+        folded = self.folded(flows, len(before.operations), node)
+        groups: dict[tuple[Operation, ...], list[tuple[State, tuple[Value, ...]]]] = {}
+        for flow, (_, values) in zip(folded, results, strict=True):
+            new = flow.value.items if isinstance(flow.value, TupleValue) else values
+            groups.setdefault(flow.state.operations, []).append((flow.state, new))
+        return [
+            (
+                merge(state for state, _ in group)[0],
+                tuple(map(join, zip(*(v for _, v in group), strict=True))),
+            )
+            for group in groups.values()
+        ]
 
     def _qualname(self) -> str:
         function = self.contexts[-1].function
@@ -663,7 +706,7 @@ class Evaluation(ABC):
                     continue
                 current: list[tuple[State, tuple[tuple[Value, Value], ...] | Value]] = [(after, content)]
                 for item in items:
-                    current = self._iteration(clause, element, item, current, node)
+                    current = self._iteration(clause, element, item, current, node, len(after.operations))
                 results += current
         return results
 
@@ -674,6 +717,7 @@ class Evaluation(ABC):
         item: Value,
         states: list[tuple[State, tuple[tuple[Value, Value], ...] | Value]],
         node: cst.BaseComp,
+        base: int,
     ) -> list[tuple[State, tuple[tuple[Value, Value], ...] | Value]]:
         results: list[tuple[State, tuple[tuple[Value, Value], ...] | Value]] = []
         for before, content in states:
@@ -692,6 +736,9 @@ class Evaluation(ABC):
                     else:
                         key = values[0] if len(values) > 1 else UNKNOWN
                         results.append((after, (*content, (key, values[-1]))))
+        if self.factoring and len(results) > 1:
+            flows = self.folded([Flow(s, value=_packed(c)) for s, c in results], base, node)
+            results = [(flow.state, _unpacked(flow.value)) for flow in flows]
         groups: dict[tuple[Operation, ...], list[tuple[State, tuple[tuple[Value, Value], ...] | Value]]] = {}
         for pair in results:
             groups.setdefault(pair[0].operations, []).append(pair)
@@ -701,6 +748,8 @@ class Evaluation(ABC):
             contents = [c for _, c in group]
             same = len(set(contents)) == 1
             merged.append((state, contents[0] if same else forget(contents, state.heap)))
+        if len(merged) > self.limit:
+            raise TooManyPathsError
         return merged
 
     def _unknown_clause(
@@ -714,7 +763,7 @@ class Evaluation(ABC):
         item = self._content_of([iterable], state)
 
         def iteration(start: State) -> list[Flow]:
-            ends = self._iteration(clause, element, item, [(start, UNKNOWN)], node)
+            ends = self._iteration(clause, element, item, [(start, UNKNOWN)], node, len(start.operations))
             # The contents travel as the value of the flow.
             return [Flow(s, value=c if isinstance(c, Value) else forget([c], s.heap)) for s, c in ends]
 
@@ -748,18 +797,13 @@ class Evaluation(ABC):
                 break
             # What an iteration leaves behind, the next one finds.
             start, self.raised = following, []
-        module = self.module
-        function = self.contexts[-1].function
-        site = Site(
-            module.file, function.qualname if function else "", 0, module.line(node), module.column(node)
-        )
-        loop = repetition(before, again, site)
+        loop = repetition(before, again, self.place(node))
         self.raised = [*outer, *(loop.leave(flow) for flow in self.raised)]
         for kind, state in points.merged(len(before.frames)):
             self.may_fail(loop.leave(Flow(state)).state, kind)
         if loop.loop is not None:
             self.loops += 1
-            if sum(body.size for body in loop.loop.bodies) > MAX_PATHS:
+            if sum(body.size for body in loop.loop.bodies) > self.limit:
                 raise TooManyPathsError
         if loop.waits_for_earlier:
             self.report(
@@ -1375,10 +1419,12 @@ class _Used(cst.CSTVisitor):
         self.found.add(node.value)
 
 
-def _names_in(node: cst.CSTNode) -> set[str]:
+@lru_cache(maxsize=10_000)
+def _names_in(node: cst.CSTNode) -> frozenset[str]:
+    # Asked at every call of a nested function, in every state.
     visitor = _Used()
     node.visit(visitor)
-    return visitor.found
+    return frozenset(visitor.found)
 
 
 def _holds_communication(value: Value) -> bool:
@@ -1421,6 +1467,16 @@ def _item(pairs: Sequence[tuple[Value, Value]], key: Value, default: Value | Non
         else:
             results += [value for _, value in pairs] + ([default] if default else [])
     return join(results) if results else UNKNOWN
+
+
+def _packed(content: tuple[tuple[Value, Value], ...] | Value) -> Value:
+    return content if isinstance(content, Value) else TupleValue(tuple(TupleValue(p) for p in content))
+
+
+def _unpacked(value: Value) -> tuple[tuple[Value, Value], ...] | Value:
+    if not isinstance(value, TupleValue):
+        return value
+    return tuple((pair.items[0], pair.items[1]) for pair in value.items if isinstance(pair, TupleValue))
 
 
 def merge_results(results: Results) -> Results:

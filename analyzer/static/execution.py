@@ -15,7 +15,7 @@ from __future__ import annotations
 import builtins
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import libcst as cst
 
@@ -35,7 +35,7 @@ from analyzer.static.control import (
     Unsupported,
     lower,
 )
-from analyzer.static.diagnostics import Diagnostics
+from analyzer.static.diagnostics import Diagnostic, Diagnostics
 from analyzer.static.evaluation import (
     MAX_PATHS,
     MAX_UNROLLED,
@@ -47,6 +47,7 @@ from analyzer.static.evaluation import (
     Role,
     TooManyPathsError,
 )
+from analyzer.static.factoring import as_trees
 from analyzer.static.names import (
     Assigned,
     ClassInfo,
@@ -79,6 +80,12 @@ __all__ = ["Execution"]
 SHORT_SEQUENCE = 32
 """Loops over at most this many known items are always unrolled; longer ones only if they communicate."""
 
+MAX_ENUMERATED = 64
+"""Endpoints with more paths than this, those of iterations included, are described with choices."""
+
+MAX_SIZE = 10_000
+"""Paths and bodies of loops and choices an endpoint may have in all."""
+
 CATCH_ALL = {"Exception", "BaseException"}
 
 ANCESTORS = {
@@ -108,6 +115,7 @@ class Execution(Evaluation):
     def __init__(self, names: Names, catalogue: Catalogue, diagnostics: Diagnostics) -> None:
         super().__init__(names, catalogue, diagnostics)
         self._tries: list[Points] = []
+        self._lowered: dict[cst.CSTNode, Block] = {}
 
     def constant(self, module: Module, binding: Assigned, owner: ClassInfo | None = None) -> Value:
         """Return what a module or class constant is worth; unknown if it is not one."""
@@ -126,6 +134,43 @@ class Execution(Evaluation):
             role: What its ``Communication`` can do.
         """
         self.role = role
+        reporting = self.diagnostics
+        # What a constant has to report is reported when it is evaluated first: in every attempt anew.
+        constants = self._constants
+        listed = self._attempt(function, receiver, dict(constants), factoring=False, limit=MAX_ENUMERATED)
+        found = listed
+        if listed.exploded:
+            found = self._attempt(function, receiver, dict(constants), factoring=True, limit=MAX_PATHS)
+            if not found.exploded and found.errors - listed.errors:
+                # Choices accept more than can happen, which may be what is wrong with them.
+                other = self._attempt(function, receiver, constants, factoring=False, limit=MAX_PATHS)
+                found = other if not other.exploded and len(other.errors) < len(found.errors) else found
+        self.factoring, self.limit = False, MAX_PATHS
+        self.diagnostics = reporting
+        self.diagnostics.extend(found.diagnostics)
+        return found.paths
+
+    def _attempt(
+        self,
+        function: FunctionInfo,
+        receiver: ClassInfo,
+        constants: dict[Assigned, Value],
+        *,
+        factoring: bool,
+        limit: int,
+    ) -> _Attempt:
+        """Walk a method.
+
+        Args:
+            function: The method.
+            receiver: The class of the object it runs on.
+            constants: Constants that are known already; what is found out about others is added.
+            factoring: Fold ways that nothing can tell apart later instead of enumerating them.
+            limit: How many ways there may be at once.
+        """
+        self.factoring, self.limit = factoring, limit
+        self.diagnostics = Diagnostics()
+        self._constants = constants
         self.contexts = [Context(function.module, function)]
         self.raised = []
         self._tries = []
@@ -133,18 +178,21 @@ class Execution(Evaluation):
         try:
             flows = self.run_body(function, State((self.communication_of(function, receiver),)))
             found = _paths([*flows, *self.raised])
-            if sum(path.size for path in found) > MAX_PATHS:
+            if factoring and _size(found) > MAX_PATHS:
+                found = as_trees(found)
+            if _size(found) > (MAX_SIZE if factoring else limit):
                 raise TooManyPathsError
-            return found
+            return _Attempt(found, self.diagnostics)
         except TooManyPathsError:
             # It may have come from deep inside a helper of another file.
             self.contexts = [Context(function.module, function)]
             self.report(
                 "MUP034",
-                f"{function.qualname!r} has more than {MAX_PATHS} paths",
+                f"{function.qualname!r} has more than {MAX_PATHS} paths, its independent branches aside",
                 self._name_of(function),
-                "split it, or communicate in fewer branches",
+                "wait for a call in the branch that makes it, or split the function",
             )
+            return _Attempt(_paths(self.raised), self.diagnostics, exploded=True)
         except RecursionError:
             self.contexts = [Context(function.module, function)]
             self.report(
@@ -153,7 +201,7 @@ class Execution(Evaluation):
                 self._name_of(function),
                 "split its longest expression",
             )
-        return _paths(self.raised)
+            return _Attempt(_paths(self.raised), self.diagnostics)
 
     def _name_of(self, function: FunctionInfo) -> cst.CSTNode:
         return function.node.name if isinstance(function.node, cst.FunctionDef) else function.node
@@ -173,7 +221,13 @@ class Execution(Evaluation):
     def run_body(self, function: FunctionInfo, state: State) -> list[Flow]:
         """Run the body of a function whose frame and context are in place."""
         assert isinstance(function.node, cst.FunctionDef)  # noqa: S101  (lambdas are expressions)
-        return self._block(lower(function.node.body), [state])
+        block = self._lowered.get(function.node)
+        if block is None:
+            block = self._lowered[function.node] = lower(function.node.body)
+        if not self.factoring:
+            return self._block(block, [state])
+        with self.liveness.during(len(self.contexts) - 1, self.liveness.nested(function.node)):
+            return self._block(block, [state])
 
     def may_fail(self, state: State, kind: Failure) -> None:
         """Note that an exception can occur here."""
@@ -198,11 +252,13 @@ class Execution(Evaluation):
 
     def _block(self, block: Block, states: list[State]) -> list[Flow]:
         done: list[Flow] = []
-        for node in block:
+        roots = states
+        behind = self.liveness.behind(block) if self.factoring else [frozenset[str]()] * (len(block) + 1)
+        for number, node in enumerate(block):
             following: list[State] = []
             for state in states:
                 outer, self.raised = self.raised, []
-                for flow in [*self._node(node, state), *self.raised]:
+                for flow in [*self._walked(node, state, behind[number + 1]), *self.raised]:
                     if flow.kind == "next":
                         following.append(flow.state)
                     else:
@@ -210,11 +266,39 @@ class Execution(Evaluation):
                 self.raised = outer
             states = merge(following)
             done = merge_flows(done)
-            if len(states) + len(done) > MAX_PATHS:
+            if self.factoring and len(states) > 1:
+                with self.liveness.during(len(self.contexts) - 1, behind[number + 1]):
+                    states = self._folded_block(states, roots, node)
+            if len(states) + len(done) > self.limit:
                 raise TooManyPathsError
             if not states:
                 break
         return [*done, *(Flow(s) for s in states)]
+
+    def _walked(self, node: Node, state: State, behind: frozenset[str]) -> list[Flow]:
+        """Walk a node, knowing what is read in it and behind it."""
+        if not self.factoring:
+            return self._node(node, state)
+        with self.liveness.during(len(self.contexts) - 1, behind | self.liveness.own(node)):
+            return self._node(node, state)
+
+    def _folded_block(self, states: list[State], roots: list[State], node: Node) -> list[State]:
+        """Fold the states behind a node of a block that was entered in the same state."""
+        entered = {root.operations for root in roots}
+        lengths = sorted({len(root) for root in entered}, reverse=True)
+        families: dict[int, list[State]] = {}
+        for state in states:
+            done = state.operations
+            base = next((n for n in lengths if done[:n] in entered), 0)
+            families.setdefault(base, []).append(state)
+        return merge(
+            state
+            for base, family in families.items()
+            for state in self._folded_states(family, base, node.node)
+        )
+
+    def _folded_states(self, states: Iterable[State], base: int, node: cst.CSTNode) -> list[State]:
+        return merge(flow.state for flow in self.folded([Flow(s) for s in states], base, node))
 
     def _node(self, node: Node, state: State) -> list[Flow]:
         if isinstance(node, Step):
@@ -412,7 +496,9 @@ class Execution(Evaluation):
                     left.append(Flow(flow.state))
                 else:
                     done.append(flow)
-            states = merge(following)
+            states = self._folded_states(merge(following), len(state.operations), node.node)
+            if len(states) + len(done) + len(left) > self.limit:
+                raise TooManyPathsError
         rest = self._block(node.orelse, states) if states else []
         flows = merge_flows([*done, *left, *rest])
         line = self.module.line(node.node)
@@ -487,7 +573,9 @@ class Execution(Evaluation):
         for index, handler in enumerate(node.handlers):
             states = entered.get(index, [])
             if states:
-                handled = self._block(handler.body, merge(self._handling(handler, s) for s in states))
+                handling = merge(self._handling(handler, s) for s in states)
+                handling = self._folded_states(handling, len(state.operations), node.node)
+                handled = self._block(handler.body, handling)
                 # From here on a bare `raise` means what it meant before.
                 around = state.frames[-1].get(HANDLED, UNKNOWN)
                 done += [replace(flow, state=flow.state.bind(HANDLED, around)) for flow in handled]
@@ -590,6 +678,28 @@ class Execution(Evaluation):
                 found |= {k.__name__ for k in kind.__mro__}
             found.update(ANCESTORS.get(name, ()))
         return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """What one walk through a method found.
+
+    Attributes:
+        exploded: It was given up, for there were too many ways.
+    """
+
+    paths: tuple[Path, ...]
+    diagnostics: Diagnostics
+    exploded: bool = False
+
+    @property
+    def errors(self) -> set[Diagnostic]:
+        """The findings that make a model impossible."""
+        return {d for d in self.diagnostics.all() if d.severity == "error"}
+
+
+def _size(paths: Iterable[Path]) -> int:
+    return sum(path.size for path in paths)
 
 
 def _paths(flows: Iterable[Flow]) -> tuple[Path, ...]:

@@ -24,7 +24,7 @@ from analyzer.static.source import SourceTree
 
 ADDRESSES = {"B": {"/b/": "/b/", "/c/": "/c/"}}
 BATCHES, PER_FILE = 40, 25
-EXACT_BATCHES = 6
+EXACT_BATCHES, FOLDED_BATCHES = 6, 8
 RUNS = 14
 MOST_PATHS = 150
 MOST_WAYS = 3000
@@ -204,6 +204,21 @@ def test_whatever_a_program_does_is_a_path(workshop: Workshop, batch: int) -> No
         if not codes and unexplained(one, seed):
             pytest.fail(report(workshop, one.program, seed))
     assert refused["programs"] <= PER_FILE // 4
+
+
+@pytest.mark.parametrize("batch", range(FOLDED_BATCHES))
+def test_whatever_a_program_does_is_among_the_choices(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch, batch: int
+) -> None:
+    """The same, if everything that can be folded into a choice is."""
+    monkeypatch.setattr("analyzer.static.execution.MAX_ENUMERATED", 1)
+    seeds = range(1_000_000 + PER_FILE * batch, 1_000_000 + PER_FILE * (batch + 1))
+    with_choices = 0
+    for seed, one in zip(seeds, workshop.analysed([program(seed) for seed in seeds]), strict=True):
+        with_choices += any(o.op == "choice" for path in one.paths for o in path.walk())
+        if not one.findings and unexplained(one, seed):
+            pytest.fail(report(workshop, one.program, seed))
+    assert with_choices >= PER_FILE // 4
 
 
 @pytest.mark.parametrize("batch", range(EXACT_BATCHES))
