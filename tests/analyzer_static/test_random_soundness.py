@@ -23,8 +23,8 @@ from analyzer.static.names import ClassInfo, FunctionInfo, Names
 from analyzer.static.source import SourceTree
 
 ADDRESSES = {"B": {"/b/": "/b/", "/c/": "/c/"}}
-BATCHES, PER_FILE = 40, 25
-EXACT_BATCHES, FOLDED_BATCHES = 6, 8
+BATCHES, PER_FILE = 32, 25
+EXACT_BATCHES, FOLDED_BATCHES = 5, 8
 RUNS = 14
 MOST_PATHS = 150
 MOST_WAYS = 3000
