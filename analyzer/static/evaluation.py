@@ -116,6 +116,9 @@ LOGGING = m.Attribute(
     attr=m.OneOf(*map(m.Name, ("debug", "info", "warning", "error", "exception", "critical", "log")))
 )
 
+# These reach every variable there is.
+SEE_EVERYTHING = {f"builtins.{n}" for n in ("eval", "exec", "locals", "vars")}
+
 # Decorators that leave what a function does alone.
 TRANSPARENT = {
     "builtins.property",
@@ -878,7 +881,6 @@ class Evaluation(Variables):
         found: list[tuple[State, tuple[tuple[Value, Value], ...] | Value]] = self._clause(
             node.for_in, element, [(inner, ())], node
         )
-        self.contexts.pop()
         results: Results = []
         for after, content in found:
             number = self._allocate()
@@ -887,7 +889,12 @@ class Evaluation(Variables):
                 content = forget([content], after.heap)  # noqa: PLW2901  (a set has no order)
             if isinstance(node, cst.DictComp) and not isinstance(content, Value):
                 content = self._distinct(content, after)  # noqa: PLW2901
-            results.append((after.leave(depth).store(number, content), ref))
+            values = [] if isinstance(content, Value) else [v for _, v in content]
+            left, settled = self.left(values, after, depth)
+            if not isinstance(content, Value):
+                content = tuple((k, v) for (k, _), v in zip(content, settled, strict=True))  # noqa: PLW2901
+            results.append((left.store(number, content), ref))
+        self.contexts.pop()
         return results
 
     def _clause(
@@ -1075,7 +1082,7 @@ class Evaluation(Variables):
         return state
 
     def _assign_item(self, target: cst.Subscript, value: Value, state: State, node: cst.CSTNode) -> State:
-        for after, values in self.evaluate_all(operands(target), state)[:1]:
+        for after, values in self.place_of(target, state):
             state = after
             owner = values[0]
             if isinstance(owner, ListRef | DictRef):
@@ -1089,11 +1096,23 @@ class Evaluation(Variables):
             state = without_facts(state)
         return state
 
+    def place_of(self, target: cst.BaseExpression, state: State) -> Sequence[tuple[State, tuple[Value, ...]]]:
+        """Evaluate what says where something is assigned: owner and index."""
+        results = self.evaluate_all(operands(target), state)
+        if len(results) > 1:
+            self.report(
+                "MUP030",
+                f"'{self.code(target)}' communicates in several ways where it is assigned: not analysed yet",
+                target,
+                "put the index into a variable first",
+            )
+        return results[:1]
+
     def delete(self, target: cst.BaseExpression, state: State) -> State:
         """Return the state after ``del``."""
         if not isinstance(target, cst.Subscript):
             return state
-        for after, values in self.evaluate_all(operands(target), state)[:1]:
+        for after, values in self.place_of(target, state):
             state = after
             for owner in alternatives(values[0]):
                 pairs = self._pairs(owner, state)
@@ -1315,6 +1334,7 @@ class Evaluation(Variables):
         if found is not None:
             return found
         given = arguments.positional()
+        self.check_reach(name, given, node, state)
         if name.startswith("builtins.") and arguments.plain and not arguments.keywords():
             value = self._builtin(name.removeprefix("builtins."), given, state)
             if isinstance(value, tuple):
@@ -1327,6 +1347,14 @@ class Evaluation(Variables):
             if not name.startswith(LOOKS_ONLY):
                 state = self.forget_contents(arguments.values, state)
         return [(state, UNKNOWN)]
+
+    def check_reach(self, name: str, given: Sequence[Value], node: cst.CSTNode, state: State) -> None:
+        """Report a function that can do anything with what the variables around it hold."""
+        if name not in SEE_EVERYTHING or (given and name == "builtins.vars"):
+            return
+        if any(state.holds_tracked(value) for frame in state.frames for value in frame.values()):
+            short = name.removeprefix("builtins.")
+            self.report("MUP041", f"{short!r} can see all variables here", node, "use them by their names")
 
     def _builtin(self, name: str, given: list[Value], state: State) -> Value | tuple[Value, ...] | None:
         """Return what a built-in function returns: a value, a tuple for a new list, None if not known."""

@@ -531,10 +531,15 @@ class Execution(Concurrency, Library):
                 items = self.items(one, before)
                 if items is None:
                     flows += self._unbounded(node, before, one)
-                elif len(items) <= SHORT_SEQUENCE:
-                    flows += self._unrolled(node, before, items)
+                    continue
+                if len(items) <= SHORT_SEQUENCE:
+                    found = self._unrolled(node, before, items)
                 else:
-                    flows += self._long(node, before, one, items)
+                    found = self._long(node, before, one, items)
+                if any(self.items(one, flow.state) != items for flow in found):
+                    # What is changed while somebody goes through it yields nobody knows what.
+                    found = self._unbounded(node, before, one)
+                flows += found
         return flows
 
     def _counted(self, node: Loop, state: State) -> list[Flow] | None:

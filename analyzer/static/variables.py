@@ -124,12 +124,15 @@ class Variables(ABC):
 
     def free_names(self, closure: Closure, state: State) -> dict[str, Value]:
         """Return what a nested function can see of the functions around it."""
+        used = self._mentioned_in(closure)
+        around = {**self._around(closure.depth, state), **dict(closure.captured)}
+        return {name: value for name, value in around.items() if name in used}
+
+    def _mentioned_in(self, closure: Closure) -> set[str]:
         # Asked at every call of a nested function, in every state.
         if closure.info not in self._mentioned:
             self._mentioned[closure.info] = _names_in(closure.info.node)
-        used = self._mentioned[closure.info]
-        around = {**self._around(closure.depth, state), **dict(closure.captured)}
-        return {name: value for name, value in around.items() if name in used}
+        return self._mentioned[closure.info]
 
     def _around(self, depth: int | None, state: State) -> dict[str, Value]:
         """Return the variables that code inside the function of a frame can see."""
@@ -231,17 +234,28 @@ class Variables(ABC):
         if value.info in around:
             # It can call itself; what that would communicate is not followed anyway.
             return LOST if communicates else UNKNOWN
-        free = self.free_names(value, state)
+        ending, place = self._ending(value.depth, state, depth)
+        free = {**ending, **dict(value.captured)}
         changing = self.effects(value.info).outer
         captured = []
-        for name in sorted(free):
+        for name in sorted(set(free) & self._mentioned_in(value)):
             held = state.holds_tracked(free[name])
             kept = self._settled(free[name], state, depth, (*around, value.info))
             captured.append((name, (LOST if held else UNKNOWN) if name in changing else kept))
         defaults = tuple(
             (n, self._settled(v, state, depth, (*around, value.info))) for n, v in value.defaults
         )
-        return Closure(value.info, None, tuple(captured), communicates, defaults)
+        return Closure(value.info, place, tuple(captured), communicates, defaults)
+
+    def _ending(self, place: int | None, state: State, depth: int) -> tuple[dict[str, Value], int | None]:
+        """Return the variables that end with the frames from ``depth`` on, and the frame around them."""
+        found: dict[str, Value] = {}
+        while place is not None and place >= depth:
+            context = self.contexts[place] if place < len(self.contexts) else None
+            frame = state.frames[place] if place < len(state.frames) else {}
+            found = {**dict(context.captured if context else ()), **frame, **found}
+            place = context.closure if context else None
+        return found, place
 
     def _settled_generator(
         self, value: Generator, state: State, depth: int, around: tuple[FunctionInfo, ...]

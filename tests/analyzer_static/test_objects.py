@@ -619,6 +619,13 @@ FUNCTIONS = [
         "def asker(comm, who):\n    def ask(path):\n        return comm.call(who, path).get()\n    return ask\n",
     ),
     case(
+        "lambdas of a comprehension",
+        "path = '/c/'\nlate = [lambda: comm.call('B', p).get() for p in ('/b/', '/c/')]\n"
+        "early = [lambda p=p: comm.call('B', p).get() for p in ('/b/', path)]\nouter = [lambda: comm.call('B', path).get() for _ in 'x']\n"
+        "path = '/b/'\nfor f in late + early + outer:\n    f()\ncomm.respond(1)",
+        ["call:B/c/ get:0 call:B/c/ get:2 call:B/b/ get:4 call:B/c/ get:6 call:B/b/ get:8 respond"],
+    ),
+    case(
         "lambda in a dictionary",
         "todo = {'a': lambda: comm.call('B', '/b/').get(), 'b': lambda: None}\nrun(todo)\ncomm.respond(1)",
         ONE,
