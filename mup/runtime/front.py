@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import random
 import time
 from collections import deque
 from collections.abc import Callable
@@ -44,6 +45,7 @@ _decode = msgspec.msgpack.Decoder(FromWorker).decode
 _REQUEST = istr("X-Mup-Request")
 _TRACE = istr("X-Mup-Trace")
 _DEADLINE = istr("X-Mup-Deadline")
+_SAMPLED = istr("X-Mup-Sampled")
 
 
 @dataclass(slots=True, eq=False)
@@ -134,6 +136,7 @@ class Front:
         self._pool_size = pool_size
         self._writer = writer
         self._max_body = max_body
+        self._sample = run.log.sample if writer else 1
         self._loop = asyncio.get_running_loop()
         self._names = {path: writer.name(f"{run.service}{path}") if writer else 0 for path in run.endpoints}
         # The worker used last has the warmest caches: a stack, not a queue.
@@ -238,7 +241,12 @@ class Front:
         headers = request.headers
         ticket = _Ticket(_hex(headers.get(_REQUEST)), b"", self._loop.create_future())
         trace = _hex(headers.get(_TRACE))
-        if self._writer is not None:
+        sampled = headers.get(_SAMPLED) != "0"
+        if sampled and self._sample > 1 and _REQUEST not in headers:
+            # The first service of a chain decides. At random: every n-th one would see one side of a client
+            # that alternates.
+            sampled = random.random() * self._sample < 1
+        if sampled and self._writer is not None:
             flags = 0 if self._idle else QUEUED
             inside = self._busy + len(self._waiting) + 1
             self._writer.write(
@@ -253,6 +261,7 @@ class Front:
                 list(request.raw_headers),
                 body,
                 _deadline(headers.get(_DEADLINE)),
+                sampled,
             )
         )
         if self._idle:

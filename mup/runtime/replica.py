@@ -29,6 +29,7 @@ from typing import Any, NamedTuple, NoReturn
 import msgspec
 
 from mup.errors import DeploymentError, MupError
+from mup.events.settings import LogSettings
 from mup.events.writer import open_log
 from mup.runtime.front import MAX_BODY, Front, WorkerLink
 from mup.runtime.loops import new_event_loop
@@ -66,6 +67,7 @@ class ReplicaConfig(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         pool_size, replicas, port: Override the class; None = as the class says.
         host: Address to listen on.
         log_dir: Folder for event logs, or "".
+        log: How they are written.
         max_body: Bytes a request body may have.
         heartbeat: Seconds between signs of life to the registry.
         registry_patience: Seconds to wait for the registry at start.
@@ -82,6 +84,7 @@ class ReplicaConfig(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     port: int | None = None
     host: str = "127.0.0.1"
     log_dir: str = ""
+    log: LogSettings = LogSettings()
     max_body: int = MAX_BODY
     heartbeat: float = 1.0
     registry_patience: float = 3.0
@@ -132,6 +135,7 @@ class _Replica:
             log_dir=config.log_dir,
             runtime=kind.runtime,
             pinned=kind.pinned,
+            log=config.log,
         )
         self._stopping = False
         self._respawns: set[asyncio.Task[None]] = set()
@@ -255,7 +259,7 @@ class _Replica:
             loop.add_reader(0, _at_end_of_stdin, stop.set)
         config = self._config
         header = {"role": "front", "service": config.service, "replica": config.replica, "worker": None}
-        writer = open_log(config.log_dir, f"{config.service}.{config.replica}.front", header)
+        writer = open_log(config.log_dir, f"{config.service}.{config.replica}.front", header, config.log)
         self._front = Front(self._run, self._pool_size, writer, config.max_body)
         links = [await self._connect(worker) for worker in forked]
         try:

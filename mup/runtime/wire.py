@@ -24,6 +24,7 @@ class Request(msgspec.Struct, array_like=True):
         headers: As received.
         body: As received.
         deadline: Seconds of the monotonic clock after which nobody waits for the answer; None = never.
+        sampled: Whether it is logged, with everything it causes.
     """
 
     request: int
@@ -33,6 +34,7 @@ class Request(msgspec.Struct, array_like=True):
     headers: list[tuple[bytes, bytes]]
     body: bytes
     deadline: float | None
+    sampled: bool
 
 
 class Ready(msgspec.Struct, array_like=True, tag=0):

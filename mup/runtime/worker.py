@@ -15,6 +15,7 @@ from pathlib import Path
 
 from mup.errors import MupError
 from mup.events.record import FAILED, Event
+from mup.events.settings import LogSettings
 from mup.events.writer import open_log
 from mup.runtime.http_client import ConnectionPool
 from mup.runtime.resolver import Resolver
@@ -43,6 +44,7 @@ class ServiceRun:
         log_dir: Folder for event logs, or "".
         runtime: ``process``, ``thread`` or ``async``.
         pinned: Whether a process with several workers stays on one core.
+        log: How they are written.
     """
 
     service: str
@@ -52,6 +54,7 @@ class ServiceRun:
     registry: str
     source: Path
     log_dir: str
+    log: LogSettings
     runtime: str = "process"
     pinned: bool = True
 
@@ -87,9 +90,10 @@ def serve_worker(run: ServiceRun, number: int, sock: socket.socket) -> None:
     """
     channel = BlockingChannel(sock)
     header = {"role": "worker", "service": run.service, "replica": run.replica, "worker": number}
-    writer = open_log(run.log_dir, f"{run.service}.{run.replica}.w{number}", header)
+    writer = open_log(run.log_dir, f"{run.service}.{run.replica}.w{number}", header, run.log)
     pool = ConnectionPool()
-    tools = WorkerTools(run.service, EventLog(writer, run.source), Resolver(run.registry, pool), pool)
+    log, silent = EventLog(writer, run.source), EventLog(None, run.source)
+    tools = WorkerTools(run.service, log, silent, Resolver(run.registry, pool), pool)
     try:
         instance = run.kind()
         instance.service_name = run.service

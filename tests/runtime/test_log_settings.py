@@ -1,0 +1,85 @@
+"""Do running services log the sample they are told to, and do they survive a log that cannot be written?"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from deployments import System, make_project, running
+
+from mup.events.ids import child_id
+from mup.events.reader import Log, log_files, read_log
+from mup.events.record import Event
+from mup.events.settings import LogSettings
+
+pytestmark = pytest.mark.services
+
+SOURCE = """
+from mup import EP, MS
+
+class Callee(MS):
+    @EP("/job/")
+    def work(self, comm):
+        comm.respond("done")
+
+class Caller(MS):
+    @EP("/one/")
+    def one(self, comm):
+        comm.respond(comm.call("Callee", "work").get())
+"""
+
+
+def logs_of(system: System) -> dict[str, Log]:
+    """Return the logs of a system that has ended."""
+    return {paths[0].stem: read_log(paths) for paths in log_files(system.logs)}
+
+
+def requests(log: Log, event: Event) -> set[int]:
+    """Return the requests that have such a record."""
+    return set(log.records["request"][log.records["event"] == event].tolist())
+
+
+def test_a_sample_contains_whole_chains(tmp_path: Path) -> None:
+    """About one chain in four is logged, by every service it reaches or by none."""
+    log = LogSettings(sample=4)
+    with running(make_project(tmp_path, SOURCE, "Caller", "Callee"), log=log) as system:
+        for _ in range(200):
+            assert system.ask("Caller", "/one/").status == 200
+    logs = logs_of(system)
+    assert {log.header["sample"] for log in logs.values()} == {4}
+    chosen = requests(logs["Caller.0.w0"], Event.DONE)
+    # 200 draws of probability 1/4: outside of this less than once in a million times.
+    assert 20 <= len(chosen) <= 85
+    assert requests(logs["Caller.0.front"], Event.ARRIVE) == chosen
+    called = {child_id(request, 1) for request in chosen}
+    assert requests(logs["Callee.0.front"], Event.ARRIVE) == called
+    assert requests(logs["Callee.0.w0"], Event.DONE) == called
+
+
+def test_whoever_calls_has_decided(tmp_path: Path) -> None:
+    """A request that belongs to a chain is logged as its first service decided, whatever the rate is here."""
+    with running(make_project(tmp_path, SOURCE, "Callee"), log=LogSettings(sample=10**6)) as system:
+        for number in range(1, 21):
+            system.ask("Callee", "/job/", X_Mup_Request=f"{number:x}", X_Mup_Trace="1")
+            system.ask("Callee", "/job/", X_Mup_Request=f"{number + 100:x}", X_Mup_Sampled="0")
+    logs = logs_of(system)
+    assert requests(logs["Callee.0.front"], Event.ARRIVE) == set(range(1, 21))
+    assert requests(logs["Callee.0.w0"], Event.DONE) == set(range(1, 21))
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_read_only_folder(tmp_path: Path) -> None:
+    """Without a log a service serves as with one."""
+    project = make_project(tmp_path, SOURCE, "Callee")
+    (tmp_path / "logs").mkdir(mode=0o555)
+    with running(project) as system:
+        assert system.ask("Callee", "/job/").status == 200
+
+
+def test_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    """Where the folder should be there is a file: services run, without a log."""
+    project = make_project(tmp_path, SOURCE, "Caller", "Callee")
+    (tmp_path / "logs").write_text("in the way")
+    with running(project) as system:
+        assert system.ask("Caller", "/one/").status == 200
