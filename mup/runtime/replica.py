@@ -34,6 +34,7 @@ from mup.events.writer import open_log
 from mup.runtime.front import MAX_BODY, Front, WorkerLink
 from mup.runtime.loops import new_event_loop
 from mup.runtime.registration import Registration
+from mup.runtime.service_log import set_up_logging
 from mup.runtime.threads import run_threads, send_slot
 from mup.runtime.worker import ServiceRun, run_worker
 from mup.service import MS, check_service
@@ -102,7 +103,7 @@ def main(arguments: list[str] | None = None) -> int:
         if len(words) != 1:
             raise DeploymentError("expected one argument: a JSON object, or - to read it from stdin")
         config = _config(_first_line() if watch_stdin else words[0])
-        _set_up_logging(f"{config.service}.{config.replica}")
+        set_up_logging(config.service, config.replica)
         _Replica(config, report, watch_stdin=watch_stdin).run()
     except MupError as error:
         if not report.closed:
@@ -235,7 +236,7 @@ class _Replica:
             nothing = os.open(os.devnull, os.O_RDONLY)
             os.dup2(nothing, 0)
             os.close(nothing)
-            _set_up_logging(f"{self._config.service}.{self._config.replica}.{name}")
+            set_up_logging(self._config.service, self._config.replica, name)
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
             signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
@@ -479,14 +480,6 @@ def _how_it_ended(pid: int) -> str:
             return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with status {code}"
         time.sleep(0.001)
     return STILL_RUNS
-
-
-def _set_up_logging(who: str) -> None:
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter(f"%(asctime)s {who} %(levelname)s %(message)s", "%H:%M:%S"))
-    root = logging.getLogger()
-    root.handlers[:] = [handler]
-    root.setLevel(logging.INFO)
 
 
 if __name__ == "__main__":

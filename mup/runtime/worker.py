@@ -19,6 +19,7 @@ from mup.events.settings import LogSettings
 from mup.events.writer import open_log
 from mup.runtime.http_client import ConnectionPool
 from mup.runtime.resolver import Resolver
+from mup.runtime.service_log import CURRENT, InWork
 from mup.runtime.wire import BlockingChannel, Done, Ready, Request
 from mup.runtime.worker_communication import BadRequestError, EventLog, WorkerCommunication, WorkerTools
 from mup.service import MS, EndpointInfo
@@ -149,6 +150,7 @@ def _execute(
     endpoint = run.endpoints[request.path]
     comm = WorkerCommunication(request, f"{run.service}{request.path}", tools, channel)
     comm.write(Event.BEGIN)
+    CURRENT.set(InWork(request.path, request.request, request.trace))
     failed = 0
     try:
         comm.check_params()
@@ -158,16 +160,17 @@ def _execute(
     except BadRequestError as error:
         failed = FAILED
         comm.write(Event.ERROR, FAILED)
-        _log.warning("%s%s: bad request %016x: %s", run.service, request.path, request.request, error)
+        _log.warning("bad request: %s", error)
         comm.fail(400, str(error))
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the user's code may raise anything
         failed = FAILED
         comm.write(Event.ERROR, FAILED)
-        _log.exception("%s%s failed (request %016x)", run.service, request.path, request.request)
+        _log.exception("%s%s failed", run.service, request.path)
         comm.fail(500, describe(error))
     comm.write(Event.DONE, failed)
     channel.send(Done(bool(failed)))
     comm.close()
+    CURRENT.set(None)
 
 
 def describe(error: BaseException) -> str:
