@@ -296,6 +296,7 @@ class Deployment:
             "registry": self.registry_url,
             "replica": number,
             "pool_size": self._pools.get(config.name, config.pool_size),
+            "queue_limit": config.queue_limit,
             "replicas": self._counts.get(config.name, config.replicas),
             "port": config.port,
             "log_dir": self._log_dir,

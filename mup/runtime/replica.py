@@ -16,6 +16,7 @@ import gc
 import importlib
 import json
 import logging
+import math
 import os
 import signal
 import socket
@@ -31,13 +32,13 @@ import msgspec
 from mup.errors import DeploymentError, MupError
 from mup.events.settings import LogSettings
 from mup.events.writer import open_log
-from mup.runtime.front import MAX_BODY, Front, WorkerLink
+from mup.runtime.front import MAX_BODY, Front, Limits, WorkerLink
 from mup.runtime.loops import new_event_loop
 from mup.runtime.registration import Registration
 from mup.runtime.service_log import set_up_logging
 from mup.runtime.threads import run_threads, send_slot
 from mup.runtime.worker import ServiceRun, run_worker
-from mup.service import MS, check_service
+from mup.service import MS, check_queue_limit, check_service
 
 __all__ = ["ReplicaConfig", "main"]
 
@@ -70,6 +71,8 @@ class ReplicaConfig(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         log_dir: Folder for event logs, or "".
         log: How they are written.
         max_body: Bytes a request body may have.
+        body_timeout: Seconds a request body may take to arrive.
+        queue_limit: Overrides the class: requests that may wait for a worker; None = as the class says.
         heartbeat: Seconds between signs of life to the registry.
         registry_patience: Seconds to wait for the registry at start.
         drain: Seconds requests in work get when the replica stops.
@@ -87,6 +90,8 @@ class ReplicaConfig(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     log_dir: str = ""
     log: LogSettings = LogSettings()
     max_body: int = MAX_BODY
+    body_timeout: float = 30.0
+    queue_limit: int | None = None
     heartbeat: float = 1.0
     registry_patience: float = 3.0
     drain: float = 5.0
@@ -125,6 +130,13 @@ class _Replica:
         self._pool_size: int = kind.pool_size if config.pool_size is None else config.pool_size
         self._replicas: int = kind.replicas if config.replicas is None else config.replicas
         self._port: int = kind.port if config.port is None else config.port
+        queue_limit = kind.queue_limit if config.queue_limit is None else config.queue_limit
+        check_queue_limit(queue_limit, kind)
+        self._limits = Limits(
+            max_body=config.max_body,
+            body_seconds=config.body_timeout,
+            queue=math.inf if queue_limit is None else queue_limit,
+        )
         endpoints = check_service(kind, pool_size=self._pool_size, replicas=self._replicas, port=self._port)
         self._run = ServiceRun(
             service=config.service,
@@ -261,7 +273,7 @@ class _Replica:
         config = self._config
         header = {"role": "front", "service": config.service, "replica": config.replica, "worker": None}
         writer = open_log(config.log_dir, f"{config.service}.{config.replica}.front", header, config.log)
-        self._front = Front(self._run, self._pool_size, writer, config.max_body)
+        self._front = Front(self._run, self._pool_size, writer, self._limits)
         links = [await self._connect(worker) for worker in forked]
         try:
             for link in links:
@@ -276,10 +288,15 @@ class _Replica:
                 self._say_ready()
                 await self._until(stop, writer)
             finally:
-                self._stopping = self._front.draining = True
+                # First, so that callers look elsewhere; what comes meanwhile is still served.
+                self._stopping = True
                 await registration.stop()
+                self._front.draining = True
                 server.close()
                 await self._front.drained(config.drain)
+                if web.connections:
+                    await self._front.quiet()
+                web.pre_shutdown()
                 await web.shutdown(0.5)
         finally:
             self._stopping = True
@@ -455,7 +472,17 @@ def _import_service(target: str, source: Path) -> type[MS]:
 
 def _open_descriptors() -> set[int]:
     folder = "/proc/self/fd" if sys.platform == "linux" else "/dev/fd"
-    return {int(path.name) for path in Path(folder).iterdir()}
+    found = [int(path.name) for path in Path(folder).iterdir()]
+    # The listing itself had one, which is closed by now: its number would be that of the next file opened.
+    return {number for number in found if _is_open(number)}
+
+
+def _is_open(descriptor: int) -> bool:
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        return False
+    return True
 
 
 def _reaped(pid: int) -> bool:

@@ -7,7 +7,17 @@ from collections.abc import Iterator
 
 import msgspec
 
-__all__ = ["Answer", "BlockingChannel", "Done", "FrameBuffer", "FromWorker", "Ready", "Request", "frame"]
+__all__ = [
+    "Answer",
+    "BlockingChannel",
+    "Done",
+    "FrameBuffer",
+    "FromWorker",
+    "LogOff",
+    "Ready",
+    "Request",
+    "frame",
+]
 
 _PREFIX = 4
 _CHUNK = 65536
@@ -57,7 +67,11 @@ class Done(msgspec.Struct, array_like=True, tag=2):
     failed: bool
 
 
-FromWorker = Ready | Answer | Done
+class LogOff(msgspec.Struct, array_like=True, tag=3):
+    """The worker's event log cannot be written any more; it has said why."""
+
+
+FromWorker = Ready | Answer | Done | LogOff
 
 _encoder = msgspec.msgpack.Encoder()
 

@@ -20,7 +20,7 @@ from mup.events.writer import open_log
 from mup.runtime.http_client import ConnectionPool
 from mup.runtime.resolver import Resolver
 from mup.runtime.service_log import CURRENT, InWork
-from mup.runtime.wire import BlockingChannel, Done, Ready, Request
+from mup.runtime.wire import BlockingChannel, Done, LogOff, Ready, Request
 from mup.runtime.worker_communication import BadRequestError, EventLog, WorkerCommunication, WorkerTools
 from mup.service import MS, EndpointInfo
 
@@ -125,7 +125,11 @@ def _serve(instance: MS, run: ServiceRun, tools: WorkerTools, channel: BlockingC
     poll = select.poll()
     poll.register(channel, select.POLLIN)
     writer, pool = tools.log.writer, tools.pool
+    told = False
     while True:
+        if writer is not None and writer.problem and not told:
+            channel.send(LogOff())
+            told = True
         if writer is not None or pool.abandoned:
             # While idle, keep the log fresh for readers and look after answers nobody waits for.
             while not poll.poll(
