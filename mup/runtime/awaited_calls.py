@@ -357,12 +357,19 @@ class Caller(Protocol):
         network: Sends it.
         request, trace: Ids of the execution.
         calls: Number of this call in it.
+        sampled: Whether the execution is logged, with everything it causes.
+        writer: Its log; None = it is not logged.
     """
 
     network: Network
     request: int
     trace: int
     calls: int
+    sampled: bool
+
+    @property
+    def writer(self) -> EventWriter | None:
+        """See above."""
 
 
 class ClientFuture(MupFuture):
@@ -533,6 +540,11 @@ class ClientFuture(MupFuture):
                     verb = "refuses" if self._external else "accepts"
                     raise NoReplicaError(f"{who} {verb} connections: {_reason(error)}") from error
                 refused = True
+            except _DrainingError:
+                network.drop(self._dest, address)
+                if refused:
+                    raise
+                refused = True
             except aiohttp.ClientConnectionError as error:
                 # The replica closed a kept connection just as it was about to be used. aiohttp itself
                 # tries again for idempotent methods only.
@@ -586,7 +598,9 @@ class ClientFuture(MupFuture):
         reason = body.get("error", body) if isinstance(body, dict) else body
         if self._external:
             reason = _shortened(reason)
-        raise CallError(f"{self._label} answered {reply.status}: {reason}", status=reply.status, body=body)
+        draining = reply.status == 503 and reply.headers.get("X-Mup-Refused") == "draining"
+        kind = _DrainingError if draining else CallError
+        raise kind(f"{self._label} answered {reply.status}: {reason}", status=reply.status, body=body)
 
     def _failure(self, error: Exception, *, expired: bool) -> CommunicationError:
         if expired:
@@ -626,6 +640,10 @@ class ClientFuture(MupFuture):
         writer = self._writer
         if writer is not None:
             writer.write(Event.CONTACT_DEST, self._request, self._trace, self._seq, 0, self._name, flags)
+
+
+class _DrainingError(CallError):
+    """The replica is about to stop and has not done anything: another one may be asked."""
 
 
 class _ConnectionState:

@@ -409,7 +409,7 @@ class Front:
             "event_logs_off": front_log_off + sum(link.log_off for link in self.workers.values()),
         }
         labels = {"service": self._run.service, "replica": self._run.replica}
-        return self._metrics.exposition(labels, gauges, [link.pid for link in self.workers.values()])
+        return self._metrics.exposition(labels, gauges, {link.pid for link in self.workers.values()})
 
     def _tell(self, ticket: _Ticket, trace: int, path: str, status: int, seconds: float) -> None:
         """Log one line about a request that was answered."""

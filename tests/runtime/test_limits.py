@@ -59,6 +59,15 @@ class Caller(MS):
     def relay(self, comm):
         comm.respond(comm.call("Two", "/sleep/", {"seconds": 0.02, "tag": "here"}).get())
 
+class Awaiting(MS):
+    runtime = "async"
+    pool_size = 2
+
+    @EP("/relay/")
+    async def relay(self, comm):
+        answer = await comm.call("Two", "/sleep/", {"seconds": 0.02, "tag": "here"})
+        comm.respond(answer)
+
 class Wrong(Small):
     queue_limit = -1
 """
@@ -218,19 +227,20 @@ def _accepts(host: str, port: int) -> bool:
     return True
 
 
-def test_callers_go_elsewhere_while_a_replica_drains(tmp_path: Path) -> None:
+@pytest.mark.parametrize("caller", ["Caller", "Awaiting"])
+def test_callers_go_elsewhere_while_a_replica_drains(tmp_path: Path, caller: str) -> None:
     """Stopping one of two replicas under load costs no caller an answer."""
-    with running(make_project(tmp_path, SOURCE, "Two", "Caller")) as system:
+    with running(make_project(tmp_path, SOURCE, "Two", caller)) as system:
         (pid,) = [r.pid for r in system.deployment.replicas() if r.service == "Two" and r.replica == 1]
         # Both workers of the caller keep connections to both replicas.
         for _ in range(20):
-            system.ask("Caller", "/relay/")
+            system.ask(caller, "/relay/")
         answers = []
         with ThreadPoolExecutor(2) as threads:
             for number in range(60):
                 if number == 20:
                     os.kill(pid, signal.SIGTERM)
-                answers += threads.map(lambda _: system.ask("Caller", "/relay/"), range(2))
+                answers += threads.map(lambda _: system.ask(caller, "/relay/"), range(2))
         assert {answer.status for answer in answers} == {200}
 
 

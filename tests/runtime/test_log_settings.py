@@ -27,6 +27,16 @@ class Caller(MS):
     @EP("/one/")
     def one(self, comm):
         comm.respond(comm.call("Callee", "work").get())
+
+class Threads(Caller):
+    runtime = "thread"
+
+class Loop(MS):
+    runtime = "async"
+
+    @EP("/one/")
+    async def one(self, comm):
+        comm.respond(await comm.call("Callee", "work"))
 """
 
 
@@ -40,18 +50,19 @@ def requests(log: Log, event: Event) -> set[int]:
     return set(log.records["request"][log.records["event"] == event].tolist())
 
 
-def test_a_sample_contains_whole_chains(tmp_path: Path) -> None:
+@pytest.mark.parametrize("caller", ["Caller", "Threads", "Loop"])
+def test_a_sample_contains_whole_chains(tmp_path: Path, caller: str) -> None:
     """About one chain in four is logged, by every service it reaches or by none."""
     log = LogSettings(sample=4)
-    with running(make_project(tmp_path, SOURCE, "Caller", "Callee"), log=log) as system:
+    with running(make_project(tmp_path, SOURCE, caller, "Callee"), log=log) as system:
         for _ in range(200):
-            assert system.ask("Caller", "/one/").status == 200
+            assert system.ask(caller, "/one/").status == 200
     logs = logs_of(system)
     assert {log.header["sample"] for log in logs.values()} == {4}
-    chosen = requests(logs["Caller.0.w0"], Event.DONE)
+    chosen = requests(logs[f"{caller}.0.w0"], Event.DONE)
     # 200 draws of probability 1/4: outside of this less than once in a million times.
     assert 20 <= len(chosen) <= 85
-    assert requests(logs["Caller.0.front"], Event.ARRIVE) == chosen
+    assert requests(logs[f"{caller}.0.front"], Event.ARRIVE) == chosen
     called = {child_id(request, 1) for request in chosen}
     assert requests(logs["Callee.0.front"], Event.ARRIVE) == called
     assert requests(logs["Callee.0.w0"], Event.DONE) == called
