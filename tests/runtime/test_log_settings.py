@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import resource
 from pathlib import Path
 
 import pytest
-from deployments import System, make_project, running
+from deployments import System, make_project, running, wait_for
 
 from mup.events.ids import child_id
 from mup.events.reader import Log, log_files, read_log
@@ -77,6 +78,34 @@ def test_whoever_calls_has_decided(tmp_path: Path) -> None:
     logs = logs_of(system)
     assert requests(logs["Callee.0.front"], Event.ARRIVE) == set(range(1, 21))
     assert requests(logs["Callee.0.w0"], Event.DONE) == set(range(1, 21))
+
+
+@pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="limits of other processes are Linux's")
+def test_disk_is_full(tmp_path: Path) -> None:
+    """A worker whose log cannot grow serves on, what it has flushed stays readable, and the metrics tell."""
+    with running(make_project(tmp_path, SOURCE, "Callee")) as system:
+        path = system.logs / "Callee.0.w0.mlog"
+        assert system.ask("Callee", "/job/", X_Mup_Request="1").status == 200
+        wait_for(lambda: requests(read_log(path), Event.DONE) == {1})
+        (worker,) = system.status("Callee")["workers"]
+        resource.prlimit(worker, resource.RLIMIT_FSIZE, (path.stat().st_size + 60, resource.RLIM_INFINITY))
+        assert system.ask("Callee", "/job/", X_Mup_Request="2").status == 200
+
+        def off() -> bool:
+            # A worker says it after a request.
+            assert system.ask("Callee", "/job/").status == 200
+            return 'mup_event_logs_off{service="Callee",replica="0"} 1' in metrics_of(system)
+
+        wait_for(off)
+        assert system.status("Callee")["workers"] == [worker]
+    log = read_log(path)
+    assert not log.truncated
+    assert requests(log, Event.DONE) == {1}
+
+
+def metrics_of(system: System) -> str:
+    """Return what the callee tells Prometheus."""
+    return system.ask("Callee", "/mup/metrics").raw.decode()
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
