@@ -77,6 +77,23 @@ def test_failure_of_an_endpoint(
     assert own["request"] == failed["request"]
 
 
+@pytest.mark.services
+def test_one_line_per_request(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """At level debug the front logs each answer with its status, time and ids."""
+    monkeypatch.setenv("MUP_LOG", "json")
+    monkeypatch.setenv("MUP_LOG_LEVEL", "debug")
+    with running(make_project(tmp_path, SOURCE, "Shop")) as system:
+        assert system.ask("Shop", "/boom/?what=luck", X_Mup_Request="abc", X_Mup_Trace="7").status == 500
+    lines = [json.loads(line) for line in capfd.readouterr().err.splitlines()]
+    (line,) = [line for line in lines if "status" in line]
+    assert (line["level"], line["status"], line["endpoint"]) == ("debug", 500, "/boom/")
+    assert (line["request"], line["trace"]) == (f"{0xABC:016x}", f"{7:016x}")
+    assert 0 < line["seconds"] < 10
+    assert "process" not in line
+
+
 def _fail_inside(error: Exception) -> None:
     raise error
 
