@@ -15,6 +15,7 @@ from aiohttp import web
 
 from mup.errors import did_you_mean
 from mup_registry.directory import Directory
+from mup_registry.metrics import add_metrics
 
 __all__ = ["application"]
 
@@ -50,6 +51,7 @@ def application(directory: Directory) -> web.Application:
     app = web.Application(middlewares=[_errors_as_json])
     app[DIRECTORY] = directory
     app.add_routes(_routes)
+    add_metrics(app, directory)
     return app
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from mup.errors import DeploymentError, UsageError, did_you_mean
+from mup.events.settings import LogSettings
 from mup.project import Project, ServiceConfig
 from mup.runtime.child import Child
 from mup.runtime.http_client import BrokenError, ConnectionPool, RawRequest, RawResponse, address_of
@@ -86,11 +87,13 @@ class Deployment:
     Args:
         project: What to run.
         log_dir: Folder for event logs; None = ``MUP_LOG_DIR``, or no logs.
+        log: How they are written; None = as ``MUP_LOG_SEGMENT``, ``MUP_LOG_KEEP`` and ``MUP_LOG_SAMPLE`` say.
         pools: Changed pool sizes by service.
         replicas: Changed numbers of replicas by service.
 
     Raises:
         UsageError: ``pools`` or ``replicas`` name an unknown service, or a number below 1.
+        DeploymentError: The environment says something about logs that is not understood.
     """
 
     def __init__(
@@ -98,11 +101,13 @@ class Deployment:
         project: Project,
         *,
         log_dir: Path | None = None,
+        log: LogSettings | None = None,
         pools: Mapping[str, int] | None = None,
         replicas: Mapping[str, int] | None = None,
     ) -> None:
         self._project = project
         self._log_dir = str(log_dir.resolve()) if log_dir else os.environ.get("MUP_LOG_DIR", "")
+        self._log = log or LogSettings.from_environment(os.environ)
         self._pools = _checked("pool", pools or {}, project)
         self._counts = _checked("replicas", replicas or {}, project)
         self._registry: Child | None = None
@@ -291,9 +296,11 @@ class Deployment:
             "registry": self.registry_url,
             "replica": number,
             "pool_size": self._pools.get(config.name, config.pool_size),
+            "queue_limit": config.queue_limit,
             "replicas": self._counts.get(config.name, config.replicas),
             "port": config.port,
             "log_dir": self._log_dir,
+            "log": msgspec.to_builtins(self._log),
         }
         child = Child(
             "mup.runtime.replica",
