@@ -17,9 +17,12 @@ from analyzer.static.discovery import (
     service_classes,
     settings,
 )
+from analyzer.static.evaluation import Role
 from analyzer.static.execution import Execution
-from analyzer.static.fingerprints import fingerprint
+from analyzer.static.failures import deep_recursion, report_failure
+from analyzer.static.fingerprints import Fingerprints
 from analyzer.static.names import ClassInfo, FunctionInfo, Names, class_line
+from analyzer.static.responses import report_second_phase
 from analyzer.static.source import Module, SourceTree
 from mup.errors import AnalysisError
 from mup.project import Project
@@ -53,14 +56,35 @@ def analyse(
     root = FilePath(root)
     if not root.exists():
         raise AnalysisError("no such file or folder", where=str(root), hint="name a folder of Python source")
+    if not root.is_dir() and not root.is_file():
+        raise AnalysisError("neither a file nor a folder", where=str(root))
     folder = (root if root.is_dir() else root.parent).resolve()
     diagnostics = Diagnostics()
-    tree = SourceTree(folder, diagnostics)
+    with deep_recursion():
+        try:
+            tree = SourceTree(folder, diagnostics)
+            modules: list[Module] = []
+            if services is None or clients is None:
+                if root.is_dir():
+                    modules = tree.modules()
+                else:
+                    modules = [m for m in (tree.module_at(folder / root.name),) if m is not None]
+            return _analyse(tree, modules, services, clients, databases, overrides or {}, diagnostics)
+        except Exception as error:  # noqa: BLE001  (any file has to be survived)
+            report_failure(diagnostics, error, "this source")
+    return Application(root=folder, services=(), clients=(), diagnostics=diagnostics.all())
+
+
+def _analyse(
+    tree: SourceTree,
+    modules: list[Module],
+    services: Mapping[str, str] | None,
+    clients: Collection[str] | None,
+    databases: Collection[str] | None,
+    overrides: Mapping[str, Mapping[str, int | None]],
+    diagnostics: Diagnostics,
+) -> Application:
     names = Names(tree)
-    modules: list[Module] = []
-    if services is None or clients is None:
-        files: Iterable[FilePath] = tree.files() if root.is_dir() else [root.resolve()]
-        modules = [m for m in map(tree.module_at, files) if m is not None]
     if services is None:
         found = service_classes(names, modules, diagnostics)
         if not found and not diagnostics.all():
@@ -75,12 +99,10 @@ def analyse(
         else {c.node.name.value: c for c in _named_clients(names, clients, diagnostics)}
     )
     analysis = _Analysis(names, diagnostics, found, databases)
-    result = tuple(
-        analysis.service(name, info, (overrides or {}).get(name, {})) for name, info in found.items()
-    )
+    result = tuple(analysis.service(name, info, overrides.get(name, {})) for name, info in found.items())
     scenarios = tuple(c for info in users.values() if (c := analysis.client(info)) is not None)
     _report_circles(result, diagnostics)
-    return Application(root=folder, services=result, clients=scenarios, diagnostics=diagnostics.all())
+    return Application(root=tree.root, services=result, clients=scenarios, diagnostics=diagnostics.all())
 
 
 def analyse_project(project: Project) -> Application:
@@ -128,6 +150,7 @@ class _Analysis:
     ) -> None:
         self._names = names
         self._diagnostics = diagnostics
+        self._fingerprints = Fingerprints(names)
         addresses: dict[str, dict[str, str]] = {}
         self._execution = Execution(names, Catalogue(addresses, databases), diagnostics)
         self._methods: dict[str, list[EndpointMethod]] = {}
@@ -146,8 +169,7 @@ class _Analysis:
                 "MUP008",
                 f"service {name!r} has no endpoint",
                 file=info.module.file,
-                line=class_line(info),
-                column=info.module.column(info.node.name),
+                **info.module.span(info.node.name),
                 hint='mark a method with @EP("/path/")',
             )
         return Service(
@@ -164,8 +186,9 @@ class _Analysis:
 
     def _endpoint(self, service: str, info: ClassInfo, method: EndpointMethod) -> Endpoint:
         function = method.function
-        paths = self._execution.paths(function, info, "endpoint")
+        paths = self._paths(function, info, "endpoint")
         self._check_responses(function, paths)
+        report_second_phase(function, paths, self._diagnostics)
         return Endpoint(
             service=service,
             path=method.path,
@@ -174,8 +197,19 @@ class _Analysis:
             file=function.module.file,
             line=function.line,
             paths=paths,
-            fingerprint=fingerprint(function, info, self._names),
+            fingerprint=self._fingerprints.of(function, info),
         )
+
+    def _paths(self, function: FunctionInfo, info: ClassInfo, role: Role) -> tuple[Path, ...]:
+        """Return the paths of a method; a failure of the analyzer is a finding, and the others go on."""
+        try:
+            return self._execution.paths(function, info, role)
+        except Exception as error:  # noqa: BLE001  (any source has to be survived)
+            span = function.module.span(getattr(function.node, "name", function.node))
+            report_failure(
+                self._diagnostics, error, repr(function.qualname), file=function.module.file, span=span
+            )
+            return ()
 
     def _check_responses(self, function: FunctionInfo, paths: Iterable[Path]) -> None:
         for path in paths:
@@ -198,10 +232,7 @@ class _Analysis:
                     "MUP020",
                     f"{function.qualname!r} can end without a response{after}",
                     file=function.module.file,
-                    line=function.line,
-                    column=function.module.column(function.node.name)
-                    if hasattr(function.node, "name")
-                    else 1,
+                    **function.module.span(getattr(function.node, "name", function.node)),
                     hint="call comm.respond(...) on every way through the method",
                 )
             for second in responses[1:]:
@@ -222,8 +253,7 @@ class _Analysis:
                 "MUP007",
                 f"client {info.node.name.value!r} has no scenario",
                 file=info.module.file,
-                line=class_line(info),
-                column=info.module.column(info.node.name),
+                **info.module.span(info.node.name),
                 hint="define `async def scenario(self, comm)`",
             )
             return None
@@ -234,8 +264,8 @@ class _Analysis:
             line=class_line(info),
             function=function.qualname,
             scenario_line=function.line,
-            paths=self._execution.paths(function, info, "client"),
-            fingerprint=fingerprint(function, info, self._names),
+            paths=self._paths(function, info, "client"),
+            fingerprint=self._fingerprints.of(function, info),
         )
 
 

@@ -24,6 +24,7 @@ from analyzer.static.names import Assigned, ClassInfo, FunctionInfo, Names
 from analyzer.static.repetition import Repetition, carried, repetition
 from analyzer.static.source import Module
 from analyzer.static.state import Flow, State, forget, merge
+from analyzer.static.stated import Stated
 from analyzer.static.values import (
     COMM,
     LOST,
@@ -55,7 +56,9 @@ from analyzer.static.values import (
     text_method,
     tracked,
     truth,
+    tuple_of,
 )
+from analyzer.static.walking import show
 from mup.errors import ModelError, UsageError
 from mup.events.sites import Site
 from mup.lqn.distributions import Constant, Distribution, Empirical, Exponential
@@ -70,6 +73,10 @@ Results = list[tuple[State, Value]]
 MAX_PATHS = 1000
 MAX_INLINE_DEPTH = 50
 MAX_UNROLLED = 1000
+MAX_OPERATIONS = 5000
+"""In one path; more are no program somebody wants to see as a path."""
+MAX_STEPS = 200_000
+"""Statements, items and inlined helpers that are followed for one endpoint."""
 
 REQUEST_DATA = {"params", "headers", "cookies", "body"}
 
@@ -115,6 +122,10 @@ class Points:
 
 class TooManyPathsError(Exception):
     """Enumeration has exploded; the endpoint is given up."""
+
+
+class TooLongError(TooManyPathsError):
+    """The code of an endpoint is too much to be followed; what of it is in the message."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,12 +185,15 @@ class Evaluation(ABC):
 
     def __init__(self, names: Names, catalogue: Catalogue, diagnostics: Diagnostics) -> None:
         self.names = names
+        self.stated = Stated(names)
         self.catalogue = catalogue
         self.diagnostics = diagnostics
         self.role: Role = "endpoint"
         self.contexts: list[Context] = []
         self.raised: list[Flow] = []
         self.loops = 0
+        self.steps = 0
+        self.width = 1
         self._numbers = 0
         self._constants: dict[Assigned, Value] = {}
         self._busy: set[Assigned] = set()
@@ -208,19 +222,22 @@ class Evaluation(ABC):
     def report(self, code: str, message: str, node: cst.CSTNode, hint: str = "") -> None:
         """Record a finding about a piece of the code being walked."""
         module = self.module
-        self.diagnostics.add(
-            code,
-            message,
-            file=module.file,
-            line=module.line(node),
-            column=module.column(node),
-            hint=hint,
-        )
+        self.diagnostics.add(code, message, file=module.file, hint=hint, **module.span(node))
 
     def code(self, node: cst.CSTNode) -> str:
         """Return source text on one line, shortened for a message."""
         text = " ".join(self.module.tree.code_for_node(node).split())
         return text if len(text) <= 60 else f"{text[:57]}..."
+
+    def spend(self, steps: int) -> None:
+        """Count what is followed for an endpoint: helpers that call helpers can be endless work."""
+        self.steps += steps
+        if self.steps > MAX_STEPS:
+            raise TooLongError(f"takes more than {MAX_STEPS} steps to follow")
+
+    def unrolls(self, items: Sequence[Value] | None) -> bool:
+        """Return whether a loop over items is unrolled, given the unrolled loops around it."""
+        return items is not None and self.width * len(items) <= MAX_UNROLLED
 
     def _allocate(self) -> int:
         self._numbers += 1
@@ -231,16 +248,21 @@ class Evaluation(ABC):
     def constant(self, module: Module, binding: Assigned, owner: ClassInfo | None = None) -> Value:
         """Return what a module or class constant is worth; unknown if it is not one."""
         if binding.value is None or binding in self._busy:
-            return UNKNOWN
+            return self.stated.constant(module, binding, UNKNOWN)
         if binding not in self._constants:
             self._busy.add(binding)
             outer, self.contexts = self.contexts, [Context(module, owner=owner)]
             raised, self.raised = self.raised, []
-            results = self.evaluate(binding.value, State(({},)))
+            spent, self.steps, self.width = (self.steps, self.width), 0, 1
+            try:
+                results = self.evaluate(binding.value, State(({},)))
+            except (TooManyPathsError, RecursionError):
+                results = []
             value = join(self._freeze(v, s) for s, v in results) if results else UNKNOWN
             self.contexts, self.raised = outer, raised
+            self.steps, self.width = spent
             self._busy.discard(binding)
-            self._constants[binding] = value
+            self._constants[binding] = self.stated.constant(module, binding, value)
         return self._constants[binding]
 
     def _freeze(self, value: Value, state: State) -> Value:
@@ -250,9 +272,12 @@ class Evaluation(ABC):
             if isinstance(content, Value):
                 return UNKNOWN
             pairs = tuple((self._freeze(k, state), self._freeze(v, state)) for k, v in content)
+            whole = tuple_of(tuple(one for pair in pairs for one in pair))
+            if not isinstance(whole, TupleValue):
+                return whole
             return MapValue(pairs) if isinstance(value, DictRef) else TupleValue(tuple(v for _, v in pairs))
         if isinstance(value, TupleValue):
-            return TupleValue(tuple(self._freeze(item, state) for item in value.items))
+            return tuple_of(tuple(self._freeze(item, state) for item in value.items))
         return value
 
     # Names and attributes.
@@ -299,7 +324,7 @@ class Evaluation(ABC):
             value = self.names.member(owner, name)
             return self._global(owner.module, name) if value is None else value
         if isinstance(owner, Instance | ClassValue | Super):
-            return self._class_attribute(owner, name)
+            return self.stated.attribute(owner.info, name, self._class_attribute(owner, name))
         if isinstance(owner, FunctionValue | Closure | Coroutine | Method):
             self.release([owner], state, node, f"attribute {name!r}")
         return UNKNOWN
@@ -412,7 +437,7 @@ class Evaluation(ABC):
             elif isinstance(node, cst.Tuple):
                 starred = any(isinstance(e, cst.StarredElement) for e in node.elements)
                 held = any(after.holds_tracked(v) for v in values)
-                results.append((after, (LOST if held else UNKNOWN) if starred else TupleValue(values)))
+                results.append((after, (LOST if held else UNKNOWN) if starred else tuple_of(values)))
             elif isinstance(node, cst.Dict):
                 results.append(self._new_dict(node, values, after))
             elif isinstance(node, cst.Subscript):
@@ -539,7 +564,30 @@ class Evaluation(ABC):
                 is_none = holds is isinstance(comparison.operator, cst.Is | cst.Equal)
                 if isinstance(comparison.operator, cst.Is | cst.IsNot | cst.Equal | cst.NotEqual):
                     return self._narrow_none(name.value, state, is_none=is_none)
+            if isinstance(name, cst.Name) and isinstance(state.frames[-1].get(name.value), Unknown):
+                texts = self._told(comparison, state, holds=holds)
+                if texts:
+                    return state.bind(name.value, join(texts))
         return state
+
+    def _told(self, comparison: cst.ComparisonTarget, state: State, *, holds: bool) -> tuple[Value, ...]:
+        """Return the texts that something unknown must be one of if a comparison has this answer."""
+        other = comparison.comparator
+        if isinstance(comparison.operator, cst.Equal if holds else cst.NotEqual):
+            found: tuple[Value, ...] | None = (literal(other) or UNKNOWN,)
+        elif isinstance(comparison.operator, cst.In if holds else cst.NotIn):
+            if isinstance(other, cst.Tuple | cst.List | cst.Set):
+                found = tuple(literal(element.value) or UNKNOWN for element in other.elements)
+            else:
+                found = (
+                    self.items(self.lookup(other.value, state), state)
+                    if isinstance(other, cst.Name)
+                    else None
+                )
+        else:
+            found = None
+        known = found is not None and all(isinstance(v, Const) and isinstance(v.value, str) for v in found)
+        return found if known and found is not None else ()
 
     def _narrow_none(self, name: str, state: State, *, is_none: bool) -> State:
         value = state.frames[-1][name]
@@ -585,12 +633,14 @@ class Evaluation(ABC):
         for state, content in states:
             for after, iterable in self.evaluate(clause.iter, state):
                 items = self.items(iterable, after)
-                if items is None or len(items) > MAX_UNROLLED:
+                if items is None or not self.unrolls(items):
                     results.append(self._unknown_clause(clause, element, after, iterable, node))
                     continue
                 current: list[tuple[State, tuple[tuple[Value, Value], ...] | Value]] = [(after, content)]
+                outer, self.width = self.width, self.width * max(len(items), 1)
                 for item in items:
                     current = self._iteration(clause, element, item, current, node)
+                self.width = outer
                 results += current
         return results
 
@@ -603,6 +653,7 @@ class Evaluation(ABC):
         node: cst.BaseComp,
     ) -> list[tuple[State, tuple[tuple[Value, Value], ...] | Value]]:
         results: list[tuple[State, tuple[tuple[Value, Value], ...] | Value]] = []
+        self.spend(len(states))
         for before, content in states:
             passing = [self.assign(clause.target, item, before, node)]
             for condition in clause.ifs:
@@ -702,7 +753,8 @@ class Evaluation(ABC):
     def assign(self, target: cst.BaseExpression, value: Value, state: State, node: cst.CSTNode) -> State:
         """Return the state after binding a value to a target."""
         if isinstance(target, cst.Name):
-            return state.bind(target.value, value)
+            function = self.contexts[-1].function
+            return state.bind(target.value, self.stated.local(function, target.value, value))
         if isinstance(target, cst.StarredElement):
             return self.assign(target.value, value, state, node)
         if isinstance(target, cst.Tuple | cst.List):
@@ -907,7 +959,7 @@ class Evaluation(ABC):
         ):
             try:
                 return from_python(range(*(v.value for v in given if isinstance(v, Const))))
-            except (TypeError, ValueError):
+            except (TypeError, ValueError, OverflowError):
                 return UNKNOWN
         if name in ("str", "int", "float") and len(given) == 1 and isinstance(given[0], Const):
             convert: Callable[[object], object] = {"str": str, "int": int, "float": float}[name]
@@ -927,7 +979,8 @@ class Evaluation(ABC):
             return known[0]
         if name == "sorted" and len(given) == 1:
             plain = [v.value for v in known[0] if isinstance(v, Const)]
-            if len(plain) == len(known[0]) and len({type(v) for v in plain}) <= 1:
+            kinds = {type(v) for v in plain}
+            if len(plain) == len(known[0]) and len(kinds) <= 1 and kinds <= {str, bytes, int, float, bool}:
                 return tuple(Const.of(v) for v in sorted(plain))
             return None
         if name in ("tuple", "iter"):
@@ -945,6 +998,8 @@ class Evaluation(ABC):
     def emit(self, state: State, operation: Operation) -> State:
         """Return the state after an operation; note that it may have failed."""
         after = state.after(operation)
+        if len(after.operations) > MAX_OPERATIONS:
+            raise TooLongError(f"has a path of more than {MAX_OPERATIONS} operations")
         if operation.op == "get" and operation.of is not None:
             waited = state.operations[operation.of].op
             self.may_fail(after, "get of query" if waited == "query" else "get of call")
@@ -1000,7 +1055,7 @@ class Evaluation(ABC):
             "MUP010",
             f"{parameter} of this {kind} is not known from the source",
             node,
-            "use a text, a constant, or an expression of constants",
+            'use constants, or say what it can be: `name: Literal["A", "B"] = ...`',
         )
 
     def _endpoint_target(
@@ -1186,6 +1241,7 @@ class Evaluation(ABC):
             name = parameter.name.value
             if name not in frame:
                 frame[name] = UNKNOWN if parameter.default is None else self._default(info, parameter.default)
+            frame[name] = self.stated.local(info, name, frame[name])
         return frame
 
     def _default(self, info: FunctionInfo, node: cst.BaseExpression) -> Value:
@@ -1218,7 +1274,7 @@ class _Used(cst.CSTVisitor):
 
 def _names_in(node: cst.CSTNode) -> set[str]:
     visitor = _Used()
-    node.visit(visitor)
+    show(node, visitor)
     return visitor.found
 
 

@@ -38,13 +38,13 @@ from analyzer.static.control import (
 from analyzer.static.diagnostics import Diagnostics
 from analyzer.static.evaluation import (
     MAX_PATHS,
-    MAX_UNROLLED,
     TRANSPARENT,
     Context,
     Evaluation,
     Failure,
     Points,
     Role,
+    TooLongError,
     TooManyPathsError,
 )
 from analyzer.static.expressions import operands
@@ -74,11 +74,12 @@ from analyzer.static.values import (
     mapped,
     truth,
 )
+from analyzer.static.walking import show
 
 __all__ = ["Execution"]
 
 SHORT_SEQUENCE = 32
-"""Loops over at most this many known items are always unrolled; longer ones only if they communicate."""
+"""Loops with at most so many iterations, nested ones together, are always unrolled; others if they communicate."""
 
 CATCH_ALL = {"Exception", "BaseException"}
 
@@ -129,6 +130,7 @@ class Execution(Evaluation):
         self.role = role
         self.contexts = [Context(function.module, function)]
         self.raised = []
+        self.steps, self.width = 0, 1
         self._tries = []
         self._check_decorators(function)
         try:
@@ -137,12 +139,14 @@ class Execution(Evaluation):
             if sum(path.size for path in found) > MAX_PATHS:
                 raise TooManyPathsError
             return found
-        except TooManyPathsError:
+        except TooManyPathsError as error:
             # It may have come from deep inside a helper of another file.
             self.contexts = [Context(function.module, function)]
             self.report(
                 "MUP034",
-                f"{function.qualname!r} has more than {MAX_PATHS} paths",
+                f"{function.qualname!r} {error}"
+                if isinstance(error, TooLongError)
+                else f"{function.qualname!r} has more than {MAX_PATHS} paths",
                 self._name_of(function),
                 "split it, or communicate in fewer branches",
             )
@@ -200,6 +204,7 @@ class Execution(Evaluation):
     def _block(self, block: Block, states: list[State]) -> list[Flow]:
         done: list[Flow] = []
         for node in block:
+            self.spend(len(states))
             following: list[State] = []
             for state in states:
                 outer, self.raised = self.raised, []
@@ -362,7 +367,7 @@ class Execution(Evaluation):
                 items = self.items(one, before)
                 if items is None:
                     flows += self._unbounded(node, before, one)
-                elif len(items) <= SHORT_SEQUENCE:
+                elif self.width * len(items) <= SHORT_SEQUENCE:
                     flows += self._unrolled(node, before, items)
                 else:
                     flows += self._long(node, before, one, items)
@@ -370,7 +375,7 @@ class Execution(Evaluation):
 
     def _long(self, node: Loop, state: State, iterable: Value, items: tuple[Value, ...]) -> list[Flow]:
         """Unroll a long loop only if it has to be: if iterations that others follow communicate."""
-        if len(items) > MAX_UNROLLED:
+        if not self.unrolls(items):
             return self._unbounded(node, state, iterable)
         loops, saved = self.loops, (self.diagnostics, self._tries)
         self.diagnostics = Diagnostics()
@@ -389,6 +394,7 @@ class Execution(Evaluation):
     def _unrolled(self, node: Loop, state: State, items: tuple[Value, ...]) -> list[Flow]:
         assert node.target is not None  # noqa: S101  (only `for` has items)
         states, done, left = [state], [], []
+        outer, self.width = self.width, self.width * max(len(items), 1)
         for item in items:
             following = []
             states = [self.assign(node.target, item, s, node.node) for s in states]
@@ -400,6 +406,7 @@ class Execution(Evaluation):
                 else:
                     done.append(flow)
             states = merge(following)
+        self.width = outer
         rest = self._block(node.orelse, states) if states else []
         flows = merge_flows([*done, *left, *rest])
         line = self.module.line(node.node)
@@ -631,6 +638,6 @@ class _UsedNames(cst.CSTVisitor):
 def _communicating(node: cst.CSTNode, state: State) -> set[str]:
     """Return the names in a piece of code that hold communication or futures."""
     visitor = _UsedNames()
-    node.visit(visitor)
+    show(node, visitor)
     frame = state.frames[-1]
     return {name for name in visitor.found if name in frame and state.holds_tracked(frame[name])}

@@ -19,6 +19,7 @@ from analyzer.static.values import (
     alternatives,
     binary,
     compare,
+    from_python,
     join,
     tracked,
     unary,
@@ -30,12 +31,10 @@ __all__ = ["combine", "literal", "operands"]
 def literal(node: cst.BaseExpression) -> Value | None:
     """Return the constant an expression spells out, None if it is not a literal."""
     if isinstance(node, cst.Integer | cst.Float | cst.SimpleString):
-        return Const.of(node.evaluated_value)
+        return from_python(node.evaluated_value)
     if isinstance(node, cst.ConcatenatedString):
         left, right = literal(node.left), literal(node.right)
-        if isinstance(left, Const) and isinstance(right, Const):
-            return Const.of(left.value + right.value)
-        return None
+        return None if left is None or right is None else binary("Add", left, right)
     if isinstance(node, cst.Name) and node.value in ("True", "False", "None"):
         return Const.of({"True": True, "False": False, "None": None}[node.value])
     return None

@@ -19,6 +19,9 @@ __all__ = ["Content", "Flow", "FlowKind", "Frame", "State", "forget", "holds_tra
 Frame = Mapping[str, Value]
 FlowKind = Literal["next", "return", "raise", "break", "continue"]
 
+MAX_CONTENT = 10_000
+"""Items of a list or dict that are followed."""
+
 Content = tuple[tuple[Value, Value], ...]
 """Items of a list (keys are UNKNOWN) or of a dict."""
 
@@ -70,7 +73,9 @@ class State:
         )
 
     def store(self, number: int, content: Content | Value) -> State:
-        """Return the state with the contents of a list or dict set."""
+        """Return the state with the contents of a list or dict set; enormous ones are not known."""
+        if not isinstance(content, Value) and len(content) > MAX_CONTENT:
+            content = forget([content], self.heap)
         return replace(self, heap={**self.heap, number: content})
 
     def holds_tracked(self, value: Value) -> bool:
@@ -156,16 +161,22 @@ def _join_heaps(heaps: list[Mapping[int, Content | Value]]) -> Mapping[int, Cont
 
 def holds_tracked(value: Value, heap: Mapping[int, Content | Value]) -> bool:
     """Return whether losing sight of a value could lose a remote operation."""
+    return _holds(value, heap, set())
+
+
+def _holds(value: Value, heap: Mapping[int, Content | Value], seen: set[int]) -> bool:
     if isinstance(value, ListRef | DictRef):
+        if value.number in seen:  # a list may contain itself, or another one many times
+            return False
+        seen.add(value.number)
         content = heap.get(value.number, UNKNOWN)
         if isinstance(content, Value):
             return tracked(content)
-        rest = {n: c for n, c in heap.items() if n != value.number}  # a list may contain itself
-        return any(holds_tracked(item, rest) for _, item in content)
+        return any(_holds(item, heap, seen) for _, item in content)
     if isinstance(value, TupleValue):
-        return any(holds_tracked(item, heap) for item in value.items)
+        return any(_holds(item, heap, seen) for item in value.items)
     if isinstance(value, OneOf):
-        return any(holds_tracked(item, heap) for item in value.values)
+        return any(_holds(item, heap, seen) for item in value.values)
     return tracked(value)
 
 

@@ -25,9 +25,12 @@ def command(src: FilePath, *, as_json: bool) -> int:
     """List the execution paths of every endpoint, and what cannot be analysed.
 
     SRC is a project folder (with a mup.toml), a folder of Python source, or one file. Nothing is imported
-    or run. Exits 1 if something would make a model impossible.
+    or run. Findings go to stderr, each with its place and a remedy. Exits 1 if there are errors: something
+    that would make a model impossible.
     """
-    application = _analyse(src)
+    from mup.cli.sources import analysed
+
+    application = analysed(src)
     if as_json:
         click.echo(json.dumps(_document(application), indent=1))
     else:
@@ -35,17 +38,10 @@ def command(src: FilePath, *, as_json: bool) -> int:
     return 1 if application.errors else 0
 
 
-def _analyse(src: FilePath) -> Application:
-    from analyzer.static import analyse, analyse_project
-    from mup.project import load_project
-
-    if src.name == "mup.toml" or (src / "mup.toml").is_file():
-        return analyse_project(load_project(src))
-    return analyse(src)
-
-
 def _document(application: Application) -> dict[str, Any]:
     return {
+        "format": "mup-paths/1",
+        "root": str(application.root),
         "services": {
             service.name: {
                 "file": service.file,

@@ -61,5 +61,5 @@ def outline(application: Application, label: str = "A/a/") -> list[str]:
 
 
 def codes(application: Application) -> list[str]:
-    """Return the codes of all findings."""
-    return [d.code for d in application.diagnostics]
+    """Return the codes of all findings that are more than information."""
+    return [d.code for d in application.diagnostics if d.severity != "info"]
