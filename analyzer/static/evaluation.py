@@ -76,7 +76,9 @@ MAX_UNROLLED = 1000
 MAX_OPERATIONS = 5000
 """In one path; more are no program somebody wants to see as a path."""
 MAX_STEPS = 200_000
-"""Statements, items and inlined helpers that are followed for one endpoint."""
+"""Statements and items that are followed for one endpoint."""
+INLINING = 20
+"""Steps that inlining a helper counts for."""
 
 REQUEST_DATA = {"params", "headers", "cookies", "body"}
 
@@ -1177,6 +1179,7 @@ class Evaluation(ABC):
     def _inline(
         self, callee: FunctionValue | Closure, frame: dict[str, Value], node: cst.Call, state: State
     ) -> Results:
+        self.spend(INLINING)
         info = callee.info
         depth = len(state.frames)
         closure = callee.depth if isinstance(callee, Closure) else None

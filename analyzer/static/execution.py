@@ -79,7 +79,8 @@ from analyzer.static.walking import show
 __all__ = ["Execution"]
 
 SHORT_SEQUENCE = 32
-"""Loops with at most so many iterations, nested ones together, are always unrolled; others if they communicate."""
+"""Loops of at most so many iterations, nested ones together, are always unrolled, others if they
+communicate."""
 
 CATCH_ALL = {"Exception", "BaseException"}
 

@@ -73,7 +73,7 @@ class _Item:
     """A definition: what a name is bound to.
 
     Attributes:
-        name: The name, if there is no one thing it is bound to: it is bound in several ways, or only annotated.
+        name: The name, if there is no one thing it is bound to: bound in several ways, or only annotated.
         owner: The class whose attribute it is then; None for a global name.
     """
 
@@ -163,7 +163,9 @@ class _Normaliser:
                 self._write(item, parts, depth + 1)
             parts.append("]")
         else:
-            parts.append(f"{type(value).__name__}:{value!r};")
+            # Python refuses to write very large numbers in decimal.
+            text = hex(value) if isinstance(value, int) else repr(value)
+            parts.append(f"{type(value).__name__}:{text};")
 
 
 _DOCUMENTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)

@@ -100,6 +100,9 @@ class Flow:
 
 def merge(states: Iterable[State]) -> list[State]:
     """Return one state per sequence of operations, in the order they came."""
+    states = list(states)
+    if len(states) < 2:
+        return states  # long paths are not hashed where nothing can be merged
     groups: dict[tuple[Operation, ...], list[State]] = {}
     for state in states:
         groups.setdefault(state.operations, []).append(state)
@@ -108,6 +111,9 @@ def merge(states: Iterable[State]) -> list[State]:
 
 def merge_flows(flows: Iterable[Flow]) -> list[Flow]:
     """Return one flow per sequence of operations and way to end, in the order they came."""
+    flows = list(flows)
+    if len(flows) < 2:
+        return flows
     groups: dict[tuple[FlowKind, tuple[Operation, ...]], list[Flow]] = {}
     for flow in flows:
         groups.setdefault((flow.kind, flow.state.operations), []).append(flow)
@@ -174,7 +180,7 @@ def _holds(value: Value, heap: Mapping[int, Content | Value], seen: set[int]) ->
             return tracked(content)
         return any(_holds(item, heap, seen) for _, item in content)
     if isinstance(value, TupleValue):
-        return any(_holds(item, heap, seen) for item in value.items)
+        return not value.plain and any(_holds(item, heap, seen) for item in value.items)
     if isinstance(value, OneOf):
         return any(_holds(item, heap, seen) for item in value.values)
     return tracked(value)

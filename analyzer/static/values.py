@@ -12,7 +12,7 @@ import operator
 import re
 import string
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -125,9 +125,22 @@ class Future(Value):
 
 @dataclass(frozen=True, slots=True)
 class TupleValue(Value):
-    """A tuple, range or other immutable sequence of known length."""
+    """A tuple, range or other immutable sequence of known length.
+
+    Attributes:
+        plain: It holds constants and unknown values only, nothing to keep track of.
+    """
 
     items: tuple[Value, ...]
+    plain: bool = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        # Long ranges are asked for this in every iteration of a loop over them.
+        plain = all(
+            one.plain if isinstance(one, TupleValue) else isinstance(one, Const | Unknown)
+            for one in self.items
+        )
+        object.__setattr__(self, "plain", plain)
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +269,7 @@ def alternatives(value: Value) -> tuple[Value, ...]:
 def tracked(value: Value) -> bool:
     """Return whether losing sight of this value could lose a remote operation (heap contents aside)."""
     if isinstance(value, TupleValue):
-        return any(tracked(item) for item in value.items)
+        return not value.plain and any(tracked(item) for item in value.items)
     if isinstance(value, OneOf):
         return any(tracked(item) for item in value.values)
     if isinstance(value, FunctionValue):

@@ -89,7 +89,7 @@ def walk(root: cst.CSTNode, enter: Callable[[cst.CSTNode], bool] | None = None) 
 
 
 def show(root: cst.CSTNode, visitor: cst.CSTVisitor) -> None:
-    """Call a visitor's ``visit_NODE`` methods for a tree; a node for which one returns False is not entered."""
+    """Call a visitor's ``visit_NODE`` methods for a tree; where one returns False it is not entered."""
     methods: dict[type, Enter | None] = {}
 
     def enter(node: cst.CSTNode) -> bool:

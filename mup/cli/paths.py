@@ -133,7 +133,7 @@ def _show(application: Application) -> None:
 def _add_paths(tree: Tree, name: str, place: str, paths: Iterable[Path], file: str) -> None:
     from rich.markup import escape
 
-    branch = tree.add(f"[bold]{escape(name)}[/]  [dim]{escape(place)}[/]")
+    branch = tree.add(f"[bold]{_shown(name)}[/]  [dim]{escape(place)}[/]")
     paths = tuple(paths)
     for number, path in enumerate(paths, 1):
         node = branch.add(f"path {number} of {len(paths)}") if len(paths) > 1 else branch
@@ -146,9 +146,9 @@ def _add_elements(node: Tree, elements: Iterable[dict[str, Any]], file: str) -> 
     for element in elements:
         what = element["op"]
         if element["op"] == "get":
-            what += f" [dim]{escape(element['target'])} of line {element['of']}[/]"
+            what += f" [dim]{_shown(element['target'])} of line {element['of']}[/]"
         elif element.get("target"):
-            what += f" {escape(element['target'])}"
+            what += f" {_shown(element['target'])}"
         elif element["op"] == "think":
             time = element["think"]
             what += " ?" if time is None else f" {time['mean'] * 1e3:g} ms {time['family']}"
@@ -158,3 +158,10 @@ def _add_elements(node: Tree, elements: Iterable[dict[str, Any]], file: str) -> 
         for number, body in enumerate(bodies, 1):
             several = len(bodies) > 1
             _add_elements(below.add(f"iteration {number} of {len(bodies)}") if several else below, body, file)
+
+
+def _shown(text: str) -> str:
+    """Return a text of the source for a terminal: control characters are not sent to it."""
+    from rich.markup import escape
+
+    return escape("".join(c if c.isprintable() else repr(c)[1:-1] for c in text))
