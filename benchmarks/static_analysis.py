@@ -2,8 +2,8 @@
 
     python benchmarks/static_analysis.py [--repeats N] [--quick]
 
-Processor seconds of a warm process, medians, and the same relative to what the interpreter's own parser needs for
-the same text. Memory is the peak of a fresh process that does nothing else, Python and libcst included.
+Processor seconds of a warm process, medians, and the same relative to what the interpreter's own parser needs
+for the same text. Memory is the peak of a fresh process that does nothing else, Python and libcst included.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from machine import describe
@@ -156,8 +157,8 @@ def main() -> None:
             text = write_tree(folder, service, unrelated)
             application = analyse(folder)
             assert not application.errors  # noqa: S101
-            needed = seconds(options.repeats, lambda: analyse(folder))
-            parse = seconds(options.repeats, lambda: ast.parse(text))
+            needed = seconds(options.repeats, partial(analyse, folder))
+            parse = seconds(options.repeats, partial(ast.parse, text))
             memory = peak_memory(folder)
         endpoints = sum(1 for _ in application.endpoints())
         print(

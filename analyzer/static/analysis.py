@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path as FilePath
 
+from analyzer.static.analysis_cache import AnalysisCache, Dependencies, Remembered
 from analyzer.static.application import Application, ClientClass, Endpoint, Operation, Path, Service
 from analyzer.static.catalogue import Catalogue
 from analyzer.static.diagnostics import Diagnostics
@@ -29,6 +30,8 @@ from mup.project import Project
 
 __all__ = ["analyse", "analyse_project"]
 
+CACHE_FILE = "analysis.json"
+
 
 def analyse(
     root: str | FilePath,
@@ -37,6 +40,7 @@ def analyse(
     clients: Collection[str] | None = None,
     databases: Collection[str] | None = None,
     overrides: Mapping[str, Mapping[str, int | None]] | None = None,
+    cache: AnalysisCache | None = None,
 ) -> Application:
     """Analyse a source folder, or one file and what it imports from its folder.
 
@@ -46,6 +50,7 @@ def analyse(
         clients: ``module:Class`` of the clients; None = every ``Client`` subclass.
         databases: Names of the databases; None = not known, every name is fine.
         overrides: Per service, what replaces class attributes (``pool_size``, ``replicas``, ``port``).
+        cache: What is known of ``services`` from before, with the same arguments; renewed if there is no error.
 
     Returns:
         What was found. Source that cannot be analysed is in ``diagnostics``, not an exception.
@@ -69,7 +74,8 @@ def analyse(
                     modules = tree.modules()
                 else:
                     modules = [m for m in (tree.module_at(folder / root.name),) if m is not None]
-            return _analyse(tree, modules, services, clients, databases, overrides or {}, diagnostics)
+            known = None if cache is None or services is None else _Known(cache, folder, services)
+            return _analyse(tree, modules, services, clients, databases, overrides or {}, diagnostics, known)
         except Exception as error:  # noqa: BLE001  (any file has to be survived)
             report_failure(diagnostics, error, "this source")
     return Application(root=folder, services=(), clients=(), diagnostics=diagnostics.all())
@@ -83,6 +89,7 @@ def _analyse(
     databases: Collection[str] | None,
     overrides: Mapping[str, Mapping[str, int | None]],
     diagnostics: Diagnostics,
+    known: _Known | None,
 ) -> Application:
     names = Names(tree)
     if services is None:
@@ -92,30 +99,118 @@ def _analyse(
                 "MUP003", "no class derives from MS", hint="a service is `from mup import MS; class NAME(MS)`"
             )
     else:
-        found = _named(names, services, diagnostics)
+        again = services if known is None else known.changed()
+        found = _named(names, again, diagnostics)
     users = (
         client_classes(names, modules)
         if clients is None
         else {c.node.name.value: c for c in _named_clients(names, clients, diagnostics)}
     )
     analysis = _Analysis(names, diagnostics, found, databases)
-    result = tuple(analysis.service(name, info, overrides.get(name, {})) for name, info in found.items())
+    if known is not None and services is not None:
+        if not known.callable_as_before(analysis.addresses):
+            # Others may call what has changed.
+            known.forget()
+            more = {name: target for name, target in services.items() if name not in found}
+            found = {**found, **_named(names, more, diagnostics)}
+            found = {name: found[name] for name in services if name in found}
+            analysis = _Analysis(names, diagnostics, found, databases)
+        analysis.addresses.update(known.addresses())
+    fresh = {name: analysis.service(name, info, overrides.get(name, {})) for name, info in found.items()}
+    order = fresh if services is None else services
+    result = tuple(one for name in order if (one := fresh.get(name) or _remembered(known, name)) is not None)
     scenarios = tuple(c for info in users.values() if (c := analysis.client(info)) is not None)
     _report_circles(result, diagnostics)
-    return Application(root=tree.root, services=result, clients=scenarios, diagnostics=diagnostics.all())
+    if known is not None:
+        known.note(fresh, analysis, diagnostics)
+    return Application(
+        root=tree.root,
+        services=result,
+        clients=scenarios,
+        diagnostics=diagnostics.all(),
+        remembered=() if known is None else tuple(known.unchanged),
+    )
 
 
-def analyse_project(project: Project) -> Application:
-    """Analyse the services and the client a project names, with its settings and databases."""
+def _remembered(known: _Known | None, name: str) -> Service | None:
+    one = None if known is None else known.unchanged.get(name)
+    return None if one is None else one.service
+
+
+class _Known:
+    """What of an analysis has been done before.
+
+    Attributes:
+        unchanged: Services that need not be analysed again.
+    """
+
+    def __init__(self, cache: AnalysisCache, root: FilePath, services: Mapping[str, str]) -> None:
+        self._cache = cache
+        self._services = services
+        dependencies = Dependencies(root)
+        self._keys = {name: dependencies.key(target) for name, target in services.items()}
+        found = {name: cache.unchanged(name, key) for name, key in self._keys.items()}
+        self.unchanged = {name: one for name, one in found.items() if one is not None}
+
+    def changed(self) -> dict[str, str]:
+        return {name: target for name, target in self._services.items() if name not in self.unchanged}
+
+    def addresses(self) -> dict[str, Mapping[str, str]]:
+        return {name: one.addresses for name, one in self.unchanged.items()}
+
+    def callable_as_before(self, addresses: Mapping[str, Mapping[str, str]]) -> bool:
+        """Return whether what has changed can be called by the same names as before."""
+        before = {name: self._cache.addresses(name) for name in addresses}
+        missing = set(self._services) - set(self.unchanged) - set(addresses)
+        return not self.unchanged or (not missing and before == dict(addresses))
+
+    def forget(self) -> None:
+        self.unchanged = {}
+
+    def note(self, fresh: Mapping[str, Service], analysis: _Analysis, diagnostics: Diagnostics) -> None:
+        """Report again what was found before, and keep everything if nothing is wrong."""
+        for one in self.unchanged.values():
+            diagnostics.extend(Diagnostics(one.diagnostics))
+        if any(d.severity == "error" for d in diagnostics.all()) or set(self._services) != {
+            *fresh,
+            *self.unchanged,
+        }:
+            return
+        made = {
+            name: Remembered(
+                self._keys[name] or "", analysis.addresses[name], service, analysis.findings[name].all()
+            )
+            for name, service in fresh.items()
+        }
+        if made:
+            self._cache.write({**self.unchanged, **made})
+
+
+def analyse_project(project: Project, *, remember: bool = False) -> Application:
+    """Analyse the services and the client a project names, with its settings and databases.
+
+    Args:
+        project: The project.
+        remember: Keep the result in the project's ``.mup``, and analyse only services again that depend on
+            something that has changed since.
+    """
+    services = {s.name: s.target for s in project.services}
+    clients = [project.client] if project.client else []
+    databases = [d.name for d in project.databases]
+    overrides = {
+        s.name: {"pool_size": s.pool_size, "replicas": s.replicas, "port": s.port} for s in project.services
+    }
+    cache = None
+    if remember:
+        settings = [str(project.source), services, clients, databases, overrides]
+        cache = AnalysisCache(project.state / CACHE_FILE, settings)
     return analyse(
         project.source,
-        services={s.name: s.target for s in project.services},
-        clients=[project.client] if project.client else [],
-        databases=[d.name for d in project.databases],
-        overrides={
-            s.name: {"pool_size": s.pool_size, "replicas": s.replicas, "port": s.port}
-            for s in project.services
-        },
+        services=services,
+        clients=clients,
+        databases=databases,
+        overrides=overrides,
+        cache=cache,
     )
 
 
@@ -151,17 +246,26 @@ class _Analysis:
         self._names = names
         self._diagnostics = diagnostics
         self._fingerprints = Fingerprints(names)
-        addresses: dict[str, dict[str, str]] = {}
-        self._execution = Execution(names, Catalogue(addresses, databases), diagnostics)
+        self.addresses: dict[str, Mapping[str, str]] = {}
+        self.findings: dict[str, Diagnostics] = {}
+        self._execution = Execution(names, Catalogue(self.addresses, databases), diagnostics)
         self._methods: dict[str, list[EndpointMethod]] = {}
         for name, info in services.items():
             self._methods[name] = endpoint_methods(info, self._execution)
-            addresses[name] = {}
-            for method in self._methods[name]:
-                addresses[name][method.name] = method.path
-            addresses[name].update({m.path: m.path for m in self._methods[name]})
+            by_name = {m.name: m.path for m in self._methods[name]}
+            self.addresses[name] = {**by_name, **{m.path: m.path for m in self._methods[name]}}
 
     def service(self, name: str, info: ClassInfo, overrides: Mapping[str, int | None]) -> Service:
+        """Return one service; what is found about it is kept apart, too."""
+        everything = self._diagnostics
+        self._diagnostics = self._execution.diagnostics = self.findings[name] = Diagnostics()
+        try:
+            return self._service(name, info, overrides)
+        finally:
+            everything.extend(self.findings[name])
+            self._diagnostics = self._execution.diagnostics = everything
+
+    def _service(self, name: str, info: ClassInfo, overrides: Mapping[str, int | None]) -> Service:
         deployment = settings(info, overrides, self._execution)
         endpoints = tuple(self._endpoint(name, info, method) for method in self._methods[name])
         if not endpoints:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import tokenize
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -93,8 +93,8 @@ class Diagnostic:
 class Diagnostics:
     """Collects findings; the same finding (a helper inlined twice) counts once."""
 
-    def __init__(self) -> None:
-        self._found: set[Diagnostic] = set()
+    def __init__(self, found: Iterable[Diagnostic] = ()) -> None:
+        self._found = set(found)
 
     def add(
         self,

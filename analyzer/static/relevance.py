@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["relevant_files"]
+__all__ = ["Facts", "facts", "relevant_files"]
 
 FRAMEWORK = b"mup"
 
@@ -28,7 +28,7 @@ PLAIN = re.compile(rb"(?i)utf-?8|ascii|us-ascii|latin-?1|iso-?8859-?\d+|(?:cp|wi
 
 
 @dataclass(frozen=True, slots=True)
-class _Facts:
+class Facts:
     """What the text of a file tells.
 
     Attributes:
@@ -53,12 +53,12 @@ def relevant_files(root: Path, files: Iterable[Path], read: Callable[[Path], byt
     Returns:
         Files that may define something, and those nothing can be told about; in the order given.
     """
-    facts = {file: _facts(read(file)) for file in files}
-    reached = _reached(root, facts)
-    return [file for file, known in facts.items() if known is None or (file in reached and known.defines)]
+    known = {file: facts(read(file)) for file in files}
+    reached = _reached(root, known)
+    return [file for file, one in known.items() if one is None or (file in reached and one.defines)]
 
 
-def _facts(text: bytes | None) -> _Facts | None:
+def facts(text: bytes | None) -> Facts | None:
     """Return what a text tells; None if its encoding may hide words."""
     if text is None:
         return None
@@ -70,14 +70,14 @@ def _facts(text: bytes | None) -> _Facts | None:
     for statement in IMPORT.findall(text):
         words.update(WORD.findall(statement))
         relative = relative or statement.lstrip(b" \t\f\\\r\n").startswith(b".")
-    return _Facts(frozenset(words), relative, DEFINES.search(text) is not None)
+    return Facts(frozenset(words), relative, DEFINES.search(text) is not None)
 
 
-def _reached(root: Path, facts: Mapping[Path, _Facts | None]) -> set[Path]:
+def _reached(root: Path, files: Mapping[Path, Facts | None]) -> set[Path]:
     """Return the files that import the framework, directly or through each other."""
     users: dict[bytes, list[Path]] = {}
     inside: dict[Path, list[Path]] = {}
-    for file, known in facts.items():
+    for file, known in files.items():
         if known is None:
             continue
         for word in known.words:
@@ -85,7 +85,7 @@ def _reached(root: Path, facts: Mapping[Path, _Facts | None]) -> set[Path]:
         if known.relative:
             for package in _packages(root, file):
                 inside.setdefault(package, []).append(file)
-    hidden = [file for file, known in facts.items() if known is None]
+    hidden = [file for file, known in files.items() if known is None]
     pending = [*users.get(FRAMEWORK, ()), *hidden]
     reached: set[Path] = set(pending)
     while pending:

@@ -24,7 +24,7 @@ from analyzer.static.relevance import relevant_files
 from analyzer.static.twins import Twin, twins
 from mup.events.sites import Kind, Site, site_index
 
-__all__ = ["Module", "SourceTree", "Span"]
+__all__ = ["Module", "SourceTree", "Span", "content", "entered"]
 
 SKIPPED_FOLDERS = {"__pycache__", "node_modules", "venv", "build", "dist"}
 
@@ -155,23 +155,16 @@ class SourceTree:
                 hint="make it readable, or keep it out of the source folder",
             )
             return
-        if folder != self.root and any(item.name == "pyvenv.cfg" for item in items):
-            return
         for item in items:
             kind = _kind(item)
             if kind == "file" and item.suffix == ".py":
                 yield item
-            elif (
-                kind == "folder"
-                and not item.is_symlink()
-                and not item.name.startswith(".")
-                and item.name not in SKIPPED_FOLDERS
-            ):
+            elif kind == "folder" and entered(item):
                 yield from self._files(item)
 
     def modules(self) -> list[Module]:
         """Return the modules of all files that can define services or clients, in a stable order."""
-        files = relevant_files(self.root, self.files(), _content)
+        files = relevant_files(self.root, self.files(), content)
         found = [self.module_at(file) for file in files]
         return list(dict.fromkeys(module for module in found if module is not None))
 
@@ -271,6 +264,16 @@ class SourceTree:
         )
 
 
+def entered(folder: Path) -> bool:
+    """Return whether a folder is searched for services: not if it is a link, hidden, or an environment."""
+    if folder.is_symlink() or folder.name.startswith(".") or folder.name in SKIPPED_FOLDERS:
+        return False
+    try:
+        return not (folder / "pyvenv.cfg").exists()
+    except OSError:
+        return True  # whoever looks into it will say so
+
+
 class _TooLargeError(Exception):
     """A file is so large that nobody has written it."""
 
@@ -286,7 +289,7 @@ def _kind(path: Path) -> Literal["file", "folder", ""]:
     return "file" if stat.S_ISREG(mode) else "folder" if stat.S_ISDIR(mode) else ""
 
 
-def _content(path: Path) -> bytes | None:
+def content(path: Path) -> bytes | None:
     """Return the bytes of a file; None if it cannot be read, or is so large that it need not be."""
     try:
         return None if path.stat().st_size > MAX_SEARCHED else path.read_bytes()

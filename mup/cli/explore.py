@@ -75,8 +75,9 @@ def command(
             hint="leave one of them out",
         )
     loaded = load_project(project)
-    application = analyse_project(loaded)
+    application = analyse_project(loaded, remember=True)
     reject_errors(application)
+    earlier = latest_runs(loaded.state / "runs") if changed else []
     ensure_profile(console(stderr=True), wanted=profile_first)
     settings = ExploreSettings(
         width=width,
@@ -95,7 +96,7 @@ def command(
             settings,
             directory=Path(output) if output else None,
             resume=Path(resume) if resume else None,
-            changed_since=latest_runs(loaded.state / "runs") if changed else (),
+            changed_since=earlier,
             progress=progress,
         )
     info = load_info(directory)

@@ -103,7 +103,7 @@ def _calibrated(
     from mup.project import load_project
 
     loaded = load_project(project)
-    application = analyse_project(loaded)
+    application = analyse_project(loaded, remember=True)
     reject_errors(application)
     run = merge_runs(logs or latest_runs(loaded.state / "runs"), fingerprints(application))
     return calibrate_project(loaded, run, application, client=client, partial=partial, host=host)

@@ -101,7 +101,7 @@ REFERENCES = [
     ),
     pytest.param(
         "@traced\n    def a(self, comm):\n        comm.respond(1)",
-        "def traced(f):\n    n = 1\n    return f if n + 1 else f\n",
+        "def traced(f):\n    n = 1\n    x = n + 1\n    return f\n",
         "n + 2",
         id="decorator",
     ),
