@@ -50,7 +50,7 @@ def analyse(
         clients: ``module:Class`` of the clients; None = every ``Client`` subclass.
         databases: Names of the databases; None = not known, every name is fine.
         overrides: Per service, what replaces class attributes (``pool_size``, ``replicas``, ``port``).
-        cache: What is known of ``services`` from before, with the same arguments; renewed if there is no error.
+        cache: What is known of ``services`` from before, with equal arguments; renewed if there is no error.
 
     Returns:
         What was found. Source that cannot be analysed is in ``diagnostics``, not an exception.

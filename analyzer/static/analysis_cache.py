@@ -221,11 +221,11 @@ class _Table:
             return {"map": [[self.add(k), self.add(v)] for k, v in value.items()]}
         if isinstance(value, Distribution):
             return {"distribution": value.to_json()}
-        name = type(value).__name__
-        if self._classes.get(name) is not type(value):
-            raise TypeError(name)
-        given = {f.name: self.add(getattr(value, f.name)) for f in fields(value) if f.init}
-        return {"class": name, "fields": given}
+        kind: Any = type(value)
+        if self._classes.get(kind.__name__) is not kind:
+            raise TypeError(kind.__name__)
+        given = {f.name: self.add(getattr(value, f.name)) for f in fields(kind) if f.init}
+        return {"class": kind.__name__, "fields": given}
 
 
 def _decoded(nodes: list[Any]) -> list[Any]:

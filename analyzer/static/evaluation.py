@@ -73,7 +73,7 @@ Results = list[tuple[State, Value]]
 MAX_PATHS = 1000
 MAX_INLINE_DEPTH = 50
 MAX_UNROLLED = 1000
-MAX_OPERATIONS = 5000
+MAX_OPERATIONS = 3000
 """In one path; more are no program somebody wants to see as a path."""
 MAX_STEPS = 200_000
 """Statements and items that are followed for one endpoint."""

@@ -6,7 +6,7 @@ method returns, which few people expect.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from analyzer.static.application import Operation, Path
 from analyzer.static.diagnostics import Diagnostics
@@ -19,9 +19,9 @@ def report_second_phase(function: FunctionInfo, paths: Iterable[Path], diagnosti
     """Report every response that work follows, once, with the first thing that does."""
     found: dict[Operation, str] = {}
     for path in paths:
-        index = next((i for i, o in enumerate(path.operations) if o.op == "respond"), None)
-        if index is not None and (work := _work_after(path, index)):
-            found.setdefault(path.operations[index], work)
+        for response, work in _responses(path):
+            if work:
+                found.setdefault(response, work)
     for response, work in found.items():
         site = response.site
         diagnostics.add(
@@ -32,6 +32,16 @@ def report_second_phase(function: FunctionInfo, paths: Iterable[Path], diagnosti
             column=site.column,
             hint="the worker is held until the method returns; the model has this as a second phase",
         )
+
+
+def _responses(path: Path) -> Iterator[tuple[Operation, str]]:
+    """Yield the responses of a path, each with the first thing that follows it."""
+    for index, operation in enumerate(path.operations):
+        if operation.op == "respond":
+            yield operation, _work_after(path, index)
+        for body in operation.bodies:
+            for response, work in _responses(body):
+                yield response, work or _work_after(path, index)
 
 
 def _work_after(path: Path, index: int) -> str:

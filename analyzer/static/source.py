@@ -157,7 +157,7 @@ class SourceTree:
             return
         for item in items:
             kind = _kind(item)
-            if kind == "file" and item.suffix == ".py":
+            if kind in ("file", "closed") and item.suffix == ".py":
                 yield item
             elif kind == "folder" and entered(item):
                 yield from self._files(item)
@@ -191,10 +191,11 @@ class SourceTree:
         if not name:
             return None
         stem = self.root.joinpath(*name.split("."))
-        for file in (stem / "__init__.py", stem.parent / f"{stem.name}.py"):
-            if _kind(file) == "file":
-                return file
-        return None
+        file, package = stem.parent / f"{stem.name}.py", stem / "__init__.py"
+        kinds = {package: _kind(package), file: _kind(file)}
+        found = (path for path, kind in kinds.items() if kind == "file")
+        # What may not be looked at may be there; reading it will tell.
+        return next(found, file if kinds[file] == "closed" else None)
 
     def _load(self, name: str, path: Path) -> Module | None:
         file = path.relative_to(self.root).as_posix()
@@ -278,12 +279,15 @@ class _TooLargeError(Exception):
     """A file is so large that nobody has written it."""
 
 
-def _kind(path: Path) -> Literal["file", "folder", ""]:
-    """Return what a path leads to; "" for nothing, for broken links, pipes and devices."""
+def _kind(path: Path) -> Literal["file", "folder", "closed", ""]:
+    """Return what a path leads to.
+
+    "" is nothing, a broken link, a pipe or a device; what "closed" is nobody without permission can tell.
+    """
     try:
         mode = path.stat().st_mode
     except PermissionError:
-        return "file"  # whoever reads it will say so
+        return "closed"
     except (OSError, ValueError):
         return ""
     return "file" if stat.S_ISREG(mode) else "folder" if stat.S_ISDIR(mode) else ""

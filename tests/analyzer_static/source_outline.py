@@ -26,7 +26,7 @@ class B(MS):
 def analyse_files(folder: Path, **files: str) -> Application:
     """Write modules (``sub__name`` is ``sub/name.py``, ``sub____init__`` its package) and analyse the folder."""
     for name, text in files.items():
-        file = folder / (re.sub("__(?!init__$)", "/", name) + ".py")
+        file = folder / (re.sub("__(?=.)(?!init__$)", "/", name) + ".py")
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(dedent(text), encoding="utf-8")
     return analyse(folder)

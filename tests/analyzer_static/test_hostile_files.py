@@ -158,7 +158,7 @@ def test_expensive_code_is_not_computed(tmp_path: Path, text: str) -> None:
 
 COMMUNICATING_BOMBS = [
     pytest.param(
-        "for i in range(900):\n    for j in range(900):\n        comm.call('B', '/b/').get()", id="loops"
+        "for i in range(200):\n    for j in range(200):\n        comm.call('B', '/b/').get()", id="loops"
     ),
     pytest.param(
         "def f0(c): c.call('B', '/b/').get()\n"

@@ -7,13 +7,19 @@ import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from command_line import run
 
+from analyzer.calibration.explore import ExploreSettings, explore
+from analyzer.calibration.rundir import load_info
+from analyzer.static import analyse_project
 from mup.lqn import load_model
+from mup.project import load_project
+from mup.workload.speed import Speed
 
 SOURCE = """\
 from mup import EP, MS, Client, Communication
@@ -190,18 +196,23 @@ def test_paths_with_names_no_terminal_can_show(tmp_path: Path) -> None:
 
 
 @pytest.mark.services
-@pytest.mark.slow
-def test_changed_endpoints_are_measured_again(
-    project: Path, capsys: pytest.CaptureFixture[str], family: Any
-) -> None:
+def test_changed_endpoints_are_measured_again(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A helper changes: its endpoint is measured again, the log of before serves all others."""
-    short = ("--max-seconds", "1.5", "--round-seconds", "0.25", "--warmup", "0.2", "--no-host", "--json")
 
-    def explored(*options: str) -> Path:
-        command = [sys.executable, "-m", "mup", "explore", str(project), *options, *short]
-        done = subprocess.run(command, check=False, capture_output=True, text=True, env=family.environment)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return Path(json.loads(done.stdout)["run"])
+    def explored(*before: Path, width: float) -> Path:
+        loaded = load_project(project)
+        settings = ExploreSettings(
+            width=width,
+            max_seconds=2.4,
+            round_seconds=0.3,
+            warmup_seconds=0.2,
+            idle_seconds=0.3,
+            foreign_limit=1.0,  # whatever else runs beside this test
+        )
+        # A machine whose speed never changes.
+        steady = partial(Speed, (1000.0, 1000.0))
+        application = analyse_project(loaded)
+        return explore(loaded, application, settings, changed_since=before, probe=steady, monitor=False)
 
     def refused(*arguments: str) -> str:
         code, out, err = run(capsys, *arguments, str(project))
@@ -209,7 +220,7 @@ def test_changed_endpoints_are_measured_again(
         return out + err
 
     assert "no explore run" in refused("explore", "--changed")
-    first = explored()
+    first = explored(width=1e-9)
     assert "nothing has changed" in refused("explore", "--changed", "--no-host")
     # Another name for a variable, another layout: no change. The helper of B does something else.
     text = "# moved\n\n" + SOURCE.replace("reply", "answer").replace("range(number)", "range(2 * number)")
@@ -218,7 +229,8 @@ def test_changed_endpoints_are_measured_again(
     assert "B/b/ changed" in message
     assert "A/a/" not in message
     assert "--changed" in message
-    second = explored("--changed", "--width", "0.5")
+    second = explored(first, width=1e9)
+    assert load_info(second).stop.startswith("every changed endpoint")
     code, out, err = run(capsys, "model", str(project), "--json")
     assert code == 0, err
     document = json.loads(out)
