@@ -221,9 +221,9 @@ class _Table:
             return {"map": [[self.add(k), self.add(v)] for k, v in value.items()]}
         if isinstance(value, Distribution):
             return {"distribution": value.to_json()}
+        if self._classes.get(type(value).__name__) is not type(value):
+            raise TypeError(type(value).__name__)
         kind: Any = type(value)
-        if self._classes.get(kind.__name__) is not kind:
-            raise TypeError(kind.__name__)
         given = {f.name: self.add(getattr(value, f.name)) for f in fields(kind) if f.init}
         return {"class": kind.__name__, "fields": given}
 

@@ -229,7 +229,7 @@ def test_changed_endpoints_are_measured_again(project: Path, capsys: pytest.Capt
     assert "B/b/ changed" in message
     assert "A/a/" not in message
     assert "--changed" in message
-    second = explored(first, width=1e9)
+    second = explored(first, width=0.99)
     assert load_info(second).stop.startswith("every changed endpoint")
     code, out, err = run(capsys, "model", str(project), "--json")
     assert code == 0, err
