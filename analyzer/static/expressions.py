@@ -30,6 +30,9 @@ __all__ = ["combine", "literal", "operands"]
 
 def literal(node: cst.BaseExpression) -> Value | None:
     """Return the constant an expression spells out, None if it is not a literal."""
+    # Every expression is asked, most are none of these, and `isinstance` is slow for abstract classes.
+    if type(node) not in LITERALS:
+        return None
     if isinstance(node, cst.Integer | cst.Float | cst.SimpleString):
         return from_python(node.evaluated_value)
     if isinstance(node, cst.ConcatenatedString):
@@ -38,6 +41,9 @@ def literal(node: cst.BaseExpression) -> Value | None:
     if isinstance(node, cst.Name) and node.value in ("True", "False", "None"):
         return Const.of({"True": True, "False": False, "None": None}[node.value])
     return None
+
+
+LITERALS = frozenset({cst.ConcatenatedString, cst.Float, cst.Integer, cst.Name, cst.SimpleString})
 
 
 def operands(node: cst.BaseExpression) -> Sequence[cst.BaseExpression]:

@@ -553,6 +553,8 @@ class Names:
     ) -> dict[str, tuple[Module, Binding] | External | Module | None]:
         """Return what the import statements inside a function or class bind names to."""
         found: dict[str, tuple[Module, Binding] | External | Module | None] = {}
+        if not owner.module.imports_inside:
+            return found
         for node in walk(owner.node):
             if isinstance(node, cst.Import | cst.ImportFrom):
                 for name, binding in imports(owner.module, node):

@@ -34,6 +34,9 @@ MAX_BYTES = 1_000_000
 FORM_FEED = re.compile(r"^[ \t\f]*\f", re.MULTILINE)
 """Starts a line anew for the interpreter; libcst does not know it in front of code."""
 
+INNER_IMPORT = re.compile(r"(?:^\s+|[:;]\s*)(?:import|from)\b")
+"""In a line: an import that is not the first thing in it."""
+
 MAX_SEARCHED = 100_000_000
 """Larger files are not even searched for imports."""
 
@@ -76,6 +79,11 @@ class Module:
         """
         # Positions belong to the nodes of the wrapper's tree, which without a copy is ours.
         return MetadataWrapper(self.tree, unsafe_skip_copy=True).resolve(PositionProvider)
+
+    @cached_property
+    def imports_inside(self) -> bool:
+        """Whether there may be import statements inside of functions or classes."""
+        return any(INNER_IMPORT.search(line) for line in self.lines)
 
     def line(self, node: cst.CSTNode) -> int:
         """Return the line where a node starts."""

@@ -72,20 +72,18 @@ def walk(root: cst.CSTNode, enter: Callable[[cst.CSTNode], bool] | None = None) 
     The parts of nodes for which ``enter`` returns False are left out.
     """
     stack: list[Any] = [root]
-    kind: Any
     while stack:
         node = stack.pop()
-        kind = type(
-            node
-        )  # asked by identity: `isinstance` is slow for abstract classes, and libcst's all are
-        if kind in LEAVES:
-            continue
+        kind: Any = type(node)  # asked by identity: `isinstance` is slow for abstract classes like libcst's
         if kind is list or kind is tuple:
             stack.extend(reversed(node))
             continue
         yield node
         if enter is None or enter(node):
-            stack.extend(getattr(node, name) for name in _parts(kind))
+            for name in _parts(kind):
+                part = getattr(node, name)
+                if type(part) not in LEAVES:
+                    stack.append(part)
 
 
 def show(root: cst.CSTNode, visitor: cst.CSTVisitor) -> None:

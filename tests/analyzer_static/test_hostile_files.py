@@ -367,4 +367,4 @@ def test_services_are_found_through_other_modules(tmp_path: Path) -> None:
         other=HEAD + OTHERS,
     )
     assert codes(application) == []
-    assert [s.name for s in application.services] == ["Farther", "B", "Leaf", "Inner"]
+    assert {s.name for s in application.services} == {"B", "Inner", "Far", "Farther", "Leaf"}
