@@ -20,7 +20,7 @@ from analyzer.static.discovery import (
 )
 from analyzer.static.evaluation import Role
 from analyzer.static.execution import Execution
-from analyzer.static.failures import deep_recursion, report_failure
+from analyzer.static.failures import report_failure, room
 from analyzer.static.fingerprints import Fingerprints
 from analyzer.static.names import ClassInfo, FunctionInfo, Names, class_line
 from analyzer.static.responses import report_second_phase
@@ -65,7 +65,7 @@ def analyse(
         raise AnalysisError("neither a file nor a folder", where=str(root))
     folder = (root if root.is_dir() else root.parent).resolve()
     diagnostics = Diagnostics()
-    with deep_recursion():
+    with room():
         try:
             tree = SourceTree(folder, diagnostics)
             modules: list[Module] = []

@@ -11,8 +11,9 @@ from __future__ import annotations
 import ast
 import hashlib
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import libcst as cst
 
@@ -36,7 +37,7 @@ class Fingerprints:
 
     def __init__(self, names: Names) -> None:
         self._names = names
-        self._texts: dict[_Item, tuple[_Normaliser | None, ast.AST | None]] = {}
+        self._texts: dict[_Item, _Normaliser | None] = {}
         self._found: dict[tuple[_Item, ClassInfo], list[_Item]] = {}
 
     def of(self, function: FunctionInfo, receiver: ClassInfo) -> str:
@@ -47,24 +48,24 @@ class Fingerprints:
         seen = {first}
         while queue:
             item = queue.popleft()
-            normal, tree = self._text(item)
-            if normal is None or tree is None:
+            normal = self._text(item)
+            if normal is None:
                 continue
             digest.update(_place(item).encode("utf-8", "surrogatepass"))
             digest.update(normal.text.encode("utf-8", "surrogatepass"))
             key = (item, receiver)
             if key not in self._found:
-                self._found[key] = list(_references(tree, normal.local_names, item, receiver, self._names))
+                self._found[key] = list(_references(normal, item, receiver, self._names))
             for found in self._found[key]:
                 if found not in seen:
                     seen.add(found)
                     queue.append(found)
         return digest.hexdigest()[:LENGTH]
 
-    def _text(self, item: _Item) -> tuple[_Normaliser | None, ast.AST | None]:
+    def _text(self, item: _Item) -> _Normaliser | None:
         if item not in self._texts:
             tree = _tree(item)
-            self._texts[item] = (None if tree is None else _Normaliser(tree), tree)
+            self._texts[item] = None if tree is None else _Normaliser(tree)
         return self._texts[item]
 
 
@@ -124,11 +125,19 @@ def _mentions(node: cst.CSTNode, name: str) -> bool:
 
 
 class _Normaliser:
-    """Writes a tree as text in which local variables are numbered in order of appearance."""
+    """Writes a tree as text in which local variables are numbered in order of appearance.
+
+    Attributes:
+        text: The text.
+        local_names: Names that are variables of the function, if it is one.
+        mentions: All names and attributes in the tree.
+    """
 
     def __init__(self, tree: ast.AST) -> None:
+        nodes = list(_nodes(tree))
+        self.mentions = [node for node in nodes if isinstance(node, ast.Name | ast.Attribute)]
         self.local_names = (
-            frozenset(_local_names(tree))
+            frozenset(_local_names(nodes))
             if isinstance(tree, ast.FunctionDef | ast.AsyncFunctionDef)
             else frozenset()
         )
@@ -191,14 +200,32 @@ def _names_a_variable(node: ast.AST, field: str) -> bool:
     )
 
 
-def _local_names(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[str]:
+def _nodes(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yield a node and everything in it, like ``ast.walk`` and in half the time."""
+    stack: list[Any] = [tree]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, list):
+            stack.extend(reversed(node))
+        elif isinstance(node, ast.AST):
+            yield node
+            for name in reversed(node._fields):
+                part = getattr(node, name, None)
+                if type(part) not in _ATOMS:
+                    stack.append(part)
+
+
+_ATOMS = frozenset({str, bytes, int, float, complex, bool, type(None), ast.Load, ast.Store, ast.Del})
+
+
+def _local_names(nodes: Iterable[ast.AST]) -> Iterator[str]:
     """Yield the names of variables that a function, or a function inside it, binds.
 
     Not those of functions inside it: call sites are known by them.
     """
     shared: set[str] = set()
     bound: set[str] = set()
-    for node in ast.walk(function):
+    for node in nodes:
         if isinstance(node, ast.Global):
             shared.update(node.names)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store | ast.Del):
@@ -212,17 +239,11 @@ def _local_names(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[s
     yield from bound - shared
 
 
-def _references(
-    tree: ast.AST, local_names: frozenset[str], item: _Item, receiver: ClassInfo, names: Names
-) -> Iterator[_Item]:
+def _references(normal: _Normaliser, item: _Item, receiver: ClassInfo, names: Names) -> Iterator[_Item]:
     """Yield the definitions of the source tree a piece of code refers to, in source order."""
-    resolver = _Resolver(item, local_names, receiver, names)
-    stack: list[ast.AST] = [tree]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, ast.Name | ast.Attribute):
-            yield from resolver.definitions(node)
-        stack.extend(reversed(list(ast.iter_child_nodes(node))))
+    resolver = _Resolver(item, normal.local_names, receiver, names)
+    for node in normal.mentions:
+        yield from resolver.definitions(node)
 
 
 class _Resolver:

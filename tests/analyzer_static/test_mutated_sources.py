@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import copy
 import random
 from pathlib import Path
 
@@ -16,6 +18,7 @@ SOURCES = [
     ROOT / "tests/analyzer_static/mutated_service.py.txt",
 ]
 PER_SOURCE = 40
+REARRANGED = 40
 TOKENS = [
     b"comm", b"(", b")", b"[", b"]", b":", b"\n", b"    ", b"\t", b"'", b'"""', b"f'{", b"yield ", b"await ", b"async ",
     b"return ", b"lambda: ", b"*", b"**", b"=", b":=", b"@EP('/x/')", b"class ", b"def ", b"if ", b"else:", b"for x in y:",
@@ -65,3 +68,75 @@ def test_mutated_source_is_survived(tmp_path: Path, source: Path) -> None:
         for diagnostic in application.diagnostics:
             assert render(diagnostic, application.root)
             assert diagnostic.line <= data.count(b"\n") + data.count(b"\r") + 1
+
+
+SNIPPETS = """
+comm
+self
+comm.call('B', '/b/')
+comm.call('B', '/b/').get()
+comm.query('db', 'q', 'c', {})
+comm.respond(1)
+comm.params['x']
+[comm.call('B', p) for p in ('/b/', '/c/')]
+{p: comm.call('B', p) for p in comm.params}
+(yield comm)
+lambda x=comm: x.call('B', '/b/')
+[f.get() for f in futures]
+(n := comm.call('C', '/b/'))
+A
+A.a
+super().setup
+TABLE[word]
+10 ** 10 ** 10
+'{:>999999999}'.format(1)
+open
+None
+"""
+
+
+class Pieces:
+    """Code of the sources, to be put together in another way."""
+
+    def __init__(self) -> None:
+        self.trees = [ast.parse(s.read_bytes()) for s in SOURCES]
+        nodes = [n for tree in self.trees for n in ast.walk(tree)]
+        self.statements = [n for n in nodes if isinstance(n, ast.stmt)]
+        self.expressions = [n for n in nodes if isinstance(n, ast.expr) and loaded(n)]
+        written = [ast.parse(line.strip(), mode="eval").body for line in SNIPPETS.strip().splitlines()]
+        self.expressions += written * 20
+
+    def rearranged(self, random: random.Random) -> str:
+        """Return a source that parses, in which code stands where it does not belong."""
+        tree = copy.deepcopy(random.choice(self.trees))
+        parents = [n for n in ast.walk(tree) if isinstance(n, ast.stmt | ast.expr)]
+        for parent in random.sample(parents, random.randint(1, 8)):
+            body = getattr(parent, "body", None)
+            if isinstance(body, list) and random.random() < 0.5:
+                body.insert(random.randrange(len(body) + 1), copy.deepcopy(random.choice(self.statements)))
+                continue
+            fields = [k for k, v in ast.iter_fields(parent) if isinstance(v, ast.expr) and loaded(v)]
+            if fields and not isinstance(parent, ast.FormattedValue):
+                setattr(parent, random.choice(fields), copy.deepcopy(random.choice(self.expressions)))
+        try:
+            return ast.unparse(ast.fix_missing_locations(tree))
+        except ValueError:  # some expressions cannot be written inside of f-strings
+            return self.rearranged(random)
+
+
+def loaded(node: ast.expr) -> bool:
+    return isinstance(getattr(node, "ctx", ast.Load()), ast.Load)
+
+
+def test_rearranged_source_is_survived(tmp_path: Path) -> None:
+    """Code that is nonsense, but Python, is followed to its end, with findings that point into it."""
+    pieces = Pieces()
+    file = tmp_path / "app.py"
+    for seed in range(REARRANGED):
+        text = pieces.rearranged(random.Random(seed))
+        file.write_text(text, encoding="utf-8")
+        application = analyse(file)
+        assert "MUP099" not in {d.code for d in application.diagnostics}, (seed, application.diagnostics)
+        for diagnostic in application.diagnostics:
+            assert render(diagnostic, application.root)
+            assert diagnostic.line <= text.count("\n") + 1
