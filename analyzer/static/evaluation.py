@@ -370,8 +370,10 @@ class Evaluation(ABC):
             target = decorator.decorator
             base = target.func if isinstance(target, cst.Call) else target
             value = self.names.dotted(function.module, base)
-            code = function.module.tree.code_for_node(base)
-            found.append(value.name if isinstance(value, External) else code)
+            if isinstance(value, External):
+                found.append(value.name)
+            else:
+                found.append(function.module.tree.code_for_node(base))
         return found
 
     # Expressions.

@@ -6,7 +6,9 @@ next and belong to ``analyzer.static.execution``.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Sequence
+from functools import lru_cache
 
 import libcst as cst
 
@@ -34,13 +36,19 @@ def literal(node: cst.BaseExpression) -> Value | None:
     if type(node) not in LITERALS:
         return None
     if isinstance(node, cst.Integer | cst.Float | cst.SimpleString):
-        return from_python(node.evaluated_value)
+        return _worth(node.value)
     if isinstance(node, cst.ConcatenatedString):
         left, right = literal(node.left), literal(node.right)
         return None if left is None or right is None else binary("Add", left, right)
     if isinstance(node, cst.Name) and node.value in ("True", "False", "None"):
         return Const.of({"True": True, "False": False, "None": None}[node.value])
     return None
+
+
+@lru_cache(maxsize=4096)
+def _worth(text: str) -> Value:
+    """Return what a number or text is worth as it is written; the same ones come again and again."""
+    return from_python(ast.literal_eval(text))
 
 
 LITERALS = frozenset({cst.ConcatenatedString, cst.Float, cst.Integer, cst.Name, cst.SimpleString})

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import sys
 import traceback
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,13 +28,16 @@ RECURSION_LIMIT = 4000
 def room() -> Iterator[None]:
     """Let code inside call deeper than Python's default, and collect garbage only when it is done.
 
-    Syntax trees are many objects and no garbage: looking for some takes a quarter of the time.
+    Syntax trees are many objects and no garbage: looking for some takes a quarter of the time. Warnings about
+    analysed code, such as dubious escapes, are the business of its own linter.
     """
     limit, collecting = sys.getrecursionlimit(), gc.isenabled()
     sys.setrecursionlimit(max(limit, RECURSION_LIMIT))
     gc.disable()
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
     finally:
         sys.setrecursionlimit(limit)
         if collecting:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import re
 import stat
-import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -232,16 +231,11 @@ class SourceTree:
         size = path.stat().st_size
         if size > MAX_BYTES:
             raise _TooLargeError(f"{size / 1e6:.1f} MB are too large to be analysed")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # some encodings warn
-            return decode(path.read_bytes())
+        return decode(path.read_bytes())
 
     def _parsed(self, name: str, file: str, text: str, *, is_package: bool) -> Module | None:
         try:
-            with warnings.catch_warnings():
-                # Dubious escapes and the like are the business of the code's own linter.
-                warnings.simplefilter("ignore")
-                same = ast.parse(text)
+            same = ast.parse(text)
             sites = site_index(text, file, same)
             tree = cst.parse_module(FORM_FEED.sub("", text))
             known = twins(tree, same)
