@@ -77,7 +77,7 @@ MAX_OPERATIONS = 3000
 """In one path; more are no program somebody wants to see as a path."""
 MAX_STEPS = 200_000
 """Statements and items that are followed for one endpoint."""
-INLINING = 20
+INLINING = 50
 """Steps that inlining a helper counts for."""
 
 REQUEST_DATA = {"params", "headers", "cookies", "body"}

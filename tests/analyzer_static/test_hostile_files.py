@@ -151,7 +151,7 @@ def test_expensive_code_is_not_computed(tmp_path: Path, text: str) -> None:
     (tmp_path / "app.py").write_bytes(body("comm.call('B', '/b/').get()\n" + text))
     begun = time.process_time()
     application = analyse(tmp_path)
-    assert time.process_time() - begun < 5
+    assert time.process_time() - begun < 10
     assert set(codes(application)) <= {"MUP030", "MUP034"}
     if not application.diagnostics:
         assert outline(application) == PATHS
