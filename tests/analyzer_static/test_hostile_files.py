@@ -90,7 +90,9 @@ LAYOUTS = [
     pytest.param(GOOD.rstrip().encode(), id="no-newline-at-the-end"),
     pytest.param(GOOD.encode("utf-8") + b"x = '" + b"a" * 100_000 + b"'\n", id="long-line"),
     pytest.param(b"# coding: latin-1\n# \xe9\n" + GOOD.encode(), id="latin-1"),
-    pytest.param(GOOD.replace("comm.respond", "x = '\\d' + f'\\d'; comm.respond").encode(), id="dubious-escapes"),
+    pytest.param(
+        GOOD.replace("comm.respond", "x = '\\d' + f'\\d'; comm.respond").encode(), id="dubious-escapes"
+    ),
     pytest.param(b"# coding: unicode_escape\n" + GOOD.replace("mup", "\\x6dup").encode(), id="escaped"),
 ]
 
