@@ -29,7 +29,7 @@ from analyzer.calibration.callsites import split, variants, with_frequencies
 from analyzer.calibration.executions import Execution
 from analyzer.calibration.framework import FrameworkWork, framework_work
 from analyzer.calibration.ingredients import ALL, Ingredients
-from analyzer.calibration.matching import Match, Matched, match
+from analyzer.calibration.matching import Match, Matched, body_counts, match
 from analyzer.calibration.observed import FloatArray, Observed, Sample, observe
 from analyzer.calibration.outliers import screen
 from analyzer.calibration.placement import HOST, Placement, placed
@@ -84,7 +84,7 @@ class Host(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EntryCoverage:
-    """How much of one endpoint the log saw."""
+    """How much of one endpoint the log saw; bodies of choices count as paths."""
 
     label: str
     paths: int
@@ -100,7 +100,7 @@ class Calibration:
         model: The calibrated model.
         coverage: Per endpoint and scenario.
         warnings: Sentences for the user.
-        uncovered: Paths no execution took, as readable texts.
+        uncovered: Paths and bodies of choices no execution took, as readable texts.
         framework: Framework processor time per request: role, then service.
     """
 
@@ -339,11 +339,7 @@ def _read_entry(
             f"{label}: {len(found.unmatched)} executions fit no path and are left out"
             f" ({found.unmatched[0].reason})"
         )
-    observed = sum(1 for count in found.counts if count)
-    book.coverage.append(EntryCoverage(label, len(plans), observed, found.matched))
-    for plan, count in zip(plans, found.counts, strict=True):
-        if not count:
-            book.uncovered.append(f"{label}: {plan.describe()}")
+    _note_coverage(book, label, found)
     if not found.matched:
         return
     book.matched[label] = found
@@ -353,6 +349,28 @@ def _read_entry(
             _read_path(book, task, plan, samples)
     if len(plans) > 1:
         book.terms.choices[task.name, entry.name, entry.start] = _choice(book, found.taken)
+
+
+def _note_coverage(book: _Book, label: str, found: Matched) -> None:
+    """Note which paths, and which bodies of choices, no execution took."""
+    paths = observed = 0
+    for plan, matches in zip(found.plans, found.taken, strict=True):
+        paths += 1
+        observed += bool(matches)
+        if not matches:
+            book.uncovered.append(f"{label}: {plan.describe()}")
+        counts = body_counts(matches, plan)
+        for place, part in plan.parts():
+            for index, choice in part.choices.items():
+                paths += len(choice.bodies)
+                observed += sum(1 for count in counts[place, index] if count)
+                # What nobody came to is named by what it is part of.
+                reached = any(counts[place, index])
+                for body, count in zip(choice.bodies, counts[place, index], strict=True):
+                    if reached and not count:
+                        line = part.operations[index].site.line
+                        book.uncovered.append(f"{label}: choice ({line}) [{body.describe()}]")
+    book.coverage.append(EntryCoverage(label, paths, observed, found.matched))
 
 
 def _choice(book: _Book, taken: Sequence[Sequence[Match]]) -> Choice:
@@ -383,10 +401,10 @@ def _read_path(book: _Book, task: Task, plan: PathPlan, samples: PathSamples) ->
     for (place, index), sample in samples.demand.items():
         name = parts[place].segments[index]
         demand = of_sample(sample)
-        if not task.is_reference and place == ():
-            if index == 0:
+        if not task.is_reference:
+            if (place, index) == ((), 0):
                 demand = Term(sample, plus=partial(book.worker, task.name))
-            elif parts[place].operations[index - 1].op == "respond":
+            elif index and parts[place].operations[index - 1].op == "respond":
                 demand = Term(sample, plus=partial(book.overlap, task.name))
         delay = of_sample(samples.delay[place, index])
         book.terms.put((task.name, plan.entry, name), demand, delay)
@@ -396,10 +414,11 @@ def _read_path(book: _Book, task: Task, plan: PathPlan, samples: PathSamples) ->
         loop = parts[place].loops[index]
         key = (task.name, plan.entry, loop.choice or loop.bodies[0].segments[0])
         book.terms.repetitions[key] = Repetition(counts)
-        if loop.choice:
-            taken = samples.bodies.get((place, index), {})
-            several = tuple(taken.get(number, Sample()) for number in range(len(loop.bodies)))
-            book.terms.choices[task.name, plan.entry, loop.choice] = Choice(several)
+    for (place, index), taken in samples.bodies.items():
+        inside = parts[place].inside[index]
+        if inside.choice:
+            several = tuple(taken.get(number, Sample()) for number in range(len(inside.bodies)))
+            book.terms.choices[task.name, plan.entry, inside.choice] = Choice(several)
     if task.is_reference:
         for place, part in parts.items():
             _read_think(book, part, place, samples)

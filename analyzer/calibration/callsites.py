@@ -3,10 +3,11 @@
 The *calling site* of an execution is the operation that caused it: entry of the caller, path the caller took,
 and index of the call in that path. It is known from request ids alone (``mup.events.ids.child_id``), so it
 does not matter when the reply was picked up. The chain of calling sites up to the client is the *context* of
-an execution. If the paths of an endpoint (or the iterations of its loops) are not equally frequent in all
-contexts, it is split into *variants*: entries with the same activities, and with probabilities and loop
-counts of their own; and so is whatever lies between it and where the contexts part. Probabilities per calling
-site survive that way, and so does the correlation between the path of a caller and the path of what it calls.
+an execution. If the paths of an endpoint (or the iterations of its loops, or the bodies of one of its
+choices) are not equally frequent in all contexts, it is split into *variants*: entries with the same
+activities, and with probabilities and loop counts of their own; and so is whatever lies between it and where
+the contexts part. Probabilities per calling site survive that way, and so does the correlation between the
+path of a caller and the path of what it calls.
 
 What does not survive: that two calls of one execution tend to take the same path, if the caller's own path
 does not depend on it; and times, which are those of all variants together.
@@ -79,6 +80,9 @@ class CallingSite(NamedTuple):
 
 Behaviour: TypeAlias = tuple[int, tuple[tuple[OperationKey, int], ...]]
 """Path, and per loop the iterations in powers of two (0, 1, 2-3, 4-7, ...)."""
+
+Aspects: TypeAlias = Mapping[Any, Counter[Any]]
+"""How often executions behaved how, in several respects: as a whole, and at each choice."""
 
 Table: TypeAlias = Mapping[Any, Mapping[Any, int]]
 """How often executions behaved how, per calling site or context; None where the caller is not known."""
@@ -156,11 +160,15 @@ def variants(matched: Mapping[str, Matched]) -> dict[str, tuple[Variant, ...]]:
     by_label: dict[str, list[_Context]] = {}
     for context in contexts:
         by_label.setdefault(context.label, []).append(context)
-    tests = sum(len({b for c in own for b in c.behaviours}) > 1 for own in by_label.values())
+    tests = sum(
+        len({behaviour for row in table.values() for behaviour in row}) > 1
+        for own in by_label.values()
+        for table in _by_aspect({number: c.aspects for number, c in enumerate(own)})
+    )
     for own in by_label.values():
         known = {number: c for number, c in enumerate(own) if c.caller is not None}
-        table = {number: context.behaviours for number, context in known.items()}
-        if differs(table, tests=tests):
+        table = {number: context.aspects for number, context in known.items()}
+        if _differ(table, tests):
             for group, numbers in enumerate(_groups(table, tests), 1):
                 for number in numbers:
                     known[number].group = group
@@ -239,9 +247,9 @@ def with_frequencies(entry: Entry, plans: Sequence[PathPlan], taken: Sequence[Se
         for (place, index), numbers in loop_counts(matches).items():
             counts[parts[place].loops[index].pre] = count_distribution(numbers)
         for (place, index), bodies in body_counts(matches, plan).items():
-            loop = parts[place].loops[index]
-            if loop.choice and sum(bodies):
-                odds[loop.choice] = tuple(b / sum(bodies) for b in bodies)
+            inside = parts[place].inside[index]
+            if inside.choice and sum(bodies):
+                odds[inside.choice] = tuple(b / sum(bodies) for b in bodies)
 
     def changed(precedence: Precedence) -> Precedence:
         name = precedence.pre[0]
@@ -300,10 +308,16 @@ class _Context:
     taken: dict[int, list[Match]] = field(default_factory=dict)
     paths: int = 0
     behaviours: Counter[Behaviour] = field(default_factory=Counter)
+    decisions: dict[tuple[int, OperationKey], Counter[int]] = field(default_factory=dict)
     group: int = 1
     unusual: set[Any] = field(default_factory=set)
     kind: _Kind = USUAL
     variant: int = 1
+
+    @property
+    def aspects(self) -> Aspects:
+        """How often its executions behaved how: as a whole, and at each choice (path and operation)."""
+        return {None: self.behaviours, **self.decisions}
 
 
 def _contexts(matched: Mapping[str, Matched]) -> list[_Context]:
@@ -323,6 +337,8 @@ def _contexts(matched: Mapping[str, Matched]) -> list[_Context]:
                     contexts[key] = context
                 context.taken.setdefault(path, []).append(one)
                 context.behaviours[_behaviour(path, one)] += 1
+                for decision in one.shape.choices:
+                    context.decisions.setdefault((path, decision.choice), Counter())[decision.body] += 1
                 for step, operation in zip(one.execution.steps, one.shape.steps, strict=True):
                     if step.op == "call":
                         caused[child_id(request, step.seq)] = (context, path, operation)
@@ -355,23 +371,39 @@ def _pooled(row: Mapping[Behaviour, int], rare: set[Behaviour]) -> dict[Behaviou
     return {**pooled, (-1, ()): rest} if rest else pooled
 
 
-def _groups(table: Mapping[int, Mapping[Behaviour, int]], tests: int) -> list[list[int]]:
+def _by_aspect(table: Mapping[int, Aspects]) -> list[dict[int, Counter[Any]]]:
+    """Return a table per aspect."""
+    names = dict.fromkeys(name for aspects in table.values() for name in aspects)
+    return [{row: aspects.get(name, Counter()) for row, aspects in table.items()} for name in names]
+
+
+def _differ(table: Mapping[int, Aspects], tests: int) -> bool:
+    return any(differs(one, tests=tests) for one in _by_aspect(table))
+
+
+def _far(one: Aspects, other: Aspects) -> float:
+    """Return the distance in the aspect in which two rows differ most."""
+    return max(_distance(row, other[name]) for name, row in one.items() if row and other.get(name))
+
+
+def _groups(table: Mapping[int, Aspects], tests: int) -> list[list[int]]:
     """Put rows that behave alike into one group, the largest group first."""
-    size = {row: sum(behaviours.values()) for row, behaviours in table.items()}
-    groups: list[tuple[list[int], Counter[Behaviour]]] = []
+    size = {row: aspects[None].total() for row, aspects in table.items()}
+    groups: list[tuple[list[int], dict[Any, Counter[Any]]]] = []
     for row in sorted((r for r in table if size[r] >= FEW), key=lambda r: (-size[r], r)):
-        behaviours = table[row]
-        closest = sorted(groups, key=lambda group: _distance(group[1], behaviours))
-        fitting = [g for g in closest if not differs({0: g[1], 1: behaviours}, tests=tests)]
+        aspects = table[row]
+        closest = sorted(groups, key=lambda group: _far(group[1], aspects))
+        fitting = [g for g in closest if not _differ({0: g[1], 1: aspects}, tests)]
         if not fitting and len(groups) < MAX_VARIANTS:
-            groups.append(([row], Counter(behaviours)))
+            groups.append(([row], {name: Counter(counts) for name, counts in aspects.items()}))
             continue
         group = (fitting or closest)[0]
         group[0].append(row)
-        group[1].update(behaviours)
-    groups.sort(key=lambda group: -sum(group[1].values()))
+        for name, counts in aspects.items():
+            group[1].setdefault(name, Counter()).update(counts)
+    groups.sort(key=lambda group: -group[1][None].total())
     for row in (r for r in table if size[r] < FEW):
-        alike = [_distance(group[1], table[row]) for group in groups]
+        alike = [_far(group[1], table[row]) for group in groups]
         groups[alike.index(min(alike)) if size[row] >= HARDLY else 0][0].append(row)
     return [group for group, _ in groups]
 

@@ -1,9 +1,10 @@
 """Which path did an execution take, and which of its steps was which operation of the path?
 
-A path with loops is a regular expression over steps. Each distinct sequence of steps is matched once, by
-backtracking that visits every pair of (place in the path, step) at most once, so the time is linear. Loops
-take as many iterations as they can; where that leaves a choice (a loop inside a loop that does nothing
-else), the model made of the result still produces the sequences that were seen.
+A path with loops and choices is a regular expression over steps. Each distinct sequence of steps is matched
+once, by backtracking that visits every pair of (place in the path, step) at most once, so the time is linear.
+Loops take as many iterations as they can, and choices rather something than nothing; where that is not the
+only way (a loop inside a loop that does nothing else, one helper with a branch called twice in a row), the
+model made of the result still produces the sequences that were seen.
 
 Between two steps there can be several segments of local work: what ends one iteration and what begins the
 next cannot be told apart in a log. ``spread`` divides such gaps.
@@ -16,15 +17,17 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from analyzer.calibration.executions import Execution, SiteKey, Step
-from analyzer.static.application import Operation
+from analyzer.static.application import Operation, Path
 from analyzer.static.translate import PathPlan, Place
 from mup.lqn import Constant, Distribution, Empirical
 
 __all__ = [
+    "Decision",
     "LoopEntry",
     "Match",
     "Matched",
     "OperationKey",
+    "Recognizer",
     "SegmentKey",
     "SegmentSamples",
     "Shape",
@@ -57,6 +60,19 @@ class LoopEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class Decision:
+    """One time an execution came to a choice.
+
+    Attributes:
+        choice: Which operation the choice is.
+        body: Number of the body it took.
+    """
+
+    choice: OperationKey
+    body: int
+
+
+@dataclass(frozen=True, slots=True)
 class Shape:
     """How one sequence of steps runs through a path; shared by all executions that have it.
 
@@ -64,14 +80,16 @@ class Shape:
         plan: Number of the path.
         steps: Per step the operation it is.
         gaps: Per gap (before the first step, between two, after the last) the segments of local work in
-            it, in order; without loops there is exactly one.
+            it, in order; without loops and choices there is exactly one.
         loops: Every entry into a loop.
+        choices: Every decision.
     """
 
     plan: int
     steps: tuple[OperationKey, ...]
     gaps: tuple[tuple[SegmentKey, ...], ...]
     loops: tuple[LoopEntry, ...]
+    choices: tuple[Decision, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,15 +154,15 @@ def match(
     """
     if waits is None:
         waits = any(e.begin.cpu >= 0 for e in executions)
-    programs = [_Program(number, plan, waits=waits) for number, plan in enumerate(plans)]
-    programs.sort(key=lambda p: (p.loops, p.number))
+    programs = _programs([plan.path for plan in plans], waits=waits)
     matched = Matched(tuple(plans), tuple([] for _ in plans))
-    known: dict[tuple[object, ...], tuple[Shape | None, tuple[int, ...], str]] = {}
+    alphabet = _Alphabet()
+    known: dict[str, tuple[Shape | None, tuple[int, ...], str]] = {}
     for execution in executions:
-        key = _identity(execution)
-        found = known.get(key)
+        word = alphabet.word(_identity(execution))
+        found = known.get(word)
         if found is None:
-            found = known[key] = _match_sequence(programs, execution)
+            found = known[word] = _match_sequence(programs, _tokens(execution))
         shape, origins, reason = found
         if shape is None:
             matched.unmatched.append(Unmatched(execution, reason))
@@ -152,6 +170,28 @@ def match(
         whole = execution if waits else replace(execution, steps=_with_waits(execution, origins))
         matched.taken[shape.plan].append(Match(whole, shape))
     return matched
+
+
+class Recognizer:
+    """Tells which of a few paths executions take, one after the other, while a log grows.
+
+    Args:
+        paths: Shapes name them by their number.
+    """
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self._programs = _programs(paths, waits=True)
+        self._alphabet = _Alphabet()
+        self._known: dict[str, tuple[int, tuple[Decision, ...]] | None] = {}
+
+    def taken(self, execution: Execution) -> tuple[int, tuple[Decision, ...]] | None:
+        """Return the number of the path an execution took, and its decisions; None if it took no path."""
+        tokens = _tokens(execution)
+        word = self._alphabet.word(tokens)
+        if word not in self._known:
+            shape = _match_sequence(self._programs, tokens)[0]
+            self._known[word] = None if shape is None else (shape.plan, shape.choices)
+        return self._known[word]
 
 
 def loop_counts(matches: Sequence[Match]) -> dict[OperationKey, list[int]]:
@@ -179,17 +219,19 @@ def count_distribution(counts: Sequence[int]) -> Distribution:
 
 
 def body_counts(matches: Sequence[Match], plan: PathPlan) -> dict[OperationKey, list[int]]:
-    """Return how often each body of each loop of a path was an iteration; loops without iterations too."""
+    """Return how often each body of each loop and choice of a path was taken, those never come to too."""
     counts: dict[OperationKey, list[int]] = {
-        (place, index): [0] * len(loop.bodies)
+        (place, index): [0] * len(inside.bodies)
         for place, part in plan.parts()
-        for index, loop in part.loops.items()
+        for index, inside in part.inside.items()
     }
     for one in matches:
         for entry in one.shape.loops:
             found = counts[entry.loop]
             for body in entry.bodies:
                 found[body] += 1
+        for decision in one.shape.choices:
+            counts[decision.choice][decision.body] += 1
     return counts
 
 
@@ -199,7 +241,19 @@ _Token = tuple[str, SiteKey | None, str | int]
 """Operation, site, and destination of a call or query, or how many steps ago the awaited one was made."""
 
 
-def _identity(execution: Execution) -> tuple[object, ...]:
+class _Alphabet:
+    """Writes sequences as words: where there are choices, there may be as many words as executions."""
+
+    def __init__(self) -> None:
+        self._letters: dict[object, str] = {}
+
+    def word(self, parts: Sequence[object]) -> str:
+        """Return the same word for the same parts, and for no others."""
+        letters = self._letters
+        return "".join([letters.setdefault(part, chr(len(letters))) for part in parts])
+
+
+def _identity(execution: Execution) -> list[object]:
     """Return what two executions with the same sequence in one log share; cheap to compute."""
     made: dict[int, int] = {}
     parts: list[object] = []
@@ -214,7 +268,7 @@ def _identity(execution: Execution) -> tuple[object, ...]:
             parts.append((op, id(step.site), operations[seq].dest))
         else:
             parts.append((op, id(step.site)))
-    return tuple(parts)
+    return parts
 
 
 def _tokens(execution: Execution) -> list[_Token]:
@@ -232,10 +286,9 @@ def _tokens(execution: Execution) -> list[_Token]:
 
 
 def _match_sequence(
-    programs: Sequence[_Program], execution: Execution
+    programs: Sequence[_Program], tokens: Sequence[_Token]
 ) -> tuple[Shape | None, tuple[int, ...], str]:
     """Return the shape of a sequence, for each of its steps the step of the log (or -1 - the awaited one)."""
-    tokens = _tokens(execution)
     furthest = 0
     for program in programs:
         trace, reached = program.run(tokens)
@@ -279,7 +332,7 @@ class _Take:
     site: SiteKey
     target: str
     back: int | None
-    """Of a get: how many steps ago the awaited operation was; None if a loop lies between."""
+    """Of a get: how many steps ago the awaited operation was; None if a loop or choice lies between."""
 
     def fits(self, token: _Token) -> bool:
         op, site, detail = token
@@ -320,6 +373,13 @@ class _Iterate:
     body: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Decide:
+    """A body of a choice begins."""
+
+    decision: Decision
+
+
 @dataclass(slots=True)
 class _Split:
     """Go on at any of these, the first that fits."""
@@ -327,24 +387,30 @@ class _Split:
     targets: list[int] = field(default_factory=list)
 
 
-_Instruction: TypeAlias = _Take | _Wait | _Work | _Enter | _Iterate | _Split
+_Instruction: TypeAlias = _Take | _Wait | _Work | _Enter | _Iterate | _Decide | _Split
 _Trace: TypeAlias = "tuple[_Instruction, _Trace] | None"
+
+
+def _programs(paths: Sequence[Path], *, waits: bool) -> list[_Program]:
+    programs = [_Program(number, path, waits=waits) for number, path in enumerate(paths)]
+    return sorted(programs, key=lambda p: (p.loops, p.number))
 
 
 class _Program:
     """One path as a small program that accepts sequences of steps."""
 
-    def __init__(self, number: int, plan: PathPlan, *, waits: bool) -> None:
+    def __init__(self, number: int, path: Path, *, waits: bool) -> None:
         self.number = number
         self.loops = 0
         self._waits = waits
         self._code: list[_Instruction] = []
-        self._part(plan, ())
+        self._gaps: dict[tuple[SegmentKey, ...], tuple[SegmentKey, ...]] = {}
+        self._part(path, ())
 
-    def _part(self, plan: PathPlan, place: Place) -> None:
+    def _part(self, path: Path, place: Place) -> None:
         code = self._code
         code.append(_Work((place, 0)))
-        for index, operation in enumerate(plan.operations):
+        for index, operation in enumerate(path.operations):
             key = (place, index)
             if operation.op == "loop":
                 self.loops += 1
@@ -352,20 +418,34 @@ class _Program:
                 top = len(code)
                 split = _Split()
                 code.append(split)
-                for number, body in enumerate(plan.loops[index].bodies):
+                for number, body in enumerate(operation.bodies):
                     split.targets.append(len(code))
                     code.append(_Iterate(key, number))
                     self._part(body, (*place, index, number))
                     code.append(_Split([top]))
                 split.targets.append(len(code))
+            elif operation.op == "choice":
+                self._choice(key, operation.bodies)
             elif operation.op == "get" and not self._waits and operation.of is not None:
                 code.append(_Wait(key, operation.of))
             else:
                 site = operation.site
-                back = _steps_back(plan.operations, index)
+                back = _steps_back(path.operations, index)
                 where = (site.file, site.function, site.ordinal)
                 code.append(_Take(key, operation.op, where, operation.target, back))
             code.append(_Work((place, index + 1)))
+
+    def _choice(self, key: OperationKey, bodies: Sequence[Path]) -> None:
+        code = self._code
+        split, behind = _Split(), _Split()
+        code.append(split)
+        # An empty body is the last: where it would do as well, something happened rather than nothing.
+        for number, body in enumerate(bodies):
+            split.targets.append(len(code))
+            code.append(_Decide(Decision(key, number)))
+            self._part(body, (*key[0], key[1], number))
+            code.append(behind)
+        behind.targets.append(len(code))
 
     def run(self, tokens: Sequence[_Token]) -> tuple[list[_Instruction] | None, int]:
         """Return the instructions that accept the steps (None if none do), and how far they came."""
@@ -403,6 +483,7 @@ class _Program:
         origins: list[int] = []
         gaps: list[list[SegmentKey]] = [[]]
         entries: list[tuple[OperationKey, list[int]]] = []
+        decisions: list[Decision] = []
         open_: dict[OperationKey, list[int]] = {}
         latest: dict[OperationKey, int] = {}
         taken = 0
@@ -414,6 +495,8 @@ class _Program:
                 entries.append((instruction.loop, open_[instruction.loop]))
             elif isinstance(instruction, _Iterate):
                 open_[instruction.loop].append(instruction.body)
+            elif isinstance(instruction, _Decide):
+                decisions.append(instruction.decision)
             elif isinstance(instruction, _Take | _Wait):
                 if isinstance(instruction, _Wait):
                     origins.append(-1 - latest[instruction.key[0], instruction.of])
@@ -424,12 +507,14 @@ class _Program:
                 steps.append(instruction.key)
                 gaps.append([])
         loops = tuple(LoopEntry(loop, tuple(bodies)) for loop, bodies in entries)
-        return Shape(self.number, tuple(steps), tuple(tuple(g) for g in gaps), loops), tuple(origins)
+        # The same few gaps come again and again: one object each.
+        segments = tuple(self._gaps.setdefault(tuple(g), tuple(g)) for g in gaps)
+        return Shape(self.number, tuple(steps), segments, loops, tuple(decisions)), tuple(origins)
 
 
 def _steps_back(operations: Sequence[Operation], index: int) -> int | None:
     of = operations[index].of
-    if of is None or any(o.op == "loop" for o in operations[of:index]):
+    if of is None or any(o.op in ("loop", "choice") for o in operations[of:index]):
         return None
     return index - of
 
@@ -470,10 +555,10 @@ def spread(matches: Sequence[Match], plan: PathPlan, measure: Measure) -> dict[S
     """Sample every segment of a path, those of loop bodies over all iterations.
 
     A gap with one segment is a sample of it. Where a gap holds several (the end of one iteration and the
-    begin of the next, and at the ends of a loop what is around it), it is divided in proportion to the mean
-    times that explain all gaps of the path best (least squares, none below 0); what the gaps leave open goes
-    to segments that have statements of their own. The total of every gap is kept, and so is that of every
-    execution.
+    begin of the next, and at the ends of a loop or choice what is around it), it is divided in proportion to
+    the mean times that explain all gaps of the path best (least squares, none below 0); what the gaps leave
+    open goes to segments that have statements of their own. The total of every gap is kept, and so is that of
+    every execution.
 
     Args:
         matches: Executions that took the path.

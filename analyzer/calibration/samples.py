@@ -53,13 +53,13 @@ class CommunicationSamples:
 
 @dataclass(slots=True)
 class PathSamples:
-    """Samples of one path and of the bodies of its loops.
+    """Samples of one path and of the bodies of its loops and choices.
 
     Attributes:
         demand, delay: Per segment.
         communication: Per call and query.
         counts: Per loop, its iterations each time it was come to.
-        bodies: Per loop and body, 1 for every iteration that was this body.
+        bodies: Per loop or choice and body, 1 for every iteration or decision that was this body.
         think: Per think step, the time it took, as it would have been without a factor on think times.
     """
 
@@ -111,6 +111,9 @@ def sample_path(
             taken = samples.bodies.setdefault(entry.loop, {})
             for body in entry.bodies:
                 taken.setdefault(body, Sample()).add(1.0, window)
+        for decision in one.shape.choices:
+            taken = samples.bodies.setdefault(decision.choice, {})
+            taken.setdefault(decision.body, Sample()).add(1.0, window)
     return samples
 
 

@@ -2,7 +2,8 @@
 
 The rule is the thesis's (section 5.2.2): the 95 % batch-means interval of every endpoint's execution time,
 one batch per round, is within 1 % of its mean. Here a path has to meet it, too, in proportion to how often
-it is taken: what is not known about a path must not move the mean of its endpoint by more.
+it is taken: what is not known about a path must not move the mean of its endpoint by more. The executions
+that take a body of a choice count as a path.
 
 The rounds without think times count, for they show many more executions. What the others reached is
 reported beside it.
@@ -10,23 +11,19 @@ reported beside it.
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from analyzer.calibration.executions import Execution, SiteKey
+from analyzer.calibration.executions import Execution
 from analyzer.calibration.intervals import half_width_of_sums
+from analyzer.calibration.matching import Decision, Recognizer
 from analyzer.calibration.rundir import PathUse, Width, Window
 from analyzer.static.application import Application, Operation, Path
+from analyzer.static.translate import Place
 
 __all__ = ["Knowledge", "KnownPaths", "State", "known_paths"]
-
-_Step = tuple[str, SiteKey | None, str]
-_OUTGOING = ("call", "query")
-FIRST_LETTER = 0x4E00
-"""Of the letters that stand for operations: a block of 20 000 without meaning in a pattern."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +33,7 @@ class State:
     Attributes:
         widths: Per endpoint, from the rounds that count.
         cold_widths: Per endpoint, from the rounds with think times.
-        paths: Per endpoint and scenario, every path of its source.
+        paths: Per endpoint and scenario, every path of its source, and every body of its choices.
         unmatched: Per endpoint and scenario, executions that fit none of them.
         worst: The largest relative half-width of an endpoint, or of a path in proportion to its share; None
             while one of them has too few batches, or none was seen.
@@ -52,12 +49,12 @@ class State:
 
     @property
     def seen(self) -> int:
-        """Paths that were taken."""
+        """Paths and bodies that were taken."""
         return sum(1 for uses in self.paths.values() for use in uses if use.executions)
 
     @property
     def total(self) -> int:
-        """Paths there are."""
+        """Paths and bodies there are."""
         return sum(len(uses) for uses in self.paths.values())
 
 
@@ -126,7 +123,8 @@ class Knowledge:
             if execution.role != "client":
                 self._endpoints[label].add(number, seconds)
             if label in self._known:
-                self._paths[label, self._known[label].index(execution)].add(number, seconds)
+                for taken in self._known[label].taken(execution) or (None,):
+                    self._paths[label, taken].add(number, seconds)
 
     def state(self, counting: Collection[int], cold: Collection[int]) -> State:
         """Return what the rounds of these numbers tell.
@@ -182,43 +180,48 @@ def _worst(widths: Mapping[str, Width], paths: Mapping[str, Sequence[PathUse]]) 
 class KnownPaths:
     """The paths of one endpoint, and which of them an execution took.
 
-    Each distinct operation is a letter, a path a pattern of letters in which loops repeat.
-
     Attributes:
-        texts: Each path as one line: its operations with their lines.
+        texts: Each path as one line (its operations with their lines), then each body of each choice.
     """
 
     def __init__(self, paths: Iterable[Path]) -> None:
-        self._letters: dict[_Step, str] = {}
-        self._found: dict[str, int | None] = {}
         returning = [path for path in paths if path.ends == "return"]
-        self.texts = [_describe(path.operations) for path in returning]
-        self._patterns = [re.compile(self._pattern(path.operations)) for path in returning]
+        self._recognizer = Recognizer(returning)
+        texts = [_describe(path.operations) for path in returning]
+        self._bodies: dict[tuple[int, Decision], int] = {}
+        for number, path in enumerate(returning):
+            for decision, text in _bodies(path, ()):
+                self._bodies[number, decision] = len(texts)
+                texts.append(text)
+        self.texts = _numbered(texts)
 
-    def index(self, execution: Execution) -> int | None:
-        """Return the number of the path an execution took; None if it fits none."""
-        word = "".join(
-            # One call site can have several destinations (a variable that holds one of two names).
-            self._letter((s.op, s.site, execution.operations[s.seq].dest if s.op in _OUTGOING else ""))
-            for s in execution.steps
-        )
-        if word not in self._found:
-            matching = (i for i, pattern in enumerate(self._patterns) if pattern.fullmatch(word))
-            self._found[word] = next(matching, None)
-        return self._found[word]
+    def taken(self, execution: Execution) -> list[int]:
+        """Return the numbers of the path and the bodies an execution took; empty if it fits no path."""
+        found = self._recognizer.taken(execution)
+        if found is None:
+            return []
+        path, decisions = found
+        return [path, *dict.fromkeys(self._bodies[path, decision] for decision in decisions)]
 
-    def _letter(self, step: _Step) -> str:
-        return self._letters.setdefault(step, chr(FIRST_LETTER + len(self._letters)))
 
-    def _pattern(self, operations: Sequence[Operation]) -> str:
-        parts = []
-        for o in operations:
-            if o.op == "loop":
-                parts.append(f"(?:{'|'.join(self._pattern(body.operations) for body in o.bodies)})*")
-            else:
-                key = (o.site.file, o.site.function, o.site.ordinal)
-                parts.append(self._letter((o.op, key, o.target if o.op in _OUTGOING else "")))
-        return "".join(parts)
+def _bodies(path: Path, place: Place) -> Iterator[tuple[Decision, str]]:
+    """Yield every body of every choice of a path, in order, with its description."""
+    for index, operation in enumerate(path.operations):
+        for number, body in enumerate(operation.bodies):
+            if operation.op == "choice":
+                text = f"choice ({operation.site.line}) [{_describe(body.operations)}]"
+                yield Decision((place, index), number), text
+            yield from _bodies(body, (*place, index, number))
+
+
+def _numbered(texts: Iterable[str]) -> list[str]:
+    """Tell apart what reads alike: a helper that is called twice."""
+    seen: Counter[str] = Counter()
+    found = []
+    for text in texts:
+        seen[text] += 1
+        found.append(f"{text} #{seen[text]}" if seen[text] > 1 else text)
+    return found
 
 
 def known_paths(application: Application, client: str) -> dict[str, KnownPaths]:
@@ -235,7 +238,7 @@ def _describe(operations: Sequence[Operation]) -> str:
     parts = []
     for o in operations:
         text = f"{o.op} {o.target}".strip() + f" ({o.site.line})"
-        if o.op == "loop":
+        if o.bodies:
             text += " [" + " | ".join(_describe(body.operations) for body in o.bodies) + "]"
         parts.append(text)
     return ", ".join(parts) or "no operation"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path as FilePath
 
 from analyzer.static.analysis_cache import AnalysisCache, Dependencies, Remembered
@@ -317,18 +317,16 @@ class _Analysis:
 
     def _check_responses(self, function: FunctionInfo, paths: Iterable[Path]) -> None:
         for path in paths:
-            responses = [o for o in path.operations if o.op == "respond"]
-            inside = (o for loop in path.operations for body in loop.bodies for o in body.walk())
-            for repeated in inside:
-                if repeated.op == "respond":
-                    self._diagnostics.add(
-                        "MUP021",
-                        f"{function.qualname!r} can respond here in every iteration of a loop",
-                        file=repeated.site.file,
-                        line=repeated.site.line,
-                        column=repeated.site.column,
-                        hint="leave the loop after comm.respond(...)",
-                    )
+            responses = list(_responses(path))
+            for repeated in _repeated_responses(path):
+                self._diagnostics.add(
+                    "MUP021",
+                    f"{function.qualname!r} can respond here in every iteration of a loop",
+                    file=repeated.site.file,
+                    line=repeated.site.line,
+                    column=repeated.site.column,
+                    hint="leave the loop after comm.respond(...)",
+                )
             if not responses and path.ends == "return":
                 last = path.operations[-1] if path.operations else None
                 after = f" after {_described(last)}" if last else ""
@@ -371,6 +369,25 @@ class _Analysis:
             paths=self._paths(function, info, "client"),
             fingerprint=self._fingerprints.of(function, info),
         )
+
+
+def _responses(path: Path) -> Iterator[Operation]:
+    """Yield the responses outside of loops; all bodies of a choice have equally many."""
+    for operation in path.operations:
+        if operation.op == "respond":
+            yield operation
+        elif operation.op == "choice":
+            yield from _responses(operation.bodies[0])
+
+
+def _repeated_responses(path: Path) -> Iterator[Operation]:
+    """Yield the responses inside of loops."""
+    for operation in path.operations:
+        for body in operation.bodies:
+            if operation.op == "loop":
+                yield from (o for o in body.walk() if o.op == "respond")
+            else:
+                yield from _repeated_responses(body)
 
 
 def _described(operation: Operation) -> str:

@@ -5,6 +5,7 @@ everything that could not be analysed.
 
 A *path* is a sequence of remote operations. Two executions that differ in local work only are the same path.
 A loop that communicates an unknown number of times is one element of it, with the paths of one iteration.
+Where there would be too many paths, branches that do not depend on each other are elements, too: choices.
 """
 
 from __future__ import annotations
@@ -21,21 +22,22 @@ from mup.lqn.distributions import Distribution
 
 __all__ = ["Application", "ClientClass", "Endpoint", "Operation", "OperationKind", "Path", "Service"]
 
-OperationKind = Literal["call", "query", "get", "respond", "think", "loop"]
+OperationKind = Literal["call", "query", "get", "respond", "think", "loop", "choice"]
 End = Literal["return", "raise"]
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One element of a path: a remote operation, a think step, or a loop of them.
+    """One element of a path: a remote operation, a think step, or a loop or choice of them.
 
     Attributes:
         op: What it does.
-        site: The expression in the source that does it; of a loop the place of the loop, with ordinal 0.
+        site: The expression in the source that does it; of a loop or choice its place, with ordinal 0.
         target: ``B/epB/`` for a call (``B`` and the endpoint's path), ``db.qry`` for a query, else "".
         of: For ``get``: index in the path's operations of the call or query it waits for.
         think: For ``think``: the time in seconds, None if the source does not tell.
         bodies: For ``loop``: the paths of one iteration that communicates and may be followed by another.
+            For ``choice``: the paths exactly one of which is taken; the last may be empty.
     """
 
     op: OperationKind
@@ -57,7 +59,7 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """One way through an endpoint or scenario, or through one iteration of a loop.
+    """One way through an endpoint or scenario, or through a body of a loop or choice.
 
     Attributes:
         operations: In execution order, helpers inlined and loops over known items unrolled.
@@ -74,11 +76,11 @@ class Path:
 
     @property
     def size(self) -> int:
-        """Return how many paths this is, those of iterations included."""
+        """Return how many paths this is, bodies of loops and choices included."""
         return 1 + sum(body.size for operation in self.operations for body in operation.bodies)
 
     def walk(self) -> Iterator[Operation]:
-        """Yield all operations in order; each loop is followed by what its iterations may do."""
+        """Yield all operations in order; each loop or choice is followed by what its bodies may do."""
         for operation in self.operations:
             yield operation
             for body in operation.bodies:

@@ -55,12 +55,15 @@ class Arm:
     Attributes:
         test: What must hold; None = may always be taken.
         names: Names a pattern captures.
+        certain: Whether it is taken by whatever comes here.
+        pattern: Whether there is a pattern, too: what it matches is not known.
     """
 
     test: cst.BaseExpression | None
     body: Block
     names: frozenset[str] = frozenset()
     certain: bool = False
+    pattern: bool = False
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -176,7 +179,8 @@ def _small(node: cst.BaseSmallStatement) -> Sequence[Node]:
     if isinstance(node, cst.Import | cst.ImportFrom):
         return (Define(node),)
     if isinstance(node, cst.Del):
-        return (Step(node, None),)
+        parts = node.target.elements if isinstance(node.target, cst.Tuple) else ()
+        return (Step(node, None, tuple(p.value for p in parts) or (node.target,)),)
     if isinstance(node, cst.Nonlocal):
         return (Unsupported(node, "nonlocal"),)
     return ()  # pass, global, type aliases
@@ -224,8 +228,10 @@ def _orelse(node: cst.Else | None) -> Block:
 
 def _case(node: cst.MatchCase) -> Arm:
     # `case _:` and `case name:` always match.
-    certain = node.guard is None and m.matches(node.pattern, m.MatchAs(pattern=None))
-    return Arm(node.guard, lower(node.body), frozenset(assigned_names(node.pattern)), certain)
+    anything = m.matches(node.pattern, m.MatchAs(pattern=None))
+    names = frozenset(assigned_names(node.pattern))
+    certain = anything and node.guard is None
+    return Arm(node.guard, lower(node.body), names, certain, pattern=not anything)
 
 
 def _with(node: cst.With, items: Sequence[cst.WithItem]) -> Sequence[Node]:

@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Literal
 
 import libcst as cst
@@ -20,10 +21,13 @@ from analyzer.static.application import Operation, OperationKind
 from analyzer.static.catalogue import Catalogue
 from analyzer.static.diagnostics import Diagnostics
 from analyzer.static.expressions import combine, literal, operands, unless_tracked
+from analyzer.static.factoring import fold
+from analyzer.static.facts import changed_in_loop, holding, may_change, without_facts
+from analyzer.static.liveness import Liveness
 from analyzer.static.names import Assigned, ClassInfo, FunctionInfo, Names
 from analyzer.static.repetition import Repetition, carried, repetition
 from analyzer.static.source import Module
-from analyzer.static.state import Flow, State, forget, merge
+from analyzer.static.state import Content, Flow, State, forget, merge
 from analyzer.static.stated import Stated
 from analyzer.static.values import (
     COMM,
@@ -87,6 +91,12 @@ HARMLESS = {
     f"builtins.{n}" for n in ("isinstance", "len", "print", "repr", "str", "id", "type", "bool", "hash")
 }
 
+# These reach every variable there is.
+SEE_EVERYTHING = {f"builtins.{n}" for n in ("eval", "exec", "locals", "vars")}
+
+# Keyword arguments whose meaning is known; with any other the result is not.
+FOLLOWED_KEYWORDS = {"sorted": {"reverse"}, "enumerate": {"start"}, "zip": {"strict"}}
+
 # Decorators that leave what a function does alone.
 TRANSPARENT = {
     "builtins.staticmethod",
@@ -138,12 +148,14 @@ class Context:
         function: None for code at module or class level.
         owner: Class whose attributes are plain names here (class bodies only).
         closure: Frame in which the names of the enclosing function live, or None.
+        comprehension: Whether the frame has the variables of a comprehension only.
     """
 
     module: Module
     function: FunctionInfo | None = None
     owner: ClassInfo | None = None
     closure: int | None = None
+    comprehension: bool = False
 
 
 @dataclass(frozen=True)
@@ -162,6 +174,11 @@ class Arguments:
         """Return the values without keyword."""
         pairs = zip(self.nodes, self.values, strict=True)
         return [v for a, v in pairs if a.keyword is None and not a.star]
+
+    def keywords(self) -> dict[str, Value]:
+        """Return the values with a keyword."""
+        pairs = zip(self.nodes, self.values, strict=True)
+        return {a.keyword.value: v for a, v in pairs if a.keyword is not None}
 
     def get(self, position: int, names: Sequence[str]) -> tuple[Value | None, cst.CSTNode | None]:
         """Return an argument by position or any of its names, with its node; (None, None) if missing."""
@@ -196,6 +213,9 @@ class Evaluation(ABC):
         self.loops = 0
         self.steps = 0
         self.width = 1
+        self.limit = MAX_PATHS
+        self.factoring = False
+        self.liveness = Liveness()
         self._numbers = 0
         self._constants: dict[Assigned, Value] = {}
         self._busy: set[Assigned] = set()
@@ -209,6 +229,11 @@ class Evaluation(ABC):
     @abstractmethod
     def may_fail(self, state: State, kind: Failure) -> None:
         """Note that an exception can occur here."""
+
+    def may_fail_behind(self, before: State, after: State) -> None:
+        """Note that local work may raise after the operations between two states: ``f.get()["key"]``."""
+        if after.operations != before.operations:
+            self.may_fail(after, "local")
 
     @abstractmethod
     def watched(self) -> AbstractContextManager[Points]:
@@ -244,6 +269,24 @@ class Evaluation(ABC):
     def _allocate(self) -> int:
         self._numbers += 1
         return self._numbers
+
+    def place(self, node: cst.CSTNode) -> Site:
+        """Return the place of a loop or choice: it has no ordinal, for nothing of it is in a log."""
+        module, function = self.module, self.contexts[-1].function
+        qualname = function.qualname if function else ""
+        return Site(module.file, qualname, 0, module.line(node), module.column(node))
+
+    def folded(self, flows: Sequence[Flow], base: int, node: cst.CSTNode) -> list[Flow]:
+        """Return flows that came from one place with those folded that nothing can tell apart later.
+
+        Args:
+            flows: All of one kind.
+            base: How many operations had been done at that place.
+            node: The code in which they parted, or one behind it.
+        """
+        if not self.factoring or len(flows) < 2:
+            return list(flows)
+        return fold(flows, base, self.liveness.names(len(self.contexts)), self.place(node))
 
     # Constants of modules and classes.
 
@@ -399,11 +442,10 @@ class Evaluation(ABC):
         if isinstance(node, cst.BooleanOperation):
             return self._boolean(node, state)
         if isinstance(node, cst.NamedExpr):
-            results = self.evaluate(node.value, state)
-            return [(self.assign(node.target, value, s, node), value) for s, value in results]
+            return [(self._named(node.target, v, s), v) for s, v in self.evaluate(node.value, state)]
         if isinstance(node, cst.Lambda):
-            name = f"{self._qualname()}<lambda>"
-            return [(state, Closure(FunctionInfo(self.module, node, name), len(state.frames) - 1))]
+            info = FunctionInfo(self.module, node, f"{self._qualname()}<lambda>")
+            return [(state, Closure(info, len(state.frames) - 1, self.defaults(node.params, state)))]
         if isinstance(node, cst.BaseComp):
             return self._comprehension(node, state)
         if isinstance(node, cst.Yield):
@@ -421,7 +463,28 @@ class Evaluation(ABC):
                 for before, values in results
                 for after, value in self.evaluate(node, before)
             ]
+            if self.factoring and len(results) > 1:
+                results = self._folded_values(results, state, node)
+            if len(results) > self.limit:
+                raise TooManyPathsError
         return results
+
+    def _folded_values(
+        self, results: list[tuple[State, tuple[Value, ...]]], before: State, node: cst.CSTNode
+    ) -> list[tuple[State, tuple[Value, ...]]]:
+        flows = [Flow(state, value=TupleValue(values)) for state, values in results]
+        folded = self.folded(flows, len(before.operations), node)
+        groups: dict[tuple[Operation, ...], list[tuple[State, tuple[Value, ...]]]] = {}
+        for flow, (_, values) in zip(folded, results, strict=True):
+            new = flow.value.items if isinstance(flow.value, TupleValue) else values
+            groups.setdefault(flow.state.operations, []).append((flow.state, new))
+        return [
+            (
+                merge(state for state, _ in group)[0],
+                tuple(map(join, zip(*(v for _, v in group), strict=True))),
+            )
+            for group in groups.values()
+        ]
 
     def _qualname(self) -> str:
         function = self.contexts[-1].function
@@ -430,18 +493,21 @@ class Evaluation(ABC):
     def _pure(self, node: cst.BaseExpression, state: State) -> Results:
         results: Results = []
         for after, values in self.evaluate_all(operands(node), state):
+            if not isinstance(node, cst.List | cst.Tuple):
+                self.may_fail_behind(state, after)
             if isinstance(node, cst.List | cst.Set):
                 # A set has no order that the source could tell.
-                starred = any(isinstance(e, cst.StarredElement) for e in node.elements)
-                if starred or (isinstance(node, cst.Set) and len(values) > 1):
+                items = self._displayed(node.elements, values, after)
+                if items is None or (isinstance(node, cst.Set) and len(items) > 1):
                     number = self._allocate()
                     results.append((after.store(number, self._content_of(values, after)), ListRef(number)))
                 else:
-                    results.append(self._new_list(values, after))
+                    results.append(self._new_list(items, after))
             elif isinstance(node, cst.Tuple):
-                starred = any(isinstance(e, cst.StarredElement) for e in node.elements)
-                held = any(after.holds_tracked(v) for v in values)
-                results.append((after, (LOST if held else UNKNOWN) if starred else tuple_of(values)))
+                items = self._displayed(node.elements, values, after)
+                results.append((after, self._content_of(values, after) if items is None else tuple_of(items)))
+            elif isinstance(node, cst.BinaryOperation):
+                results.append(self._binary(node, values, after))
             elif isinstance(node, cst.Dict):
                 results.append(self._new_dict(node, values, after))
             elif isinstance(node, cst.Subscript):
@@ -449,6 +515,32 @@ class Evaluation(ABC):
             else:
                 results.append((after, combine(node, values)))
         return results
+
+    def _displayed(
+        self, elements: Sequence[cst.BaseElement], values: Sequence[Value], state: State
+    ) -> tuple[Value, ...] | None:
+        """Return the items of a list, set or tuple that is spelt out; None if a part is unknown."""
+        found: list[Value] = []
+        for element, value in zip(elements, values, strict=True):
+            items = self.items(value, state) if isinstance(element, cst.StarredElement) else (value,)
+            if items is None:
+                return None
+            found += items
+        return tuple(found)
+
+    def _binary(
+        self, node: cst.BinaryOperation, values: Sequence[Value], state: State
+    ) -> tuple[State, Value]:
+        """Return the result of an operator; that of lists and dicts may hold futures, too."""
+        left, right = values
+        if isinstance(node.operator, cst.Add) and isinstance(left, ListRef) and isinstance(right, ListRef):
+            items, more = self.items(left, state), self.items(right, state)
+            if items is not None and more is not None:
+                return self._new_list((*items, *more), state)
+        value = combine(node, values)
+        if isinstance(value, Unknown) and any(state.holds_tracked(v) for v in values):
+            return state, LOST
+        return state, value
 
     def _content_of(self, values: Iterable[Value], state: State) -> Value:
         return LOST if any(state.holds_tracked(v) for v in values) else UNKNOWN
@@ -461,8 +553,14 @@ class Evaluation(ABC):
         number = self._allocate()
         if any(isinstance(e, cst.StarredDictElement) for e in node.elements):
             return state.store(number, self._content_of(values, state)), DictRef(number)
-        pairs = tuple(zip(values[::2], values[1::2], strict=True))
-        return state.store(number, pairs), DictRef(number)
+        content = self._distinct(tuple(zip(values[::2], values[1::2], strict=True)), state)
+        return state.store(number, content), DictRef(number)
+
+    def _distinct(self, pairs: Content, state: State) -> Content | Value:
+        """Return the items of a dict that got these one after the other; keys nobody knows may be equal."""
+        if len(pairs) > 1 and not all(isinstance(key, Const) for key, _ in pairs):
+            return forget([pairs], state.heap)
+        return tuple(dict(pairs).items())
 
     def _subscript(self, node: cst.Subscript, values: Sequence[Value], state: State) -> Value:
         single = len(node.slice) == 1 and isinstance(node.slice[0].slice, cst.Index)
@@ -509,6 +607,8 @@ class Evaluation(ABC):
         results: Results = []
         for after, owner in self.evaluate(node.value, state):
             values = []
+            if not isinstance(owner, Comm | Future):
+                self.may_fail_behind(state, after)
             for one in alternatives(owner):
                 value = self.attribute(one, node.attr.value, node, after)
                 if value is None:
@@ -520,6 +620,15 @@ class Evaluation(ABC):
             if values:
                 results.append((after, join(values)))
         return results
+
+    def _named(self, target: cst.BaseExpression, value: Value, state: State) -> State:
+        """Return the state after ``target := value``, which binds outside of comprehensions."""
+        assert isinstance(target, cst.Name)  # noqa: S101  (the grammar has no other target)
+        depth = len(state.frames) - 1
+        while self.contexts[depth].comprehension:
+            depth -= 1
+        frame = {**state.frames[depth], target.value: value}
+        return replace(state, frames=(*state.frames[:depth], frame, *state.frames[depth + 1 :]))
 
     def _conditional(self, node: cst.IfExp, state: State) -> Results:
         results: Results = []
@@ -533,7 +642,7 @@ class Evaluation(ABC):
         for after, value in self.evaluate(node.left, state):
             known = truth(value)
             if known is None or known is stops:
-                results.append((after, value))
+                results.append((after, holding(value, stops)))
             if known is None or known is not stops:
                 results += self.evaluate(node.right, self.narrow(node.left, after, holds=not stops))
         return merge_results(results)
@@ -557,10 +666,7 @@ class Evaluation(ABC):
         if isinstance(node, cst.BooleanOperation) and holds is isinstance(node.operator, cst.And):
             return self.narrow(node.right, self.narrow(node.left, state, holds=holds), holds=holds)
         if isinstance(node, cst.Name) and node.value in state.frames[-1]:
-            options = [v for v in alternatives(state.frames[-1][node.value]) if truth(v) in (None, holds)]
-            options = [replace(v, holds=holds) if isinstance(v, Unknown) else v for v in options]
-            if options:
-                return state.bind(node.value, join(options))
+            return state.bind(node.value, holding(state.frames[-1][node.value], holds))
         if isinstance(node, cst.Comparison) and len(node.comparisons) == 1:
             comparison = node.comparisons[0]
             name, other = node.left, literal(comparison.comparator)
@@ -612,7 +718,10 @@ class Evaluation(ABC):
         depth = len(state.frames)
         # The comprehension's variables live in a frame of their own, and names around it stay visible.
         context = self.contexts[-1]
-        self.contexts.append(Context(context.module, context.function, context.owner, closure=depth - 1))
+        inside = Context(
+            context.module, context.function, context.owner, closure=depth - 1, comprehension=True
+        )
+        self.contexts.append(inside)
         found: list[tuple[State, tuple[tuple[Value, Value], ...] | Value]] = self._clause(
             node.for_in, element, [(inner, ())], node
         )
@@ -623,6 +732,10 @@ class Evaluation(ABC):
             ref = DictRef(number) if isinstance(node, cst.DictComp) else ListRef(number)
             if isinstance(node, cst.SetComp) and not isinstance(content, Value) and len(content) > 1:
                 content = forget([content], after.heap)  # noqa: PLW2901  (a set has no order)
+            if isinstance(node, cst.DictComp) and not isinstance(content, Value):
+                content = self._distinct(content, after)  # noqa: PLW2901
+            if not isinstance(content, Value):
+                content = tuple((k, self._outlived(v, after, depth, comprehension=True)) for k, v in content)  # noqa: PLW2901
             results.append((after.leave(depth).store(number, content), ref))
         return results
 
@@ -636,6 +749,7 @@ class Evaluation(ABC):
         results: list[tuple[State, tuple[tuple[Value, Value], ...] | Value]] = []
         for state, content in states:
             for after, iterable in self.evaluate(clause.iter, state):
+                self.may_fail_behind(state, after)
                 items = self.items(iterable, after)
                 if items is None or not self.unrolls(items):
                     results.append(self._unknown_clause(clause, element, after, iterable, node))
@@ -643,7 +757,7 @@ class Evaluation(ABC):
                 current: list[tuple[State, tuple[tuple[Value, Value], ...] | Value]] = [(after, content)]
                 outer, self.width = self.width, self.width * max(len(items), 1)
                 for item in items:
-                    current = self._iteration(clause, element, item, current, node)
+                    current = self._iteration(clause, element, item, current, node, len(after.operations))
                 self.width = outer
                 results += current
         return results
@@ -655,6 +769,7 @@ class Evaluation(ABC):
         item: Value,
         states: list[tuple[State, tuple[tuple[Value, Value], ...] | Value]],
         node: cst.BaseComp,
+        base: int,
     ) -> list[tuple[State, tuple[tuple[Value, Value], ...] | Value]]:
         results: list[tuple[State, tuple[tuple[Value, Value], ...] | Value]] = []
         self.spend(len(states))
@@ -674,6 +789,9 @@ class Evaluation(ABC):
                     else:
                         key = values[0] if len(values) > 1 else UNKNOWN
                         results.append((after, (*content, (key, values[-1]))))
+        if self.factoring and len(results) > 1:
+            flows = self.folded([Flow(s, value=_packed(c)) for s, c in results], base, node)
+            results = [(flow.state, _unpacked(flow.value)) for flow in flows]
         groups: dict[tuple[Operation, ...], list[tuple[State, tuple[tuple[Value, Value], ...] | Value]]] = {}
         for pair in results:
             groups.setdefault(pair[0].operations, []).append(pair)
@@ -683,6 +801,8 @@ class Evaluation(ABC):
             contents = [c for _, c in group]
             same = len(set(contents)) == 1
             merged.append((state, contents[0] if same else forget(contents, state.heap)))
+        if len(merged) > self.limit:
+            raise TooManyPathsError
         return merged
 
     def _unknown_clause(
@@ -696,7 +816,7 @@ class Evaluation(ABC):
         item = self._content_of([iterable], state)
 
         def iteration(start: State) -> list[Flow]:
-            ends = self._iteration(clause, element, item, [(start, UNKNOWN)], node)
+            ends = self._iteration(clause, element, item, [(start, UNKNOWN)], node, len(start.operations))
             # The contents travel as the value of the flow.
             return [Flow(s, value=c if isinstance(c, Value) else forget([c], s.heap)) for s, c in ends]
 
@@ -725,23 +845,18 @@ class Evaluation(ABC):
             with self.watched() as points:
                 flows = iteration(start)
             again = [f.state.leave(len(before.frames)) for f in flows if f.kind in ("next", "continue")]
-            following = carried(start, again)
+            following = changed_in_loop(carried(start, again), again)
             if following == start:
                 break
             # What an iteration leaves behind, the next one finds.
             start, self.raised = following, []
-        module = self.module
-        function = self.contexts[-1].function
-        site = Site(
-            module.file, function.qualname if function else "", 0, module.line(node), module.column(node)
-        )
-        loop = repetition(before, again, site)
+        loop = repetition(before, again, self.place(node))
         self.raised = [*outer, *(loop.leave(flow) for flow in self.raised)]
         for kind, state in points.merged(len(before.frames)):
             self.may_fail(loop.leave(Flow(state)).state, kind)
         if loop.loop is not None:
             self.loops += 1
-            if sum(body.size for body in loop.loop.bodies) > MAX_PATHS:
+            if sum(body.size for body in loop.loop.bodies) > self.limit:
                 raise TooManyPathsError
         if loop.waits_for_earlier:
             self.report(
@@ -778,18 +893,49 @@ class Evaluation(ABC):
         return state
 
     def _assign_item(self, target: cst.Subscript, value: Value, state: State, node: cst.CSTNode) -> State:
-        for after, values in self.evaluate_all(operands(target), state)[:1]:
+        for after, values in self.place_of(target, state):
             state = after
             owner = values[0]
             if isinstance(owner, ListRef | DictRef):
                 pairs = self._pairs(owner, state)
                 key = values[1] if len(values) == 2 else UNKNOWN
-                if isinstance(owner, DictRef) and pairs is not None and isinstance(key, Const):
-                    kept = tuple(pair for pair in pairs if pair[0] != key)
-                    return state.store(owner.number, (*kept, (key, value)))
+                if isinstance(owner, DictRef) and pairs is not None:
+                    return state.store(owner.number, self._distinct((*pairs, (key, value)), state))
                 lost = state.holds_tracked(owner) or state.holds_tracked(value)
                 return state.store(owner.number, LOST if lost else UNKNOWN)
             self.release([value], state, node, f"'{self.code(target.value)}'")
+            state = without_facts(state)
+        return state
+
+    def place_of(self, target: cst.BaseExpression, state: State) -> Sequence[tuple[State, tuple[Value, ...]]]:
+        """Evaluate what says where something is assigned: owner and index."""
+        results = self.evaluate_all(operands(target), state)
+        if len(results) > 1:
+            self.report(
+                "MUP030",
+                f"'{self.code(target)}' communicates in several ways where it is assigned: not analysed yet",
+                target,
+                "put the index into a variable first",
+            )
+        return results[:1]
+
+    def delete(self, target: cst.BaseExpression, state: State) -> State:
+        """Return the state after ``del``."""
+        if not isinstance(target, cst.Subscript):
+            return state
+        for after, values in self.place_of(target, state):
+            state = after
+            for owner in alternatives(values[0]):
+                pairs = self._pairs(owner, state)
+                if isinstance(owner, DictRef) and pairs is not None and isinstance(values[-1], Const):
+                    state = state.store(owner.number, tuple(p for p in pairs if p[0] != values[-1]))
+                elif isinstance(owner, ListRef) and pairs is not None and _is_index(values[-1], pairs):
+                    index = values[-1].value % len(pairs)  # type: ignore[attr-defined]
+                    state = state.store(owner.number, (*pairs[:index], *pairs[index + 1 :]))
+                elif isinstance(owner, ListRef | DictRef):
+                    state = state.store(owner.number, self._content_of([owner], state))
+                else:
+                    state = without_facts(state)
         return state
 
     # Calls.
@@ -829,11 +975,31 @@ class Evaluation(ABC):
                     "wait for it here with get()",
                 )
 
+    def _outlived(self, value: Value, state: State, depth: int, *, comprehension: bool = False) -> Value:
+        """Return what a value is worth when the frames from ``depth`` on are gone."""
+        if isinstance(value, TupleValue):
+            items = (self._outlived(item, state, depth, comprehension=comprehension) for item in value.items)
+            return TupleValue(tuple(items))
+        if isinstance(value, OneOf):
+            return join(
+                self._outlived(item, state, depth, comprehension=comprehension) for item in value.values
+            )
+        if not isinstance(value, Closure) or value.depth < depth:
+            return value
+        used = _names_in(value.info.node) - {name for name, _ in value.defaults}
+        if comprehension and value.depth == depth and used.isdisjoint(state.frames[depth]):
+            return replace(value, depth=depth - 1)
+        return LOST if self._captures(value, state) else UNKNOWN
+
     def _captures(self, closure: Closure, state: State) -> bool:
         """Return whether a nested function can reach communication or futures of the function around it."""
-        frame = state.frames[closure.depth] if closure.depth < len(state.frames) else {}
+        held = [value for _, value in closure.defaults]
         used = _names_in(closure.info.node)
-        return any(state.holds_tracked(frame[name]) for name in used if name in frame)
+        depth: int | None = closure.depth
+        while depth is not None and depth < len(state.frames):
+            held += [value for name, value in state.frames[depth].items() if name in used]
+            depth = self.contexts[depth].closure if depth < len(self.contexts) else None
+        return any(state.holds_tracked(value) for value in held)
 
     def _communicates(self, values: Iterable[Value], state: State) -> bool:
         """Return whether a function that gets these values can communicate."""
@@ -854,7 +1020,10 @@ class Evaluation(ABC):
         for called, callee in self.evaluate(node.func, state):
             for after, values in self.evaluate_all([a.value for a in node.args], called):
                 arguments = Arguments(tuple(node.args), values)
-                self.may_fail(after, "local")
+                if node.args or not _waits(callee):
+                    self.may_fail(after, "local")
+                if may_change(node, callee, values, after):
+                    after = without_facts(after)  # noqa: PLW2901
                 for one in alternatives(callee):
                     results += self.apply(one, arguments, node, after)
         return merge_results(results) if len(results) > 1 else results
@@ -938,8 +1107,9 @@ class Evaluation(ABC):
 
     def _external(self, name: str, arguments: Arguments, node: cst.Call, state: State) -> Results:
         given = arguments.positional()
+        self.check_reach(name, given, node, state)
         if name.startswith("builtins.") and arguments.plain:
-            value = self._builtin(name.removeprefix("builtins."), given, state)
+            value = self._builtin(name.removeprefix("builtins."), given, arguments.keywords(), state)
             if isinstance(value, tuple):
                 return [self._new_list(value, state)]
             if value is not None:
@@ -948,8 +1118,20 @@ class Evaluation(ABC):
             self.release(arguments.values, state, node, f"'{self.code(node.func)}'")
         return [(state, UNKNOWN)]
 
-    def _builtin(self, name: str, given: list[Value], state: State) -> Value | tuple[Value, ...] | None:
+    def check_reach(self, name: str, given: Sequence[Value], node: cst.CSTNode, state: State) -> None:
+        """Report a function that can do anything with what the variables around it hold."""
+        if name not in SEE_EVERYTHING or (given and name == "builtins.vars"):
+            return
+        if any(state.holds_tracked(value) for frame in state.frames for value in frame.values()):
+            short = name.removeprefix("builtins.")
+            self.report("MUP041", f"{short!r} can see all variables here", node, "use them by their names")
+
+    def _builtin(
+        self, name: str, given: list[Value], keywords: dict[str, Value], state: State
+    ) -> Value | tuple[Value, ...] | None:
         """Return what a built-in function returns: a value, a tuple for a new list, None if not known."""
+        if not set(keywords) <= FOLLOWED_KEYWORDS.get(name, set()):
+            return None
         if name == "super" and not given:
             function = self.contexts[-1].function
             me = next(iter(state.frames[-1].values()), None)
@@ -985,14 +1167,20 @@ class Evaluation(ABC):
             plain = [v.value for v in known[0] if isinstance(v, Const)]
             kinds = {type(v) for v in plain}
             if len(plain) == len(known[0]) and len(kinds) <= 1 and kinds <= {str, bytes, int, float, bool}:
-                return tuple(Const.of(v) for v in sorted(plain))
+                descending = truth(keywords.get("reverse", NONE))
+                return None if descending is None else tuple(map(Const.of, sorted(plain, reverse=descending)))
             return None
         if name in ("tuple", "iter"):
             return TupleValue(known[0])
         if name == "reversed":
             return TupleValue(known[0][::-1])
         if name == "enumerate" and len(given) == 1:
-            return TupleValue(tuple(TupleValue((Const.of(i), v)) for i, v in enumerate(known[0])))
+            start = keywords.get("start", Const.of(0))
+            if not isinstance(start, Const) or not isinstance(start.value, int):
+                return TupleValue(tuple(TupleValue((UNKNOWN, v)) for v in known[0]))
+            return TupleValue(
+                tuple(TupleValue((Const.of(i), v)) for i, v in enumerate(known[0], start.value))
+            )
         if name == "zip":
             return TupleValue(tuple(TupleValue(row) for row in zip(*known, strict=False)))
         return None
@@ -1083,7 +1271,10 @@ class Evaluation(ABC):
 
     def _get(self, future: Future, node: cst.Call | cst.Await, state: State) -> Results:
         if future.index in state.joined:
-            return [(state, UNKNOWN)]  # the answer is already there
+            # The answer is already there, or the failure, and nobody knows which.
+            waited = state.operations[future.index].op
+            self.may_fail(state, "get of query" if waited == "query" else "get of call")
+            return [(state, UNKNOWN)]
         operation = Operation("get", self.module.site(node), of=future.index)
         return [(self.emit(state, operation), UNKNOWN)]
 
@@ -1154,9 +1345,7 @@ class Evaluation(ABC):
         if not communicates and not _is_expression(info):
             return [(state, UNKNOWN)]
         if communicates:
-            unknown = [
-                d for d in self.decorators(info) if d not in TRANSPARENT and not d.startswith("functools.")
-            ]
+            unknown = [d for d in self.decorators(info) if d not in TRANSPARENT]
             if unknown:
                 self.report(
                     "MUP030",
@@ -1203,10 +1392,7 @@ class Evaluation(ABC):
                 self.raised.append(Flow(after, "raise", flow.value, flow.line or line))
             else:
                 value = flow.value if flow.kind == "return" else NONE
-                if isinstance(value, Closure) and value.depth >= depth:
-                    # Its variables are gone with the frame.
-                    value = LOST if self._captures(value, flow.state) else UNKNOWN
-                results.append((after, value))
+                results.append((after, self._outlived(value, flow.state, depth)))
         return merge_results(results)
 
     def _parameters(
@@ -1246,8 +1432,23 @@ class Evaluation(ABC):
             name = parameter.name.value
             if name not in frame:
                 frame[name] = UNKNOWN if parameter.default is None else self._default(info, parameter.default)
+                if isinstance(callee, Closure):
+                    frame[name] = dict(callee.defaults).get(name, UNKNOWN)
             frame[name] = self.stated.local(info, name, frame[name])
         return frame
+
+    def defaults(self, declared: cst.Parameters, state: State) -> tuple[tuple[str, Value], ...]:
+        """Return the defaults of a nested function that is being defined."""
+        found = []
+        for parameter in (*declared.posonly_params, *declared.params, *declared.kwonly_params):
+            if parameter.default is not None:
+                results = self.evaluate(parameter.default, state)
+                if any(after.operations != state.operations for after, _ in results):
+                    self.report(
+                        "MUP030", "a default that communicates is not analysed yet", parameter.default
+                    )
+                found.append((parameter.name.value, join(value for _, value in results)))
+        return tuple(found)
 
     def _default(self, info: FunctionInfo, node: cst.BaseExpression) -> Value:
         # The scratch binding makes the default a constant of the helper's module.
@@ -1277,10 +1478,12 @@ class _Used(cst.CSTVisitor):
         self.found.add(node.value)
 
 
-def _names_in(node: cst.CSTNode) -> set[str]:
+@lru_cache(maxsize=10_000)
+def _names_in(node: cst.CSTNode) -> frozenset[str]:
+    # Asked at every call of a nested function, in every state.
     visitor = _Used()
     show(node, visitor)
-    return visitor.found
+    return frozenset(visitor.found)
 
 
 def _holds_communication(value: Value) -> bool:
@@ -1290,6 +1493,15 @@ def _holds_communication(value: Value) -> bool:
         owner = value.owner if isinstance(value, Method) else value.bound
         return owner is not None and _holds_communication(owner)
     return isinstance(value, Comm)
+
+
+def _is_index(value: Value, items: Sequence[object]) -> bool:
+    known = isinstance(value, Const) and isinstance(value.value, int)
+    return known and -len(items) <= value.value < len(items)  # type: ignore[attr-defined]
+
+
+def _waits(callee: Value) -> bool:
+    return isinstance(callee, Method) and isinstance(callee.owner, Future)
 
 
 def _is_expression(info: FunctionInfo) -> bool:
@@ -1314,6 +1526,16 @@ def _item(pairs: Sequence[tuple[Value, Value]], key: Value, default: Value | Non
         else:
             results += [value for _, value in pairs] + ([default] if default else [])
     return join(results) if results else UNKNOWN
+
+
+def _packed(content: tuple[tuple[Value, Value], ...] | Value) -> Value:
+    return content if isinstance(content, Value) else TupleValue(tuple(TupleValue(p) for p in content))
+
+
+def _unpacked(value: Value) -> tuple[tuple[Value, Value], ...] | Value:
+    if not isinstance(value, TupleValue):
+        return value
+    return tuple((pair.items[0], pair.items[1]) for pair in value.items if isinstance(pair, TupleValue))
 
 
 def merge_results(results: Results) -> Results:

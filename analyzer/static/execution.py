@@ -15,7 +15,7 @@ from __future__ import annotations
 import builtins
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import libcst as cst
 
@@ -35,7 +35,7 @@ from analyzer.static.control import (
     Unsupported,
     lower,
 )
-from analyzer.static.diagnostics import Diagnostics
+from analyzer.static.diagnostics import Diagnostic, Diagnostics
 from analyzer.static.evaluation import (
     MAX_PATHS,
     TRANSPARENT,
@@ -47,7 +47,7 @@ from analyzer.static.evaluation import (
     TooLongError,
     TooManyPathsError,
 )
-from analyzer.static.expressions import operands
+from analyzer.static.factoring import as_trees
 from analyzer.static.names import (
     Assigned,
     ClassInfo,
@@ -82,6 +82,12 @@ SHORT_SEQUENCE = 32
 """Loops of at most so many iterations, nested ones together, are always unrolled, others if they
 communicate."""
 
+MAX_ENUMERATED = 64
+"""Endpoints with more paths than this, those of iterations included, are described with choices."""
+
+MAX_SIZE = 10_000
+"""Paths and bodies of loops and choices an endpoint may have in all."""
+
 CATCH_ALL = {"Exception", "BaseException"}
 
 ANCESTORS = {
@@ -111,6 +117,7 @@ class Execution(Evaluation):
     def __init__(self, names: Names, catalogue: Catalogue, diagnostics: Diagnostics) -> None:
         super().__init__(names, catalogue, diagnostics)
         self._tries: list[Points] = []
+        self._lowered: dict[cst.CSTNode, Block] = {}
 
     def constant(self, module: Module, binding: Assigned, owner: ClassInfo | None = None) -> Value:
         """Return what a module or class constant is worth; unknown if it is not one."""
@@ -129,6 +136,43 @@ class Execution(Evaluation):
             role: What its ``Communication`` can do.
         """
         self.role = role
+        reporting = self.diagnostics
+        # What a constant has to report is reported when it is evaluated first: in every attempt anew.
+        constants = self._constants
+        listed = self._attempt(function, receiver, dict(constants), factoring=False, limit=MAX_ENUMERATED)
+        found = listed
+        if listed.exploded:
+            found = self._attempt(function, receiver, dict(constants), factoring=True, limit=MAX_PATHS)
+            if not found.exploded and found.errors - listed.errors:
+                # Choices accept more than can happen, which may be what is wrong with them.
+                other = self._attempt(function, receiver, constants, factoring=False, limit=MAX_PATHS)
+                found = other if not other.exploded and len(other.errors) < len(found.errors) else found
+        self.factoring, self.limit = False, MAX_PATHS
+        self.diagnostics = reporting
+        self.diagnostics.extend(found.diagnostics)
+        return found.paths
+
+    def _attempt(
+        self,
+        function: FunctionInfo,
+        receiver: ClassInfo,
+        constants: dict[Assigned, Value],
+        *,
+        factoring: bool,
+        limit: int,
+    ) -> _Attempt:
+        """Walk a method.
+
+        Args:
+            function: The method.
+            receiver: The class of the object it runs on.
+            constants: Constants that are known already; what is found out about others is added.
+            factoring: Fold ways that nothing can tell apart later instead of enumerating them.
+            limit: How many ways there may be at once.
+        """
+        self.factoring, self.limit = factoring, limit
+        self.diagnostics = Diagnostics()
+        self._constants = constants
         self.contexts = [Context(function.module, function)]
         self.raised = []
         self.steps, self.width = 0, 1
@@ -137,9 +181,11 @@ class Execution(Evaluation):
         try:
             flows = self.run_body(function, State((self.communication_of(function, receiver),)))
             found = _paths([*flows, *self.raised])
-            if sum(path.size for path in found) > MAX_PATHS:
+            if factoring and _size(found) > MAX_PATHS:
+                found = as_trees(found)
+            if _size(found) > (MAX_SIZE if factoring else limit):
                 raise TooManyPathsError
-            return found
+            return _Attempt(found, self.diagnostics)
         except TooManyPathsError as error:
             # It may have come from deep inside a helper of another file.
             self.contexts = [Context(function.module, function)]
@@ -147,10 +193,11 @@ class Execution(Evaluation):
                 "MUP034",
                 f"{function.qualname!r} {error}"
                 if isinstance(error, TooLongError)
-                else f"{function.qualname!r} has more than {MAX_PATHS} paths",
+                else f"{function.qualname!r} has more than {MAX_PATHS} paths, its independent branches aside",
                 self._name_of(function),
-                "split it, or communicate in fewer branches",
+                "wait for a call in the branch that makes it, or split the function",
             )
+            return _Attempt(_paths(self.raised), self.diagnostics, exploded=True)
         except RecursionError:
             self.contexts = [Context(function.module, function)]
             self.report(
@@ -159,7 +206,7 @@ class Execution(Evaluation):
                 self._name_of(function),
                 "split its longest expression",
             )
-        return _paths(self.raised)
+            return _Attempt(_paths(self.raised), self.diagnostics)
 
     def _name_of(self, function: FunctionInfo) -> cst.CSTNode:
         return function.node.name if isinstance(function.node, cst.FunctionDef) else function.node
@@ -179,7 +226,13 @@ class Execution(Evaluation):
     def run_body(self, function: FunctionInfo, state: State) -> list[Flow]:
         """Run the body of a function whose frame and context are in place."""
         assert isinstance(function.node, cst.FunctionDef)  # noqa: S101  (lambdas are expressions)
-        return self._block(lower(function.node.body), [state])
+        block = self._lowered.get(function.node)
+        if block is None:
+            block = self._lowered[function.node] = lower(function.node.body)
+        if not self.factoring:
+            return self._block(block, [state])
+        with self.liveness.during(len(self.contexts) - 1, self.liveness.nested(function.node)):
+            return self._block(block, [state])
 
     def may_fail(self, state: State, kind: Failure) -> None:
         """Note that an exception can occur here."""
@@ -204,12 +257,14 @@ class Execution(Evaluation):
 
     def _block(self, block: Block, states: list[State]) -> list[Flow]:
         done: list[Flow] = []
-        for node in block:
+        roots = states
+        behind = self.liveness.behind(block) if self.factoring else [frozenset[str]()] * (len(block) + 1)
+        for number, node in enumerate(block):
             self.spend(len(states))
             following: list[State] = []
             for state in states:
                 outer, self.raised = self.raised, []
-                for flow in [*self._node(node, state), *self.raised]:
+                for flow in [*self._walked(node, state, behind[number + 1]), *self.raised]:
                     if flow.kind == "next":
                         following.append(flow.state)
                     else:
@@ -217,11 +272,39 @@ class Execution(Evaluation):
                 self.raised = outer
             states = merge(following)
             done = merge_flows(done)
-            if len(states) + len(done) > MAX_PATHS:
+            if self.factoring and len(states) > 1:
+                with self.liveness.during(len(self.contexts) - 1, behind[number + 1]):
+                    states = self._folded_block(states, roots, node)
+            if len(states) + len(done) > self.limit:
                 raise TooManyPathsError
             if not states:
                 break
         return [*done, *(Flow(s) for s in states)]
+
+    def _walked(self, node: Node, state: State, behind: frozenset[str]) -> list[Flow]:
+        """Walk a node, knowing what is read in it and behind it."""
+        if not self.factoring:
+            return self._node(node, state)
+        with self.liveness.during(len(self.contexts) - 1, behind | self.liveness.own(node)):
+            return self._node(node, state)
+
+    def _folded_block(self, states: list[State], roots: list[State], node: Node) -> list[State]:
+        """Fold the states behind a node of a block that was entered in the same state."""
+        entered = {root.operations for root in roots}
+        lengths = sorted({len(root) for root in entered}, reverse=True)
+        families: dict[int, list[State]] = {}
+        for state in states:
+            done = state.operations
+            base = next((n for n in lengths if done[:n] in entered), 0)
+            families.setdefault(base, []).append(state)
+        return merge(
+            state
+            for base, family in families.items()
+            for state in self._folded_states(family, base, node.node)
+        )
+
+    def _folded_states(self, states: Iterable[State], base: int, node: cst.CSTNode) -> list[State]:
+        return merge(flow.state for flow in self.folded([Flow(s) for s in states], base, node))
 
     def _node(self, node: Node, state: State) -> list[Flow]:
         if isinstance(node, Step):
@@ -240,12 +323,16 @@ class Execution(Evaluation):
 
     def _step(self, node: Step, state: State) -> Iterator[State]:
         line = self.module.line(node.node)
+        self.may_fail(state, "local")
         if node.value is None:
+            for target in node.targets:
+                state = self.delete(target, state)
             yield state.at_local_work(line)
             return
-        self.may_fail(state, "local")
         for evaluated, result in self.evaluate(node.value, state):
             after, value = evaluated, result
+            if isinstance(node.node, cst.Assert) or not all(isinstance(t, cst.Name) for t in node.targets):
+                self.may_fail_behind(state, evaluated)
             for target in node.targets:
                 if node.augmented:
                     after, value = self._augment(node, target, value, after)
@@ -268,16 +355,16 @@ class Execution(Evaluation):
             if number is not None:
                 return state.store(number, LOST if held else UNKNOWN), value
             return state.bind(target.value, LOST if held else binary(node.augmented, old, value)), value
-        after, _ = self.evaluate_all(operands(target), state)[0]
-        self.release([value], after, node.node, f"'{self.code(target)}'")
-        return after, value
+        changed = LOST if state.holds_tracked(value) else UNKNOWN
+        return self.assign(target, changed, state, node.node), value
 
     def _define(self, node: Define, state: State) -> State:
         definition = node.node
         if isinstance(definition, cst.FunctionDef):
             name = definition.name.value
             info = FunctionInfo(self.module, definition, f"{self._qualname()}{name}")
-            return state.bind(name, Closure(info, len(state.frames) - 1))
+            defaults = self.defaults(definition.params, state)
+            return state.bind(name, Closure(info, len(state.frames) - 1, defaults))
         if isinstance(definition, cst.ClassDef):
             for used in sorted(_communicating(definition, state)):
                 self.report(
@@ -310,51 +397,55 @@ class Execution(Evaluation):
 
     def _raised_value(self, value: cst.BaseExpression, state: State) -> list[tuple[State, Value]]:
         """Evaluate ``raise X(...)`` without losing what X is."""
-        if isinstance(value, cst.Call):
-            kind = self.evaluate(value.func, state)
-            arguments = [a.value for a in value.args]
-            return [(after, one) for before, one in kind for after, _ in self.evaluate_all(arguments, before)]
-        return self.evaluate(value, state)
+        if not isinstance(value, cst.Call):
+            return self.evaluate(value, state)
+        kinds = self.evaluate(value.func, state)
+        if not all(isinstance(kind, External | ClassValue) for _, kind in kinds):
+            return self.evaluate(value, state)
+        arguments = [a.value for a in value.args]
+        return [(after, one) for before, one in kinds for after, _ in self.evaluate_all(arguments, before)]
 
     # Branches.
 
     def _branch(self, node: Branch, state: State) -> list[Flow]:
         line = self.module.line(node.node)
         states = [state]
+        captured: Value = UNKNOWN
         if node.subject is not None:
-            states = [s for s, _ in self.evaluate(node.subject, state)]
+            subjects = self.evaluate(node.subject, state)
+            states = [s for s, _ in subjects]
+            captured = LOST if any(s.holds_tracked(value) for s, value in subjects) else UNKNOWN
         self.may_fail(state, "local")
         flows: list[Flow] = []
         for arm in node.arms:
-            entered, states = self._arm(arm, states, line)
+            entered, states = self._arm(arm, states, captured, line)
             if entered:
                 flows += self._block(arm.body, merge(entered))
             states = merge(states)
         return [*flows, *(Flow(s) for s in states)]
 
-    def _arm(self, arm: Arm, states: list[State], line: int) -> tuple[list[State], list[State]]:
+    def _arm(
+        self, arm: Arm, states: list[State], captured: Value, line: int
+    ) -> tuple[list[State], list[State]]:
         """Return the states that enter an arm and those that go on to the next."""
         entered: list[State] = []
         passed: list[State] = []
-        for state in states:
+        for before in states:
+            state = before
+            for name in sorted(arm.names):
+                state = state.bind(name, captured)
             if arm.test is None:
-                entered.append(self._captured(arm, state))
-                if not arm.certain:
-                    passed.append(state.at_local_work(line))
+                entered.append(state)
+            if arm.pattern:
+                # Without a match the guard is not even asked.
+                passed.append(before.at_local_work(line))
+            if arm.test is None:
                 continue
             for after, holds in self.test(arm.test, state):
                 if after.operations == state.operations:
                     after = after.at_local_work(line)  # noqa: PLW2901
-                if holds:
-                    entered.append(self._captured(arm, after))
-                if not holds or arm.names:
-                    passed.append(after)
+                (entered if holds else passed).append(after)
         return entered, passed
-
-    def _captured(self, arm: Arm, state: State) -> State:
-        for name in sorted(arm.names):
-            state = state.bind(name, UNKNOWN)
-        return state
 
     # Loops.
 
@@ -364,14 +455,20 @@ class Execution(Evaluation):
         flows: list[Flow] = []
         self.may_fail(state, "local")
         for before, iterable in self.evaluate(node.iterable, state):
+            self.may_fail_behind(state, before)
             for one in alternatives(iterable):
                 items = self.items(one, before)
                 if items is None:
                     flows += self._unbounded(node, before, one)
-                elif self.width * len(items) <= SHORT_SEQUENCE:
-                    flows += self._unrolled(node, before, items)
+                    continue
+                if self.width * len(items) <= SHORT_SEQUENCE:
+                    found = self._unrolled(node, before, items)
                 else:
-                    flows += self._long(node, before, one, items)
+                    found = self._long(node, before, one, items)
+                if any(self.items(one, flow.state) != items for flow in found):
+                    # What is changed while somebody goes through it yields nobody knows what.
+                    found = self._unbounded(node, before, one)
+                flows += found
         return flows
 
     def _long(self, node: Loop, state: State, iterable: Value, items: tuple[Value, ...]) -> list[Flow]:
@@ -406,7 +503,9 @@ class Execution(Evaluation):
                     left.append(Flow(flow.state))
                 else:
                     done.append(flow)
-            states = merge(following)
+            states = self._folded_states(merge(following), len(state.operations), node.node)
+            if len(states) + len(done) + len(left) > self.limit:
+                raise TooManyPathsError
         self.width = outer
         rest = self._block(node.orelse, states) if states else []
         flows = merge_flows([*done, *left, *rest])
@@ -475,12 +574,24 @@ class Execution(Evaluation):
         for kind, place in points.merged(depth):
             if self._catch(node.handlers, kind, place, entered):
                 escaped.append((kind, place))
+        # What goes wrong from here on passes ``finally``, but none of the handlers.
+        later = Points()
+        if node.final:
+            self._tries.append(later)
         for index, handler in enumerate(node.handlers):
             states = entered.get(index, [])
             if states:
-                done += self._block(handler.body, merge(self._handling(handler, s) for s in states))
+                handling = merge(self._handling(handler, s) for s in states)
+                handling = self._folded_states(handling, len(state.operations), node.node)
+                handled = self._block(handler.body, handling)
+                # From here on a bare `raise` means what it meant before.
+                around = state.frames[-1].get(HANDLED, UNKNOWN)
+                done += [replace(flow, state=flow.state.bind(HANDLED, around)) for flow in handled]
         if passed:
             done += self._block(node.orelse, passed)
+        if node.final:
+            self._tries.pop()
+        escaped += later.merged(depth)
         return self._finally(node, merge_flows(done), escaped)
 
     def _finally(
@@ -498,16 +609,14 @@ class Execution(Evaluation):
             for end in self._block(node.final, [state]):
                 if end.kind != "next":
                     done.append(end)
-                elif end.state.operations != state.operations and not self._tries:
+                elif end.state.operations != state.operations:
                     # What `finally` communicates happens even when the exception goes on to end the request.
-                    done.append(Flow(end.state, "raise", UNKNOWN, self.module.line(node.node)))
+                    done.append(Flow(end.state, "raise", Const.of(kind), self.module.line(node.node)))
                 else:
                     self.may_fail(end.state, kind)
         return merge_flows(done)
 
     def _handling(self, handler: Handler, state: State) -> State:
-        kind = UNKNOWN if handler.types is None else self._types(handler.types)[0]
-        state = state.bind(HANDLED, kind)
         return state.bind(handler.name, UNKNOWN) if handler.name else state
 
     def _catch(
@@ -518,6 +627,14 @@ class Execution(Evaluation):
         entered: dict[int, list[State]],
     ) -> bool:
         """Send a state to the handlers that may catch what was raised; tell whether it may pass them."""
+        kinds = alternatives(raised) if isinstance(raised, Value) else (Const.of(raised),)
+        passed = [self._catch_one(handlers, kind, state.bind(HANDLED, kind), entered) for kind in kinds]
+        return any(passed)
+
+    def _catch_one(
+        self, handlers: tuple[Handler, ...], kind: Value, state: State, entered: dict[int, list[State]]
+    ) -> bool:
+        raised: Failure | Value = kind.value if isinstance(kind, Const) else kind
         for index, handler in enumerate(handlers):
             types = [UNKNOWN] if handler.types is None else self._types(handler.types)
             certainty = [True if handler.types is None else self._matches(raised, kind) for kind in types]
@@ -571,6 +688,28 @@ class Execution(Evaluation):
         return found
 
 
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """What one walk through a method found.
+
+    Attributes:
+        exploded: It was given up, for there were too many ways.
+    """
+
+    paths: tuple[Path, ...]
+    diagnostics: Diagnostics
+    exploded: bool = False
+
+    @property
+    def errors(self) -> set[Diagnostic]:
+        """The findings that make a model impossible."""
+        return {d for d in self.diagnostics.all() if d.severity == "error"}
+
+
+def _size(paths: Iterable[Path]) -> int:
+    return sum(path.size for path in paths)
+
+
 def _paths(flows: Iterable[Flow]) -> tuple[Path, ...]:
     """Return the paths that a method can end with."""
     flows = merge_flows(f if f.kind == "raise" else Flow(f.state, "return") for f in flows)
@@ -589,7 +728,10 @@ def _paths(flows: Iterable[Flow]) -> tuple[Path, ...]:
 
 
 HANDLED = "<handled>"
-"""Local variable that holds the class of the exception being handled; no Python name looks like it."""
+"""Local variable that holds what is being handled; no Python name looks like it.
+
+The class of what was raised, or as a constant the kind of operation that has failed.
+"""
 
 
 def _class_name(value: Value) -> str:

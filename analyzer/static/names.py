@@ -248,10 +248,7 @@ class _ScopeBuilder:
                 self._import(statement)
             elif isinstance(statement, cst.Assign):
                 for target in statement.targets:
-                    if isinstance(target.target, cst.Name):
-                        self._assign(target.target.value, statement.value)
-                    else:
-                        self._unfollowed(target.target)
+                    self._assign_target(target.target, statement.value)
             elif isinstance(statement, cst.AnnAssign):
                 if isinstance(statement.target, cst.Name) and statement.value is not None:
                     annotation = statement.annotation.annotation
@@ -276,6 +273,16 @@ class _ScopeBuilder:
         known = annotation or annotation_of(self.bindings.get(name))
         self.bindings[name] = Assigned(None if name in self.bindings else value, known)
 
+    def _assign_target(self, target: cst.BaseExpression, value: cst.BaseExpression) -> None:
+        if isinstance(target, cst.Name):
+            self._assign(target.value, value)
+            return
+        pairs = _pairwise(target, value)
+        for one, part in pairs:
+            self._assign_target(one, part)
+        if not pairs:
+            self._unfollowed(target)
+
     def _unfollowed(self, target: cst.CSTNode) -> None:
         for name in target_names(target):
             self.bindings[name] = Assigned(None)
@@ -286,6 +293,18 @@ class _ScopeBuilder:
                 self.stars.append(binding.module)
             else:
                 self._bind(name, binding)
+
+
+def _pairwise(
+    target: cst.BaseExpression, value: cst.BaseExpression
+) -> list[tuple[cst.BaseExpression, cst.BaseExpression]]:
+    """Return what ``A, B = 1, 2`` assigns to what; nothing if it is no such assignment."""
+    if not isinstance(target, cst.Tuple | cst.List) or not isinstance(value, cst.Tuple | cst.List):
+        return []
+    parts = (*target.elements, *value.elements)
+    if len(target.elements) != len(value.elements) or any(isinstance(p, cst.StarredElement) for p in parts):
+        return []
+    return [(t.value, v.value) for t, v in zip(target.elements, value.elements, strict=True)]
 
 
 def imports(module: Module, statement: cst.Import | cst.ImportFrom) -> Iterator[tuple[str, Imported]]:

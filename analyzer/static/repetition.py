@@ -43,8 +43,10 @@ class Repetition:
         if self.loop is None:
             return replace(flow, state=self._with_line(state))
         tail = _suffix(state, self.base)
-        if not tail or (tail in {b.operations for b in self.loop.bodies} and not self._waits(flow)):
-            return self.end(flow)
+        if not self._waits(flow):
+            ordinary = {(), *(body.operations for body in self.loop.bodies)}
+            if all(way in ordinary for way, _ in _ways(tail, state.local_lines[self.base :])):
+                return self.end(flow)
         shifted = tuple(
             o if o.of is None or o.of < self.base else replace(o, of=o.of + 1)
             for o in state.operations[self.base :]
@@ -115,8 +117,9 @@ def repetition(before: State, repeating: Iterable[State], site: Site) -> Repetit
     base = len(before.operations)
     bodies: dict[tuple[Operation, ...], tuple[int, ...]] = {}
     for state in repeating:
-        operations, lines = _suffix(state, base), state.local_lines[base:]
-        if operations:
+        for operations, lines in _ways(_suffix(state, base), state.local_lines[base:]):
+            if not operations:
+                continue
             known = bodies.get(operations, lines)
             bodies[operations] = tuple(
                 min(filter(None, pair), default=0) for pair in zip(known, lines, strict=True)
@@ -178,6 +181,15 @@ def _content(state: State, number: int, base: int) -> Value:
     if isinstance(content, Value):
         return _left_behind(content, state, base)
     return join(_left_behind(item, state, base) for _, item in content) if content else UNKNOWN
+
+
+def _ways(
+    operations: tuple[Operation, ...], lines: tuple[int, ...]
+) -> list[tuple[tuple[Operation, ...], tuple[int, ...]]]:
+    """Return what an iteration does; one that only makes a choice is several, one for each body."""
+    if len(operations) == 1 and operations[0].op == "choice":
+        return [(body.operations, body.local_lines) for body in operations[0].bodies]
+    return [(operations, lines)]
 
 
 def _suffix(state: State, base: int) -> tuple[Operation, ...]:

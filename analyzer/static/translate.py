@@ -4,8 +4,9 @@ Follows Garbi's thesis, section 5.2.1: a task per service, an entry per endpoint
 per call, a task per database with an entry per query, AND fork and join around every remote operation, an
 OR choice between the paths of an entry. Differences: the respond operation is not an activity of its
 own (the reply belongs to the last activity before it); the work between it and the return of the
-method is an activity ``after_LINE``, because the worker is held until then; and a loop without a visible
-bound is a loop of the model, whose body is the choice between the paths of one iteration.
+method is an activity ``after_LINE``, because the worker is held until then; a loop without a visible
+bound is a loop of the model, whose body is the choice between the paths of one iteration; and a choice
+inside a path is an OR fork whose branches merge again.
 
 All times, counts and probabilities are None, except think times, which the source states.
 """
@@ -23,7 +24,7 @@ from mup.errors import AnalysisError
 from mup.lqn.distributions import Constant
 from mup.lqn.model import Activity, ActivityKind, Call, Entry, Model, Precedence, Role, Task
 
-__all__ = ["NETWORK", "LoopPlan", "PathPlan", "Place", "translate", "translate_with_plan"]
+__all__ = ["NETWORK", "ChoicePlan", "LoopPlan", "PathPlan", "Place", "translate", "translate_with_plan"]
 
 NETWORK = "Net"
 INFINITE = float("inf")
@@ -31,8 +32,8 @@ CLIENT_ENTRY = "scenario"
 ZERO = Constant(0.0)
 
 Place = tuple[int, ...]
-"""Where in a path: ``()`` is the path itself, ``(i, b)`` body ``b`` of the loop that is operation ``i``,
-``(i, b, j, c)`` body ``c`` of the loop that is operation ``j`` of that body, and so on."""
+"""Where in a path: ``()`` is the path itself, ``(i, b)`` body ``b`` of the loop or choice that is operation
+``i``, ``(i, b, j, c)`` body ``c`` of the loop or choice that is operation ``j`` of that body, and so on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,8 +52,22 @@ class LoopPlan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ChoicePlan:
+    """How a choice became part of the model.
+
+    Attributes:
+        choice: The activity before it; the precedence with ``fork="or"`` starts there.
+        bodies: The plan of each body; their operations refer to each other only. An empty one is an
+            activity of local work.
+    """
+
+    choice: str
+    bodies: tuple[PathPlan, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PathPlan:
-    """How one path, or one iteration of a loop, became activities: what calibration needs to fill them.
+    """How one path, or one body of a loop or choice, became activities: what calibration needs to fill them.
 
     Attributes:
         task: Name of the task.
@@ -64,6 +79,7 @@ class PathPlan:
         exchange: Per index of a call, the entry of ``Net``.
         think: Per index of a think step, its activity.
         loops: Per index of a loop, what became of it.
+        choices: Per index of a choice, what became of it.
     """
 
     task: str
@@ -75,14 +91,20 @@ class PathPlan:
     exchange: Mapping[int, str]
     think: Mapping[int, str]
     loops: Mapping[int, LoopPlan] = field(default_factory=dict)
+    choices: Mapping[int, ChoicePlan] = field(default_factory=dict)
 
     def parts(self) -> Iterator[tuple[Place, PathPlan]]:
-        """Yield this plan and those of all bodies of its loops, outer ones first, each with its place."""
+        """Yield this plan and those of all bodies inside it, outer ones first, each with its place."""
         yield (), self
-        for index, loop in self.loops.items():
-            for number, body in enumerate(loop.bodies):
+        for index, inside in self.inside.items():
+            for number, body in enumerate(inside.bodies):
                 for place, part in body.parts():
                     yield (index, number, *place), part
+
+    @property
+    def inside(self) -> Mapping[int, LoopPlan | ChoicePlan]:
+        """Return what has bodies, per index."""
+        return {**self.loops, **self.choices}
 
     @property
     def operations(self) -> tuple[Operation, ...]:
@@ -99,15 +121,16 @@ class PathPlan:
     def _described(self, index: int) -> str:
         operation = self.operations[index]
         place = f"({operation.site.line})"
-        if index not in self.loops:
+        inside = self.inside.get(index)
+        if inside is None:
             return f"{operation.op} {operation.target}".strip() + f" {place}"
-        return f"loop {place} [{' | '.join(body.describe() for body in self.loops[index].bodies)}]"
+        return f"{operation.op} {place} [{' | '.join(body.describe() for body in inside.bodies)}]"
 
     def to_json(self) -> dict[str, Any]:
         """Return the record kept in ``Entry.paths``.
 
-        The operations of a loop's bodies follow the loop in the same list, so that every operation has one
-        index; ``inside`` is the index of the loop and the number of the body.
+        The operations of the bodies of a loop or choice follow it in the same list, so that every operation
+        has one index; ``inside`` is the index of the loop or choice and the number of the body.
         """
         record: dict[str, Any] = {
             "operations": [],
@@ -146,11 +169,11 @@ def _record(plan: PathPlan, record: dict[str, Any], inside: list[int]) -> None:
             names: Mapping[int, str] = getattr(plan, kind)
             if index in names:
                 record[kind][str(place)] = names[index]
-        if index in plan.loops:
-            bodies = plan.loops[index].bodies
-            record.setdefault("loops", {})[str(place)] = [list(b.segments) for b in bodies]
-            for number, body in enumerate(bodies):
-                _record(body, record, [place, number])
+        for field_name, found in (("loops", plan.loops.get(index)), ("choices", plan.choices.get(index))):
+            if found is not None:
+                record.setdefault(field_name, {})[str(place)] = [list(b.segments) for b in found.bodies]
+                for number, body in enumerate(found.bodies):
+                    _record(body, record, [place, number])
 
 
 def translate(application: Application, *, name: str, client: str | None = None) -> Model:
@@ -307,6 +330,7 @@ class _PathBuilder:
     _exchange: dict[int, str] = field(default_factory=dict)
     _think: dict[int, str] = field(default_factory=dict)
     _loops: dict[int, LoopPlan] = field(default_factory=dict)
+    _choices: dict[int, ChoicePlan] = field(default_factory=dict)
 
     def build(self) -> PathPlan:
         waited = {o.of for o in self.path.operations if o.op == "get"}
@@ -325,6 +349,8 @@ class _PathBuilder:
                 self.precedences.append(Precedence(pre=(current,), post=(following,)))
             elif operation.op == "loop":
                 self._loop(index, operation, current, following)
+            elif operation.op == "choice":
+                self._choice(index, operation, current, following)
             else:
                 think = self._add("think", operation.site.line, kind="think")
                 self._change(think, demand=ZERO, delay=operation.think)
@@ -342,6 +368,7 @@ class _PathBuilder:
             exchange=self._exchange,
             think=self._think,
             loops=self._loops,
+            choices=self._choices,
         )
 
     def _loop(self, index: int, operation: Operation, current: str, following: str) -> None:
@@ -351,27 +378,42 @@ class _PathBuilder:
         choice = self.names.take(f"loop_{line}", self.suffix) if several else ""
         if several:
             self.activities.append(Activity(name=choice, kind="choice", demand=ZERO, delay=ZERO, line=line))
+        plans = self._bodies(operation)
+        firsts = tuple(plan.segments[0] for plan in plans)
+        if several:
+            self.precedences.append(Precedence(pre=(choice,), post=firsts, fork="or"))
+        self._loops[index] = LoopPlan(pre=current, choice=choice, bodies=plans)
+        self.precedences.append(
+            Precedence(pre=(current,), post=(choice or firsts[0], following), fork="loop", counts=(None,))
+        )
+
+    def _choice(self, index: int, operation: Operation, current: str, following: str) -> None:
+        """Add a choice: its bodies part behind the activity before it and meet again behind it."""
+        plans = self._bodies(operation)
+        firsts = tuple(plan.segments[0] for plan in plans)
+        lasts = tuple(plan.segments[-1] for plan in plans)
+        self._choices[index] = ChoicePlan(choice=current, bodies=plans)
+        self.precedences.append(Precedence(pre=(current,), post=firsts, fork="or"))
+        self.precedences.append(Precedence(pre=lasts, post=(following,), join="or"))
+
+    def _bodies(self, operation: Operation) -> tuple[PathPlan, ...]:
+        """Add the activities of every body of a loop or choice."""
         plans = []
+        several = len(operation.bodies) > 1
         for number, path in enumerate(operation.bodies, 1):
             builder = _PathBuilder(
                 shared=self.shared,
                 names=self.names,
                 task=self.task,
                 entry=self.entry,
-                line=line,
+                line=operation.site.line,
                 path=path,
                 suffix=f"{self.suffix}~{number}" if several else self.suffix,
             )
             plans.append(builder.build())
             self.activities += builder.activities
             self.precedences += builder.precedences
-        firsts = tuple(plan.segments[0] for plan in plans)
-        if several:
-            self.precedences.append(Precedence(pre=(choice,), post=firsts, fork="or"))
-        self._loops[index] = LoopPlan(pre=current, choice=choice, bodies=tuple(plans))
-        self.precedences.append(
-            Precedence(pre=(current,), post=(choice or firsts[0], following), fork="loop", counts=(None,))
-        )
+        return tuple(plans)
 
     def _segment(self, index: int, previous: Operation | None) -> str:
         """Add the main flow's activity at a position, named by what the source has there."""

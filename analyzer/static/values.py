@@ -215,10 +215,12 @@ class Closure(Value):
     Attributes:
         info: The function.
         depth: Which of the active frames its free names are looked up in.
+        defaults: Values of parameters that nobody passes, as they were when it was defined.
     """
 
     info: FunctionInfo
     depth: int
+    defaults: tuple[tuple[str, Value], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,6 +302,8 @@ def _parts(value: Value) -> tuple[Value, ...]:
         return () if value.bound is None else (value.bound,)
     if isinstance(value, Coroutine):
         return (value.function, *(one for _, one in value.arguments))
+    if isinstance(value, Closure):
+        return tuple(one for _, one in value.defaults)
     return ()
 
 
@@ -320,6 +324,8 @@ def mapped(value: Value, change: Callable[[Future], Value]) -> Value:
         return replace(value, owner=owner) if tracked(owner) else UNKNOWN
     if isinstance(value, FunctionValue) and value.bound is not None:
         return replace(value, bound=mapped(value.bound, change))
+    if isinstance(value, Closure):
+        return replace(value, defaults=tuple((name, mapped(one, change)) for name, one in value.defaults))
     if isinstance(value, Coroutine):
         function = mapped(value.function, change)
         arguments = tuple((name, mapped(one, change)) for name, one in value.arguments)
@@ -366,8 +372,9 @@ _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "LessThanEqual": operator.le,
     "GreaterThan": operator.gt,
     "GreaterThanEqual": operator.ge,
-    "Is": operator.eq,  # of constants; for None, the use that matters, it is the same
-    "IsNot": operator.ne,
+    # Of constants; for None, the use that matters, it is the same.
+    "Is": lambda a, b: type(a) is type(b) and a == b,
+    "IsNot": lambda a, b: type(a) is not type(b) or a != b,
     "In": lambda a, b: a in b,
     "NotIn": lambda a, b: a not in b,
 }

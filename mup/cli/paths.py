@@ -79,10 +79,10 @@ def _elements(path: Path) -> list[dict[str, Any]]:
     """Return a path as the list of its operations; ``of`` is the line of what a ``get`` waits for."""
     elements: list[dict[str, Any]] = []
     for operation in path.operations:
-        if operation.op == "loop":
+        if operation.bodies:
             bodies = [_elements(body) for body in operation.bodies]
             site = operation.site
-            elements.append({"op": "loop", "file": site.file, "line": site.line, "body": bodies})
+            elements.append({"op": operation.op, "file": site.file, "line": site.line, "body": bodies})
             continue
         element: dict[str, Any] = {
             "op": operation.op,
@@ -155,9 +155,13 @@ def _add_elements(node: Tree, elements: Iterable[dict[str, Any]], file: str) -> 
         where = "" if element.get("file", file) == file else f"{element['file']}:"
         below = node.add(f"{what}  [dim]{escape(where)}{'' if where else 'line '}{element['line']}[/]")
         bodies = element.get("body", ())
+        title = "iteration" if element["op"] == "loop" else "either"
         for number, body in enumerate(bodies, 1):
             several = len(bodies) > 1
-            _add_elements(below.add(f"iteration {number} of {len(bodies)}") if several else below, body, file)
+            inside = below.add(f"{title} {number} of {len(bodies)}") if several else below
+            if not body:
+                inside.add("nothing")
+            _add_elements(inside, body, file)
 
 
 def _shown(text: str) -> str:

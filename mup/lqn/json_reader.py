@@ -330,6 +330,12 @@ class Reader:
             for field in ("op", "target"):
                 if not isinstance(operation.get(field), str):
                     self.report(f"must be a text, got {operation.get(field)!r}", f"{spot}.{field}")
+        if "choices" in data and not _choices_fit(data):
+            self.report(
+                "must have, per index of a choice, the activities of each body; 'inside' of an operation"
+                " in it is that index and the number of the body",
+                f"{where}.choices",
+            )
 
     def activity(self, data: dict[str, Any], where: str) -> Activity:
         """Build an activity."""
@@ -384,3 +390,28 @@ class Reader:
             counts=tuple(self.count(c, f"{where}.counts[{i}]") for i, c in enumerate(counts)),
             quorum=None if data.get("quorum") is None else self.whole(data, "quorum", where),
         )
+
+
+def _choices_fit(path: dict[str, Any]) -> bool:
+    """Return whether the operations of a path and the bodies of its choices belong together."""
+    operations, choices = path.get("operations"), path["choices"]
+    if not isinstance(operations, list) or not all(isinstance(o, dict) for o in operations):
+        return True  # which is reported anyway
+    expected = {str(i) for i, o in enumerate(operations) if o.get("op") == "choice"}
+    if not isinstance(choices, dict) or set(choices) != expected:
+        return False
+    for bodies in choices.values():
+        if not isinstance(bodies, list) or not all(isinstance(b, list) and b for b in bodies):
+            return False
+        if not all(isinstance(name, str) for body in bodies for name in body):
+            return False
+    for index, operation in enumerate(operations):
+        if "inside" not in operation:
+            continue
+        inside = operation["inside"]
+        if not isinstance(inside, list) or len(inside) != 2 or not all(type(n) is int for n in inside):
+            return False
+        bodies = choices.get(str(inside[0]))
+        if not 0 <= inside[0] < index or (bodies is not None and not 0 <= inside[1] < len(bodies)):
+            return False
+    return True

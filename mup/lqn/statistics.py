@@ -9,8 +9,10 @@ Three views:
 - *full*: the same paths with every query, every arc and every database counted.
 - *all paths*: as full, with everything the source can do, reached or not.
 
-What mup adds to the thesis's form (activities after the response, variants of an entry per calling site) is
-not counted. A model that did not
+A choice inside a path (the thesis has none) counts as two OR-nodes, where its branches part and where they
+meet, with an arc per end; each branch, and what lies behind the choice, is an activity more. What else mup
+adds to the thesis's form (activities after the response, variants of an entry per calling site) is not
+counted. A model that did not
 come from source code has no paths; it is counted element by element.
 """
 
@@ -62,7 +64,7 @@ class Statistics:
 
 @dataclass(frozen=True, slots=True)
 class _Path:
-    """What matters of a path: calls and queries, and how many of each are waited for."""
+    """What matters of a path: calls and queries, and how many of each are waited for; branches of choices."""
 
     key: tuple[object, ...]
     calls: int
@@ -70,6 +72,8 @@ class _Path:
     queries: int
     queries_joined: int
     targets: frozenset[str]
+    choices: int
+    branches: int
 
 
 def statistics(model: Model) -> Statistics:
@@ -115,8 +119,31 @@ def _probabilities(entry: Entry) -> list[float | None]:
 
 
 def _observed(entry: Entry) -> list[Mapping[str, Any]]:
-    """Return the paths that were taken, or all of them if nothing was measured."""
-    return [p for p, odds in zip(entry.paths, _probabilities(entry), strict=True) if odds is None or odds > 0]
+    """Return the paths that were taken, without branches that were not; all if nothing was measured."""
+    odds = zip(entry.paths, _probabilities(entry), strict=True)
+    taken = [path for path, share in odds if share is None or share > 0]
+    possible = possible_activities(entry)
+    return [_pruned(path, possible) if "choices" in path else path for path in taken]
+
+
+def _pruned(path: Mapping[str, Any], possible: set[str]) -> Mapping[str, Any]:
+    """Return a path without the bodies of its choices that begin with an impossible activity.
+
+    What is gone leaves None behind, for operations are known by their index.
+    """
+    choices: dict[str, list[list[str]]] = {
+        place: [segments if segments[0] in possible else [] for segments in bodies]
+        for place, bodies in path["choices"].items()
+    }
+    operations: list[Mapping[str, Any] | None] = []
+    for operation in path["operations"]:
+        gone = False
+        if "inside" in operation:
+            around, body = operation["inside"]
+            bodies = choices.get(str(around))
+            gone = operations[around] is None or (bodies is not None and not bodies[body])
+        operations.append(None if gone else operation)
+    return {**path, "operations": operations, "choices": choices}
 
 
 def reached_entries(model: Model) -> set[tuple[str, str]]:
@@ -173,14 +200,16 @@ def _merged(paths: Iterable[Mapping[str, Any]]) -> list[_Path]:
     """Return the paths that differ in what they do, whatever branch of the source they took."""
     found: dict[tuple[object, ...], _Path] = {}
     for record in paths:
-        operations = record["operations"]
+        operations = {i: o for i, o in enumerate(record["operations"]) if o is not None}
         key = (
-            *((o["op"], o["target"], o["of"]) for o in operations),
+            *((o["op"], o["target"], o["of"], *o.get("inside", ())) for o in operations.values()),
             record.get("ends", "return"),
         )
-        waited = {o["of"] for o in operations if o["op"] == "get"}
-        calls = [i for i, o in enumerate(operations) if o["op"] == "call"]
-        queries = [i for i, o in enumerate(operations) if o["op"] == "query"]
+        waited = {o["of"] for o in operations.values() if o["op"] == "get"}
+        calls = [i for i, o in operations.items() if o["op"] == "call"]
+        queries = [i for i, o in operations.items() if o["op"] == "query"]
+        choices = record.get("choices", {})
+        branches = [sum(map(bool, choices[str(i)])) for i, o in operations.items() if o["op"] == "choice"]
         found[key] = _Path(
             key=key,
             calls=len(calls),
@@ -188,6 +217,8 @@ def _merged(paths: Iterable[Mapping[str, Any]]) -> list[_Path]:
             queries=len(queries),
             queries_joined=sum(i in waited for i in queries),
             targets=frozenset(operations[i]["target"] for i in queries),
+            choices=len(branches),
+            branches=sum(branches),
         )
     return list(found.values())
 
@@ -197,18 +228,20 @@ def _table3(endpoints: list[tuple[str, list[_Path]]]) -> tuple[Size, int]:
     paths = [path for _, found in endpoints for path in found]
     several = sum(len(found) > 1 for _, found in endpoints)
     calls, joined = sum(p.calls for p in paths), sum(p.calls_joined for p in paths)
+    choices, branches = sum(p.choices for p in paths), sum(p.branches for p in paths)
+    arcs = len(endpoints) + len(paths) + 2 * (choices + branches)
     size = Size(
         tasks=services + 2,
         entries=len(endpoints) + calls,
-        activities=len(paths) + 3 * calls + joined + several,
+        activities=len(paths) + 3 * calls + joined + several + choices + branches,
         nodes=len(endpoints) + calls + joined,
-        or_nodes=len(endpoints),
+        or_nodes=len(endpoints) + 2 * choices,
         # Per call: into the fork, out of it (both branches as one), registry to call, two calls; per join:
         # into it (both branches as one), out of it.
-        arcs=len(endpoints) + len(paths) + 5 * calls + 2 * joined,
+        arcs=arcs + 5 * calls + 2 * joined,
         paths=len(paths),
     )
-    return size, len(endpoints) + len(paths) + 6 * calls + 3 * joined
+    return size, arcs + 6 * calls + 3 * joined
 
 
 def _full(endpoints: list[tuple[str, list[_Path]]]) -> Size:
@@ -217,16 +250,22 @@ def _full(endpoints: list[tuple[str, list[_Path]]]) -> Size:
     several = sum(len(found) > 1 for _, found in endpoints)
     calls, queries = sum(p.calls for p in paths), sum(p.queries for p in paths)
     joined, fetched = sum(p.calls_joined for p in paths), sum(p.queries_joined for p in paths)
+    choices, branches = sum(p.choices for p in paths), sum(p.branches for p in paths)
     targets = {target for p in paths for target in p.targets}
     databases = {target.split(".", 1)[0] for target in targets}
     return Size(
         tasks=services + bool(calls) + len(databases),
         entries=len(endpoints) + calls + len(targets),
-        activities=len(paths) + 3 * (calls + queries) + joined + fetched + several,
+        activities=len(paths) + 3 * (calls + queries) + joined + fetched + several + choices + branches,
         nodes=len(endpoints) + calls + queries + joined + fetched,
-        or_nodes=len(endpoints),
+        or_nodes=len(endpoints) + 2 * choices,
         # A query calls only the database: one arc less than a call.
-        arcs=len(endpoints) + len(paths) + 6 * calls + 5 * queries + 3 * (joined + fetched),
+        arcs=len(endpoints)
+        + len(paths)
+        + 6 * calls
+        + 5 * queries
+        + 3 * (joined + fetched)
+        + 2 * (choices + branches),
         paths=len(paths),
     )
 

@@ -40,11 +40,12 @@ def endpoint_source(body: str, *, members: str = "", module: str = "") -> str:
 
 
 def outline_path(path: ExecutionPath) -> str:
-    """Return a path as one line; a get shows the index of what it waits for, a loop its iterations."""
+    """Return a path as one line; a get shows the index of what it waits for, loops and choices their bodies."""
     words = []
     for operation in path.operations:
-        if operation.op == "loop":
-            words.append(f"loop[{' | '.join(outline_path(body) for body in operation.bodies)}]")
+        if operation.bodies:
+            bodies = " | ".join(outline_path(body) or "-" for body in operation.bodies)
+            words.append(f"{operation.op}[{bodies}]")
         elif operation.op == "get":
             words.append(f"get:{operation.of}")
         elif operation.target:

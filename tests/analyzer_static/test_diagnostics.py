@@ -108,7 +108,8 @@ BODIES = [
         id="recursion",
     ),
     pytest.param(
-        "".join(f"if comm.params['{i}']:\n    comm.call('B', '/b/').get()\n" for i in range(11))
+        "".join(f"f{i} = comm.call('B', '/b/') if comm.params['{i}'] else None\n" for i in range(10))
+        + "".join(f"if f{i}:\n    f{i}.get()\n" for i in range(10))
         + "comm.respond(1)",
         "MUP034",
         "1000 paths",
@@ -116,9 +117,8 @@ BODIES = [
     ),
     pytest.param(
         "for v in comm.params:\n"
-        + "".join(f"    if v['{i}']:\n        comm.call('B', '/b/').get()\n" for i in range(6))
-        + "    for w in v:\n"
-        + "".join(f"        if w['{i}']:\n            comm.call('B', '/b/').get()\n" for i in range(5))
+        + "".join(f"    f{i} = comm.call('B', '/b/') if v['{i}'] else None\n" for i in range(10))
+        + "".join(f"    if f{i}:\n        f{i}.get()\n" for i in range(10))
         + "comm.respond(1)",
         "MUP034",
         "1000 paths",

@@ -161,7 +161,7 @@ CASES = [
         id="local-exception",
     ),
     pytest.param(
-        "try:\n    comm.call('B', '/b/').get()\nexcept KeyError:\n    comm.call('B', '/c/').get()\ncomm.respond(1)",
+        "try:\n    f = comm.call('B', '/b/')\n    n = comm.params['n']\n    f.get()\nexcept KeyError:\n    comm.call('B', '/c/').get()\ncomm.respond(1)",
         ["call:B/b/ call:B/c/ get:1 respond", "call:B/b/ get:0 respond", "call:B/c/ get:0 respond"],
         id="local-exception-between-operations",
     ),
