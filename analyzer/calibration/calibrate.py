@@ -18,9 +18,10 @@ Follows Garbi's thesis, section 5.2.2, with these deliberate differences:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import Any, Protocol
 
 from analyzer.calibration.bootstrap import REPLICATES, replicates, with_variants
@@ -240,7 +241,7 @@ def calibrate(
         raise StaleLogError(
             f"the log was written by another version of the code: {listing}",
             where=str(run.path),
-            hint="run 'mup explore' again, or pass --partial to leave these endpoints uncalibrated",
+            hint="'mup explore --changed' measures these again; --partial leaves them uncalibrated",
         )
     model, plans = translate_with_plan(application, name=name, client=client or run.info.client or None)
     machine = host.processor(HOST) if host is not None and ingredients.scheduler else None
@@ -257,8 +258,15 @@ def calibrate(
         sharing={s.name: s.replicas for s in application.services if s.runtime != "process"},
     )
     by_endpoint: dict[str, list[Execution]] = {}
+    left_out: dict[Path, set[str]] = {}
     for execution in observed.executions:
-        by_endpoint.setdefault(execution.endpoint, []).append(execution)
+        part = observed.parts[observed.window_of[execution.request]]
+        if execution.endpoint in part.outdated:
+            # What an older version of an endpoint did counts as load of the machine, and as nothing else.
+            left_out.setdefault(part.path, set()).add(execution.endpoint)
+        else:
+            by_endpoint.setdefault(execution.endpoint, []).append(execution)
+    _outdated_warnings(book, left_out)
     for task in model.tasks:
         if task.role in ("service", "reference"):
             _read_task(book, task, plans, stale, by_endpoint)
@@ -639,6 +647,21 @@ def shifted(distribution: Distribution, seconds: float) -> Distribution:
     if isinstance(distribution, Exponential):
         return Exponential(distribution.mean + seconds)
     return distribution.scaled(1 + seconds / distribution.mean)
+
+
+def _outdated_warnings(book: _Book, left_out: Mapping[Path, Collection[str]]) -> None:
+    for directory in book.run.directories:
+        inside = [labels for path, labels in left_out.items() if directory in (path, *path.parents)]
+        labels = sorted({label for some in inside for label in some})
+        if labels:
+            book.warnings.append(
+                f"{directory.name} is older than the source of {', '.join(labels)}:"
+                " what it shows of that is left out"
+            )
+        if any(label.endswith(".scenario") for label in labels):
+            book.warnings.append(
+                f"the client of {directory.name} was another one: how often paths are taken is a mixture"
+            )
 
 
 def _general_warnings(book: _Book) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -103,6 +103,7 @@ def explore(
     *,
     directory: Path | None = None,
     resume: Path | None = None,
+    changed_since: Sequence[Path] = (),
     progress: Callable[[Progress], None] | None = None,
     probe: Callable[[], Speed] = speed.probe,
     monitor: bool = True,
@@ -115,6 +116,8 @@ def explore(
         settings: When to stop.
         directory: Run directory to create; None = a new one below ``.mup/runs``.
         resume: Run directory to continue instead: the new deployment becomes another part of it.
+        changed_since: Earlier runs: only what has changed since all of them has to be known well, for the
+            model will be calibrated from these runs together.
         progress: Called after each round.
         probe: Measures the speed of the machine.
         monitor: Also watch the speed while a round lasts.
@@ -133,7 +136,6 @@ def explore(
     if resume is not None:
         exploration = _resumed(project, application, settings, resume)
     else:
-        directory = _prepare(directory) if directory else new_run_directory(project.state / "runs")
         info = RunInfo(
             **describe_host(),
             project=project.name,
@@ -142,13 +144,50 @@ def explore(
             seed=settings.seed,
             complete=False,
             fingerprints=fingerprints(application),
+            since=[path.name for path in changed_since],
         )
-        exploration = _Exploration(project, application, settings, directory, info)
+        wanted = _wanted(application, info, changed_since)
+        directory = _prepare(directory) if directory else new_run_directory(project.state / "runs")
+        exploration = _Exploration(project, application, settings, directory, info, wanted)
     exploration.progress = progress
     exploration.probe = probe
     exploration.monitor = monitor
     exploration.run()
     return exploration.directory
+
+
+def _wanted(application: Application, info: RunInfo, runs: Sequence[Path]) -> frozenset[str] | None:
+    """Return the endpoints that have to be known well; None = all.
+
+    Raises:
+        UsageError: Nothing has changed since the earlier runs, or the client has.
+        LogError: One of them cannot be read.
+    """
+    if not runs:
+        return None
+    changed = changed_endpoints(application, runs)
+    names = ", ".join(path.name for path in runs)
+    if f"{info.client}.scenario" in changed:
+        raise UsageError(
+            f"the client has changed since {names}: how often paths are taken has to be measured again",
+            hint="run 'mup explore' without --changed",
+        )
+    # Other clients are not part of this run.
+    changed = frozenset(label for label in changed if "/" in label)
+    if not changed:
+        raise UsageError(f"nothing has changed since {names}", hint="'mup model' can use it as it is")
+    return changed
+
+
+def changed_endpoints(application: Application, runs: Sequence[Path]) -> frozenset[str]:
+    """Return the endpoints and scenarios no run has measured as they are now.
+
+    Raises:
+        LogError: A run cannot be read.
+    """
+    now = fingerprints(application)
+    earlier = [load_info(path).fingerprints for path in runs]
+    return frozenset(label for label, mark in now.items() if all(e.get(label) != mark for e in earlier))
 
 
 def _prepare(directory: Path) -> Path:
@@ -190,7 +229,10 @@ def _resumed(
             where=where,
             hint="start a new run with 'mup explore' here",
         )
-    exploration = _Exploration(project, application, settings, directory, info)
+    earlier = [directory.parent / name for name in info.since]
+    exploration = _Exploration(
+        project, application, settings, directory, info, _wanted(application, info, earlier)
+    )
     spent = exploration.read_earlier_parts()
     if settings.max_seconds - spent < settings.round_seconds / 2:
         raise UsageError(
@@ -228,6 +270,7 @@ class _Exploration:
         settings: ExploreSettings,
         directory: Path,
         info: RunInfo,
+        wanted: Collection[str] | None = None,
     ) -> None:
         self.directory = directory
         self.progress: Callable[[Progress], None] | None = None
@@ -238,7 +281,7 @@ class _Exploration:
         self._earlier = info
         self._part = len(info.parts)
         self._rounds = Rounds()
-        self._knowledge = Knowledge(application, info.client)
+        self._knowledge = Knowledge(application, info.client, wanted)
         name = f"part-{self._part + 1}" if self._part else ""
         self._folder = directory / name if name else directory
         self._logs = RunningLogs(self._folder)
@@ -425,10 +468,11 @@ class _Exploration:
         """Return whether the stop rule is met."""
         if any(len(self._rounds.good(phase)) < MIN_ROUNDS for phase in self._phases):
             return False
-        worst = self._state().worst
-        if worst is None or worst > self._settings.goal:
+        state = self._state()
+        if state.worst is None or state.worst > self._settings.goal:
             return False
-        self._stop = f"every endpoint and path within {self._settings.goal:.2%}"
+        which = "changed endpoint" if self._earlier.since else "endpoint"
+        self._stop = f"every {which} and path within {self._settings.goal:.2%}"
         return True
 
     def _state(self) -> State:

@@ -137,7 +137,7 @@ def prunable(
     useful = [r.path for r in runs if r.info is not None and r.info.windows]
     spared = set(useful[:keep])
     limit = time.time() - (older_than or 0.0) * DAY
-    return [
+    going = [
         r
         for r in runs
         if not r.active
@@ -145,6 +145,9 @@ def prunable(
         and (used_too or not r.used_by)
         and (older_than is None or r.modified <= limit)
     ]
+    # A run that only measured what had changed is of no use without those before it.
+    needed = {name for r in runs if r not in going and r.info is not None for name in r.info.since}
+    return [r for r in going if r.path.name not in needed]
 
 
 def delete_runs(runs: Iterable[RunEntry]) -> None:

@@ -14,7 +14,7 @@ import os
 import platform
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -41,6 +41,7 @@ __all__ = [
     "describe_host",
     "fingerprints",
     "latest_run",
+    "latest_runs",
     "load_info",
     "load_run",
     "merge_runs",
@@ -196,6 +197,7 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
         complete: The stop rule was met, or the time was up.
         stop: Why the run ended; "" while it is going on or if it was killed.
         fingerprints: Of every endpoint and scenario, when the run was started.
+        since: Names of earlier runs beside this one: it only had to measure what has changed since.
         parts: One per deployment.
         widths: Per endpoint, from the hot rounds (from the cold ones if there were no hot ones).
         cold_widths: Per endpoint, from the cold rounds.
@@ -219,6 +221,7 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     complete: bool = True
     stop: str = ""
     fingerprints: dict[str, str] = {}
+    since: list[str] = []
     parts: list[PartInfo] = []
     widths: dict[str, Width] = {}
     cold_widths: dict[str, Width] = {}
@@ -295,11 +298,13 @@ class Part:
         path: Folder of the logs.
         info: What ``run.json`` says about it.
         logs: In order of the file names.
+        outdated: Endpoints and scenarios whose source has changed since, and is measured by another part.
     """
 
     path: Path
     info: PartInfo
     logs: tuple[Log, ...] = field(repr=False)
+    outdated: frozenset[str] = frozenset()
 
     @property
     def windows(self) -> tuple[Window, ...]:
@@ -477,37 +482,71 @@ def _load_part(folder: Path, info: PartInfo, *, complete: bool) -> Part:
     return Part(folder, msgspec.structs.replace(info, sample=samples.pop()), logs)
 
 
-def merge_runs(paths: Sequence[str | Path]) -> Run:
+def merge_runs(paths: Sequence[str | Path], current: Mapping[str, str] | None = None) -> Run:
     """Read several run directories of one project as one run.
+
+    Args:
+        paths: The directories.
+        current: Fingerprints of the source as it is now. Given these, runs may be of different versions of
+            the code: each stands for the endpoints that have not changed since.
 
     Raises:
         LogError: There is none, one cannot be read, or they are of different projects or machines.
-        StaleLogError: They were written by different versions of the code.
+        StaleLogError: They were written by different versions of the code, and ``current`` is not given.
     """
     runs = [load_run(path) for path in dict.fromkeys(Path(p) for p in paths)]
     if not runs:
         raise LogError("no run directory was named", hint="name one with --log")
     first = runs[0]
     for other in runs[1:]:
-        _check_mergeable(first, other)
+        _check_mergeable(first, other, same_source=current is None)
+    if current is not None and len(runs) > 1:
+        runs = [_dated(run, current) for run in runs]
     parts = tuple(part for run in runs for part in run.parts)
+    usable = [_usable(run) for run in runs]
     info = msgspec.structs.replace(
         first.info,
+        fingerprints=_merged_fingerprints(runs, usable),
         parts=[part.info for part in parts],
         complete=all(run.info.complete for run in runs),
-        widths=_merged_widths([run.info.widths for run in runs]),
-        cold_widths=_merged_widths([run.info.cold_widths for run in runs]),
-        paths=_merged_paths([run.info.paths for run in runs]),
+        widths=_merged_widths([info.widths for info in usable]),
+        cold_widths=_merged_widths([info.cold_widths for info in usable]),
+        paths=_merged_paths([info.paths for info in usable]),
         unmatched={
-            label: sum(run.info.unmatched.get(label, 0) for run in runs)
-            for label in sorted({label for run in runs for label in run.info.unmatched})
+            label: sum(info.unmatched.get(label, 0) for info in usable)
+            for label in sorted({label for info in usable for label in info.unmatched})
         },
         warnings=list(dict.fromkeys(text for run in runs for text in run.info.warnings)),
     )
     return Run(first.path, info, parts, tuple(run.path for run in runs))
 
 
-def _check_mergeable(first: Run, other: Run) -> None:
+def _dated(run: Run, current: Mapping[str, str]) -> Run:
+    """Return a run that knows what of its source has changed since."""
+    if not run.info.fingerprints:
+        return run
+    outdated = frozenset(stale_endpoints(run.info.fingerprints, current))
+    return replace(run, parts=tuple(replace(part, outdated=outdated) for part in run.parts))
+
+
+def _usable(run: Run) -> RunInfo:
+    """Return what a run says about the endpoints that have not changed since."""
+    outdated = {label for part in run.parts for label in part.outdated}
+    kept: dict[str, Any] = {
+        name: {label: value for label, value in getattr(run.info, name).items() if label not in outdated}
+        for name in ("fingerprints", "widths", "cold_widths", "paths", "unmatched")
+    }
+    return msgspec.structs.replace(run.info, **kept)
+
+
+def _merged_fingerprints(runs: Sequence[Run], usable: Sequence[RunInfo]) -> dict[str, str]:
+    """Return the fingerprints of what some run stands for, and older ones of what none does."""
+    if not all(run.info.fingerprints for run in runs):
+        return dict(runs[0].info.fingerprints) if len(runs) == 1 else {}
+    return {k: v for info in (*(run.info for run in runs), *usable) for k, v in info.fingerprints.items()}
+
+
+def _check_mergeable(first: Run, other: Run, *, same_source: bool) -> None:
     def refuse(text: str) -> LogError:
         return LogError(
             f"cannot be merged with {first.path}: {text}",
@@ -521,6 +560,8 @@ def _check_mergeable(first: Run, other: Run) -> None:
         raise refuse(f"its client is {other.info.client!r}, not {first.info.client!r}")
     if not same_machine(first.info, other.info):
         raise refuse("it was written on another machine")
+    if not same_source:
+        return
     changed = stale_endpoints(other.info.fingerprints, first.info.fingerprints)
     changed.update(stale_endpoints(first.info.fingerprints, other.info.fingerprints))
     if changed:
@@ -598,8 +639,28 @@ def latest_run(runs: Path, *, kind: str = "explore") -> Path:
         if info.complete or info.windows:
             return file.parent
     raise LogError(
-        f"no {kind} run found", where=str(runs), hint="run 'mup explore' first, or name one with --log"
+        f"no {kind} run found",
+        where=str(runs),
+        hint="run 'mup explore' first, or name one with --log; 'mup model --static' needs none",
     )
+
+
+def latest_runs(runs: Path) -> list[Path]:
+    """Return the newest run of a project, and the earlier ones it only adds to.
+
+    Raises:
+        LogError: There is none, or one of them is gone.
+    """
+    newest = latest_run(runs)
+    found = [newest, *(newest.parent / name for name in load_info(newest).since)]
+    for path in found[1:]:
+        if not (path / INFO_FILE).is_file():
+            raise LogError(
+                f"{newest.name} only measured what had changed since {path.name}, which is gone",
+                where=str(runs),
+                hint="run 'mup explore' again, or name the runs to use with --log",
+            )
+    return found
 
 
 def new_run_directory(runs: Path, *, kind: str = "explore") -> Path:

@@ -91,9 +91,11 @@ class Knowledge:
     Args:
         application: Its paths are what there is to see.
         client: The client class that runs.
+        wanted: The endpoints that have to be known well; None = all.
     """
 
-    def __init__(self, application: Application, client: str) -> None:
+    def __init__(self, application: Application, client: str, wanted: Collection[str] | None = None) -> None:
+        self._wanted = wanted
         self._scenario = f"{client}.scenario"
         self._known = known_paths(application, client)
         self._endpoints: dict[str, _Tally] = defaultdict(_Tally)
@@ -148,7 +150,8 @@ class Knowledge:
             for label, known in self._known.items()
         }
         unmatched = {label: count for label in self._known if (count := self._paths[label, None].count(both))}
-        worst, widest = _worst(widths, paths)
+        wanted = {k: w for k, w in widths.items() if self._wanted is None or k in self._wanted}
+        worst, widest = _worst(wanted, paths)
         return State(
             widths=widths,
             cold_widths={label: w for label in labels if (w := self._endpoints[label].width(cold))},

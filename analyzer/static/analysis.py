@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path as FilePath
 
+from analyzer.static.analysis_cache import AnalysisCache, Dependencies, Remembered
 from analyzer.static.application import Application, ClientClass, Endpoint, Operation, Path, Service
 from analyzer.static.catalogue import Catalogue
 from analyzer.static.diagnostics import Diagnostics
@@ -17,14 +18,19 @@ from analyzer.static.discovery import (
     service_classes,
     settings,
 )
+from analyzer.static.evaluation import Role
 from analyzer.static.execution import Execution
-from analyzer.static.fingerprints import fingerprint
+from analyzer.static.failures import report_failure, room
+from analyzer.static.fingerprints import Fingerprints
 from analyzer.static.names import ClassInfo, FunctionInfo, Names, class_line
+from analyzer.static.responses import report_second_phase
 from analyzer.static.source import Module, SourceTree
 from mup.errors import AnalysisError
 from mup.project import Project
 
 __all__ = ["analyse", "analyse_project"]
+
+CACHE_FILE = "analysis.json"
 
 
 def analyse(
@@ -34,6 +40,7 @@ def analyse(
     clients: Collection[str] | None = None,
     databases: Collection[str] | None = None,
     overrides: Mapping[str, Mapping[str, int | None]] | None = None,
+    cache: AnalysisCache | None = None,
 ) -> Application:
     """Analyse a source folder, or one file and what it imports from its folder.
 
@@ -43,6 +50,7 @@ def analyse(
         clients: ``module:Class`` of the clients; None = every ``Client`` subclass.
         databases: Names of the databases; None = not known, every name is fine.
         overrides: Per service, what replaces class attributes (``pool_size``, ``replicas``, ``port``).
+        cache: What is known of ``services`` from before, with equal arguments; renewed if there is no error.
 
     Returns:
         What was found. Source that cannot be analysed is in ``diagnostics``, not an exception.
@@ -53,14 +61,37 @@ def analyse(
     root = FilePath(root)
     if not root.exists():
         raise AnalysisError("no such file or folder", where=str(root), hint="name a folder of Python source")
+    if not root.is_dir() and not root.is_file():
+        raise AnalysisError("neither a file nor a folder", where=str(root))
     folder = (root if root.is_dir() else root.parent).resolve()
     diagnostics = Diagnostics()
-    tree = SourceTree(folder, diagnostics)
+    with room():
+        try:
+            tree = SourceTree(folder, diagnostics)
+            modules: list[Module] = []
+            if services is None or clients is None:
+                if root.is_dir():
+                    modules = tree.modules()
+                else:
+                    modules = [m for m in (tree.module_at(folder / root.name),) if m is not None]
+            known = None if cache is None or services is None else _Known(cache, folder, services)
+            return _analyse(tree, modules, services, clients, databases, overrides or {}, diagnostics, known)
+        except Exception as error:  # noqa: BLE001  (any file has to be survived)
+            report_failure(diagnostics, error, "this source")
+    return Application(root=folder, services=(), clients=(), diagnostics=diagnostics.all())
+
+
+def _analyse(
+    tree: SourceTree,
+    modules: list[Module],
+    services: Mapping[str, str] | None,
+    clients: Collection[str] | None,
+    databases: Collection[str] | None,
+    overrides: Mapping[str, Mapping[str, int | None]],
+    diagnostics: Diagnostics,
+    known: _Known | None,
+) -> Application:
     names = Names(tree)
-    modules: list[Module] = []
-    if services is None or clients is None:
-        files: Iterable[FilePath] = tree.files() if root.is_dir() else [root.resolve()]
-        modules = [m for m in map(tree.module_at, files) if m is not None]
     if services is None:
         found = service_classes(names, modules, diagnostics)
         if not found and not diagnostics.all():
@@ -68,32 +99,118 @@ def analyse(
                 "MUP003", "no class derives from MS", hint="a service is `from mup import MS; class NAME(MS)`"
             )
     else:
-        found = _named(names, services, diagnostics)
+        again = services if known is None else known.changed()
+        found = _named(names, again, diagnostics)
     users = (
         client_classes(names, modules)
         if clients is None
         else {c.node.name.value: c for c in _named_clients(names, clients, diagnostics)}
     )
     analysis = _Analysis(names, diagnostics, found, databases)
-    result = tuple(
-        analysis.service(name, info, (overrides or {}).get(name, {})) for name, info in found.items()
-    )
+    if known is not None and services is not None:
+        if not known.callable_as_before(analysis.addresses):
+            # Others may call what has changed.
+            known.forget()
+            more = {name: target for name, target in services.items() if name not in found}
+            found = {**found, **_named(names, more, diagnostics)}
+            found = {name: found[name] for name in services if name in found}
+            analysis = _Analysis(names, diagnostics, found, databases)
+        analysis.addresses.update(known.addresses())
+    fresh = {name: analysis.service(name, info, overrides.get(name, {})) for name, info in found.items()}
+    order = fresh if services is None else services
+    result = tuple(one for name in order if (one := fresh.get(name) or _remembered(known, name)) is not None)
     scenarios = tuple(c for info in users.values() if (c := analysis.client(info)) is not None)
     _report_circles(result, diagnostics)
-    return Application(root=folder, services=result, clients=scenarios, diagnostics=diagnostics.all())
+    if known is not None:
+        known.note(fresh, analysis, diagnostics)
+    return Application(
+        root=tree.root,
+        services=result,
+        clients=scenarios,
+        diagnostics=diagnostics.all(),
+        remembered=() if known is None else tuple(known.unchanged),
+    )
 
 
-def analyse_project(project: Project) -> Application:
-    """Analyse the services and the client a project names, with its settings and databases."""
+def _remembered(known: _Known | None, name: str) -> Service | None:
+    one = None if known is None else known.unchanged.get(name)
+    return None if one is None else one.service
+
+
+class _Known:
+    """What of an analysis has been done before.
+
+    Attributes:
+        unchanged: Services that need not be analysed again.
+    """
+
+    def __init__(self, cache: AnalysisCache, root: FilePath, services: Mapping[str, str]) -> None:
+        self._cache = cache
+        self._services = services
+        dependencies = Dependencies(root)
+        self._keys = {name: dependencies.key(target) for name, target in services.items()}
+        found = {name: cache.unchanged(name, key) for name, key in self._keys.items()}
+        self.unchanged = {name: one for name, one in found.items() if one is not None}
+
+    def changed(self) -> dict[str, str]:
+        return {name: target for name, target in self._services.items() if name not in self.unchanged}
+
+    def addresses(self) -> dict[str, Mapping[str, str]]:
+        return {name: one.addresses for name, one in self.unchanged.items()}
+
+    def callable_as_before(self, addresses: Mapping[str, Mapping[str, str]]) -> bool:
+        """Return whether what has changed can be called by the same names as before."""
+        before = {name: self._cache.addresses(name) for name in addresses}
+        missing = set(self._services) - set(self.unchanged) - set(addresses)
+        return not self.unchanged or (not missing and before == dict(addresses))
+
+    def forget(self) -> None:
+        self.unchanged = {}
+
+    def note(self, fresh: Mapping[str, Service], analysis: _Analysis, diagnostics: Diagnostics) -> None:
+        """Report again what was found before, and keep everything if nothing is wrong."""
+        for one in self.unchanged.values():
+            diagnostics.extend(Diagnostics(one.diagnostics))
+        if any(d.severity == "error" for d in diagnostics.all()) or set(self._services) != {
+            *fresh,
+            *self.unchanged,
+        }:
+            return
+        made = {
+            name: Remembered(
+                self._keys[name] or "", analysis.addresses[name], service, analysis.findings[name].all()
+            )
+            for name, service in fresh.items()
+        }
+        if made:
+            self._cache.write({**self.unchanged, **made})
+
+
+def analyse_project(project: Project, *, remember: bool = False) -> Application:
+    """Analyse the services and the client a project names, with its settings and databases.
+
+    Args:
+        project: The project.
+        remember: Keep the result in the project's ``.mup``, and analyse only services again that depend on
+            something that has changed since.
+    """
+    services = {s.name: s.target for s in project.services}
+    clients = [project.client] if project.client else []
+    databases = [d.name for d in project.databases]
+    overrides = {
+        s.name: {"pool_size": s.pool_size, "replicas": s.replicas, "port": s.port} for s in project.services
+    }
+    cache = None
+    if remember:
+        settings = [str(project.source), services, clients, databases, overrides]
+        cache = AnalysisCache(project.state / CACHE_FILE, settings)
     return analyse(
         project.source,
-        services={s.name: s.target for s in project.services},
-        clients=[project.client] if project.client else [],
-        databases=[d.name for d in project.databases],
-        overrides={
-            s.name: {"pool_size": s.pool_size, "replicas": s.replicas, "port": s.port}
-            for s in project.services
-        },
+        services=services,
+        clients=clients,
+        databases=databases,
+        overrides=overrides,
+        cache=cache,
     )
 
 
@@ -128,17 +245,27 @@ class _Analysis:
     ) -> None:
         self._names = names
         self._diagnostics = diagnostics
-        addresses: dict[str, dict[str, str]] = {}
-        self._execution = Execution(names, Catalogue(addresses, databases), diagnostics)
+        self._fingerprints = Fingerprints(names)
+        self.addresses: dict[str, Mapping[str, str]] = {}
+        self.findings: dict[str, Diagnostics] = {}
+        self._execution = Execution(names, Catalogue(self.addresses, databases), diagnostics)
         self._methods: dict[str, list[EndpointMethod]] = {}
         for name, info in services.items():
             self._methods[name] = endpoint_methods(info, self._execution)
-            addresses[name] = {}
-            for method in self._methods[name]:
-                addresses[name][method.name] = method.path
-            addresses[name].update({m.path: m.path for m in self._methods[name]})
+            by_name = {m.name: m.path for m in self._methods[name]}
+            self.addresses[name] = {**by_name, **{m.path: m.path for m in self._methods[name]}}
 
     def service(self, name: str, info: ClassInfo, overrides: Mapping[str, int | None]) -> Service:
+        """Return one service; what is found about it is kept apart, too."""
+        everything = self._diagnostics
+        self._diagnostics = self._execution.diagnostics = self.findings[name] = Diagnostics()
+        try:
+            return self._service(name, info, overrides)
+        finally:
+            everything.extend(self.findings[name])
+            self._diagnostics = self._execution.diagnostics = everything
+
+    def _service(self, name: str, info: ClassInfo, overrides: Mapping[str, int | None]) -> Service:
         deployment = settings(info, overrides, self._execution)
         endpoints = tuple(self._endpoint(name, info, method) for method in self._methods[name])
         if not endpoints:
@@ -146,8 +273,7 @@ class _Analysis:
                 "MUP008",
                 f"service {name!r} has no endpoint",
                 file=info.module.file,
-                line=class_line(info),
-                column=info.module.column(info.node.name),
+                **info.module.span(info.node.name),
                 hint='mark a method with @EP("/path/")',
             )
         return Service(
@@ -164,8 +290,9 @@ class _Analysis:
 
     def _endpoint(self, service: str, info: ClassInfo, method: EndpointMethod) -> Endpoint:
         function = method.function
-        paths = self._execution.paths(function, info, "endpoint")
+        paths = self._paths(function, info, "endpoint")
         self._check_responses(function, paths)
+        report_second_phase(function, paths, self._diagnostics)
         return Endpoint(
             service=service,
             path=method.path,
@@ -174,8 +301,19 @@ class _Analysis:
             file=function.module.file,
             line=function.line,
             paths=paths,
-            fingerprint=fingerprint(function, info, self._names),
+            fingerprint=self._fingerprints.of(function, info),
         )
+
+    def _paths(self, function: FunctionInfo, info: ClassInfo, role: Role) -> tuple[Path, ...]:
+        """Return the paths of a method; a failure of the analyzer is a finding, and the others go on."""
+        try:
+            return self._execution.paths(function, info, role)
+        except Exception as error:  # noqa: BLE001  (any source has to be survived)
+            span = function.module.span(getattr(function.node, "name", function.node))
+            report_failure(
+                self._diagnostics, error, repr(function.qualname), file=function.module.file, span=span
+            )
+            return ()
 
     def _check_responses(self, function: FunctionInfo, paths: Iterable[Path]) -> None:
         for path in paths:
@@ -196,10 +334,7 @@ class _Analysis:
                     "MUP020",
                     f"{function.qualname!r} can end without a response{after}",
                     file=function.module.file,
-                    line=function.line,
-                    column=function.module.column(function.node.name)
-                    if hasattr(function.node, "name")
-                    else 1,
+                    **function.module.span(getattr(function.node, "name", function.node)),
                     hint="call comm.respond(...) on every way through the method",
                 )
             for second in responses[1:]:
@@ -220,8 +355,7 @@ class _Analysis:
                 "MUP007",
                 f"client {info.node.name.value!r} has no scenario",
                 file=info.module.file,
-                line=class_line(info),
-                column=info.module.column(info.node.name),
+                **info.module.span(info.node.name),
                 hint="define `async def scenario(self, comm)`",
             )
             return None
@@ -232,8 +366,8 @@ class _Analysis:
             line=class_line(info),
             function=function.qualname,
             scenario_line=function.line,
-            paths=self._execution.paths(function, info, "client"),
-            fingerprint=fingerprint(function, info, self._names),
+            paths=self._paths(function, info, "client"),
+            fingerprint=self._fingerprints.of(function, info),
         )
 
 

@@ -189,12 +189,14 @@ class Application:
         services: In discovery order.
         clients: In discovery order.
         diagnostics: In order of file and line.
+        remembered: Services that were not analysed again, because nothing they depend on has changed.
     """
 
     root: FilePath
     services: tuple[Service, ...]
     clients: tuple[ClientClass, ...]
     diagnostics: tuple[Diagnostic, ...]
+    remembered: tuple[str, ...] = ()
 
     @property
     def errors(self) -> tuple[Diagnostic, ...]:

@@ -5,12 +5,15 @@ Codes are stable: docs/reference/diagnostics.md explains each, scripts may rely 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import io
+import tokenize
+import unicodedata
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-__all__ = ["CODES", "Diagnostic", "Diagnostics", "Severity", "render", "summary"]
+__all__ = ["CODES", "Diagnostic", "Diagnostics", "Severity", "decode", "render", "summary"]
 
 Severity = Literal["error", "warning", "info"]
 
@@ -29,6 +32,7 @@ CODES: dict[str, tuple[Severity, str]] = {
     "MUP013": ("error", "query on a database the project does not have"),
     "MUP020": ("error", "an endpoint can end without a response"),
     "MUP021": ("error", "an endpoint can respond twice"),
+    "MUP022": ("info", "an endpoint goes on working after its response"),
     "MUP030": ("error", "a construct that communicates and is not analysed yet"),
     "MUP031": ("error", "a loop without a visible bound waits for an operation made before it"),
     "MUP032": ("error", "a helper that communicates calls itself"),
@@ -41,6 +45,7 @@ CODES: dict[str, tuple[Severity, str]] = {
     "MUP050": ("error", "two concurrent flows wait for the same operation"),
     "MUP051": ("warning", "a sleep in a scenario"),
     "MUP052": ("error", "a list of futures is shared with a task"),
+    "MUP099": ("error", "the analyzer itself failed"),
 }
 """Severity and meaning of every code."""
 
@@ -56,6 +61,7 @@ class Diagnostic:
         code: A key of ``CODES``.
         message: One sentence that names the culprit.
         hint: The remedy, "" if there is none to give.
+        end_line, end_column: Behind the last character of the culprit; 0 if its end is not known.
     """
 
     file: str
@@ -64,6 +70,8 @@ class Diagnostic:
     code: str
     message: str
     hint: str = ""
+    end_line: int = 0
+    end_column: int = 0
 
     @property
     def severity(self) -> Severity:
@@ -76,6 +84,8 @@ class Diagnostic:
             "file": self.file,
             "line": self.line,
             "column": self.column,
+            "end_line": self.end_line or self.line,
+            "end_column": self.end_column or self.column,
             "code": self.code,
             "severity": self.severity,
             "message": self.message,
@@ -86,14 +96,23 @@ class Diagnostic:
 class Diagnostics:
     """Collects findings; the same finding (a helper inlined twice) counts once."""
 
-    def __init__(self) -> None:
-        self._found: set[Diagnostic] = set()
+    def __init__(self, found: Iterable[Diagnostic] = ()) -> None:
+        self._found = set(found)
 
     def add(
-        self, code: str, message: str, *, file: str = "", line: int = 0, column: int = 0, hint: str = ""
+        self,
+        code: str,
+        message: str,
+        *,
+        file: str = "",
+        line: int = 0,
+        column: int = 0,
+        end_line: int = 0,
+        end_column: int = 0,
+        hint: str = "",
     ) -> None:
         """Record one finding."""
-        self._found.add(Diagnostic(file, line, column, code, message, hint))
+        self._found.add(Diagnostic(file, line, column, code, message, hint, end_line, end_column))
 
     def extend(self, other: Diagnostics) -> None:
         """Take over the findings of another collection."""
@@ -105,19 +124,41 @@ class Diagnostics:
 
 
 def render(diagnostic: Diagnostic, root: Path) -> str:
-    """Return the finding as text with the source line and a caret below the culprit."""
+    """Return the finding as text with the source line and carets below the culprit."""
     place = diagnostic.file or str(root)
     if diagnostic.line:
         place += f":{diagnostic.line}:{diagnostic.column}"
     lines = [f"{place}: {diagnostic.severity} {diagnostic.code}: {diagnostic.message}"]
     source = _source_line(root / diagnostic.file, diagnostic.line) if diagnostic.line else ""
     if source.strip():
-        # Tabs keep their width only if the line of the caret repeats them.
-        margin = "".join(c if c == "\t" else " " for c in source[: diagnostic.column - 1])
-        lines += [f"    {source.rstrip()}", f"    {margin}^"]
+        lines += _marked(source, diagnostic)
     if diagnostic.hint:
         lines.append(f"  {diagnostic.hint}")
     return "\n".join(lines)
+
+
+def _marked(source: str, diagnostic: Diagnostic) -> list[str]:
+    """Return a source line and the line with the carets, both cut to what fits beside the culprit."""
+    start = min(diagnostic.column - 1, len(source))
+    end = diagnostic.end_column - 1 if diagnostic.end_line == diagnostic.line else len(source.rstrip())
+    width = max(1, min(end, len(source)) - start) if diagnostic.end_line else 1
+    first = max(0, start - SHOWN) if len(source) > 2 * SHOWN else 0
+    shown = source[first : first + 2 * SHOWN].rstrip()
+    # Tabs keep their width only if the line of the carets repeats them.
+    margin = "".join("\t" if c == "\t" else " " * _columns(c) for c in source[first:start])
+    marks = "^" * sum(_columns(c) for c in source[start : min(start + width, first + 2 * SHOWN)])
+    return [
+        f"    {''.join(c if c.isprintable() or c == chr(9) else '?' for c in shown)}",
+        f"    {margin}{marks or '^'}",
+    ]
+
+
+SHOWN = 120
+"""Characters of a long line that are shown before and behind the place of a finding."""
+
+
+def _columns(character: str) -> int:
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
 def summary(diagnostics: Sequence[Diagnostic]) -> str:
@@ -132,7 +173,17 @@ def summary(diagnostics: Sequence[Diagnostic]) -> str:
 
 def _source_line(file: Path, number: int) -> str:
     try:
-        lines = file.read_bytes().decode("utf-8", errors="replace").splitlines()
-    except OSError:
+        lines = decode(file.read_bytes()).split("\n")
+    except (OSError, SyntaxError, ValueError, LookupError):
         return ""
     return lines[number - 1] if number <= len(lines) else ""
+
+
+def decode(data: bytes) -> str:
+    """Return source text with newlines as line ends, decoded as the interpreter would.
+
+    Raises:
+        SyntaxError, ValueError, LookupError: It cannot be.
+    """
+    encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+    return io.TextIOWrapper(io.BytesIO(data), encoding, newline=None).read()

@@ -9,7 +9,7 @@ import libcst as cst
 
 from analyzer.static.diagnostics import Diagnostics
 from analyzer.static.evaluation import Evaluation
-from analyzer.static.names import Assigned, ClassInfo, FunctionInfo, Names, class_line, mup_name
+from analyzer.static.names import Assigned, ClassInfo, FunctionInfo, Names, mup_name
 from analyzer.static.source import Module
 from analyzer.static.values import UNKNOWN, Const, ModuleValue, Value
 from mup.errors import did_you_mean
@@ -69,8 +69,7 @@ def service_classes(
                 "MUP005",
                 f"two services are called {name!r}; the other one is in {found[name].module.file}",
                 file=info.module.file,
-                line=class_line(info),
-                column=info.module.column(info.node.name),
+                **info.module.span(info.node.name),
                 hint="rename one, or name the services in mup.toml",
             )
         else:
@@ -95,8 +94,7 @@ def report_strays(
                     "MUP004",
                     f"@EP on {function.qualname!r}, outside a class that derives from MS",
                     file=module.file,
-                    line=module.line(decorator),
-                    column=module.column(decorator),
+                    **module.span(decorator),
                     hint="move it into a service: class NAME(MS)",
                 )
 
@@ -137,8 +135,7 @@ def named_class(names: Names, target: str, kind: str, diagnostics: Diagnostics) 
             "MUP007",
             f"{target!r} does not derive from {kind}",
             file=info.module.file,
-            line=class_line(info),
-            column=info.module.column(info.node.name),
+            **info.module.span(info.node.name),
             hint=f"class {class_name}({kind})",
         )
         return None
@@ -173,11 +170,7 @@ def endpoint_methods(info: ClassInfo, evaluation: Evaluation) -> list[EndpointMe
     taken: dict[str, str] = {}
     diagnostics = evaluation.diagnostics
     for function, decorator in _marked_methods(evaluation.names, info):
-        place = {
-            "file": function.module.file,
-            "line": function.module.line(decorator),
-            "column": function.module.column(decorator),
-        }
+        module = function.module
         arguments = _arguments(decorator, function, evaluation)
         path, name = arguments.get("path"), arguments.get("name", "")
         method = function.qualname.rsplit(".", 1)[-1]
@@ -186,7 +179,8 @@ def endpoint_methods(info: ClassInfo, evaluation: Evaluation) -> list[EndpointMe
                 "MUP006",
                 f"the path of endpoint {function.qualname!r} is not known from the source",
                 hint='write @EP("/path/") with a text or constant that starts with /',
-                **place,  # type: ignore[arg-type]
+                file=module.file,
+                **module.span(decorator),
             )
             continue
         endpoint = EndpointMethod(path, name or method, name, function)
@@ -196,7 +190,8 @@ def endpoint_methods(info: ClassInfo, evaluation: Evaluation) -> list[EndpointMe
                     "MUP005",
                     f"{what} {key!r} is already taken by {taken[key]!r}",
                     hint="every endpoint of a service needs a path and a name of its own",
-                    **place,  # type: ignore[arg-type]
+                    file=module.file,
+                    **module.span(decorator),
                 )
                 break
         else:
@@ -262,8 +257,7 @@ def _setting(info: ClassInfo, name: str, default: int | str, evaluation: Evaluat
         "MUP006",
         f"{name} of {info.node.name.value!r} {problem}",
         file=owner.module.file,
-        line=owner.module.line(node),
-        column=owner.module.column(node),
+        **owner.module.span(node),
         hint=f"give the class a constant, or set {name} in mup.toml",
     )
     return default

@@ -27,6 +27,7 @@ from analyzer.static.names import Assigned, ClassInfo, FunctionInfo, Names
 from analyzer.static.repetition import Repetition, carried, repetition
 from analyzer.static.source import Module
 from analyzer.static.state import Content, Flow, State, forget, merge
+from analyzer.static.stated import Stated
 from analyzer.static.values import (
     COMM,
     LOST,
@@ -64,6 +65,7 @@ from analyzer.static.values import (
     join,
     tracked,
     truth,
+    tuple_of,
 )
 from analyzer.static.variables import Context, Variables
 from mup.errors import ModelError, UsageError
@@ -83,6 +85,12 @@ MAX_QUIET_DEPTH = 3
 """Functions that do not communicate are walked this deep for what they do to objects."""
 
 MAX_UNROLLED = 1000
+MAX_OPERATIONS = 3000
+"""In one path; more are no program somebody wants to see as a path."""
+MAX_STEPS = 200_000
+"""Statements and items that are followed for one endpoint."""
+INLINING = 50
+"""Steps that inlining a helper counts for."""
 
 REQUEST_DATA = {"params", "headers", "cookies", "body"}
 
@@ -165,6 +173,10 @@ class TooManyPathsError(Exception):
     """Enumeration has exploded; the endpoint is given up."""
 
 
+class TooLongError(TooManyPathsError):
+    """The code of an endpoint is too much to be followed; what of it is in the message."""
+
+
 PLACEHOLDER = cst.Name("_")
 """Stands for the expression of an argument that the source does not spell out."""
 
@@ -235,12 +247,15 @@ class Evaluation(Variables):
     def __init__(self, names: Names, catalogue: Catalogue, diagnostics: Diagnostics) -> None:
         super().__init__()
         self.names = names
+        self.stated = Stated(names)
         self.catalogue = catalogue
         self.diagnostics = diagnostics
         self.role: Role = "endpoint"
         self.raised: list[Flow] = []
         self.loops = 0
         self._quiet = 0
+        self.steps = 0
+        self.width = 1
         self.limit = MAX_PATHS
         self.factoring = False
         self.liveness = Liveness()
@@ -384,19 +399,22 @@ class Evaluation(Variables):
     def report(self, code: str, message: str, node: cst.CSTNode, hint: str = "") -> None:
         """Record a finding about a piece of the code being walked."""
         module = self.module
-        self.diagnostics.add(
-            code,
-            message,
-            file=module.file,
-            line=module.line(node),
-            column=module.column(node),
-            hint=hint,
-        )
+        self.diagnostics.add(code, message, file=module.file, hint=hint, **module.span(node))
 
     def code(self, node: cst.CSTNode) -> str:
         """Return source text on one line, shortened for a message."""
         text = " ".join(self.module.tree.code_for_node(node).split())
         return text if len(text) <= 60 else f"{text[:57]}..."
+
+    def spend(self, steps: int) -> None:
+        """Count what is followed for an endpoint: helpers that call helpers can be endless work."""
+        self.steps += steps
+        if self.steps > MAX_STEPS:
+            raise TooLongError(f"takes more than {MAX_STEPS} steps to follow")
+
+    def unrolls(self, items: Sequence[Value] | None) -> bool:
+        """Return whether a loop over items is unrolled, given the unrolled loops around it."""
+        return items is not None and self.width * len(items) <= MAX_UNROLLED
 
     def _allocate(self) -> int:
         self._numbers += 1
@@ -425,14 +443,19 @@ class Evaluation(Variables):
     def constant(self, module: Module, binding: Assigned, owner: ClassInfo | None = None) -> Value:
         """Return what a module or class constant is worth; unknown if it is not one."""
         if binding.value is None or binding in self._busy:
-            return UNKNOWN
+            return self.stated.constant(module, binding, UNKNOWN)
         if binding not in self._constants:
             self._busy.add(binding)
+            spent, self.steps, self.width = (self.steps, self.width), 0, 1
             with self.apart(Context(module, owner=owner)):
-                results = self.evaluate(binding.value, State(({},)))
+                try:
+                    results = self.evaluate(binding.value, State(({},)))
+                except (TooManyPathsError, RecursionError):
+                    results = []
                 value = join(self.freeze(v, s) for s, v in results) if results else UNKNOWN
+            self.steps, self.width = spent
             self._busy.discard(binding)
-            self._constants[binding] = value
+            self._constants[binding] = self.stated.constant(module, binding, value)
         return self._constants[binding]
 
     @contextmanager
@@ -534,8 +557,10 @@ class Evaluation(Variables):
             target = decorator.decorator
             base = target.func if isinstance(target, cst.Call) else target
             value = self.names.dotted(function.module, base)
-            code = function.module.tree.code_for_node(base)
-            found.append(value.name if isinstance(value, External) else code)
+            if isinstance(value, External):
+                found.append(value.name)
+            else:
+                found.append(function.module.tree.code_for_node(base))
         return found
 
     # Expressions.
@@ -626,9 +651,7 @@ class Evaluation(Variables):
                     results.append(self._new_list(items, after))
             elif isinstance(node, cst.Tuple):
                 items = self._displayed(node.elements, values, after)
-                results.append(
-                    (after, self._content_of(values, after) if items is None else TupleValue(items))
-                )
+                results.append((after, self._content_of(values, after) if items is None else tuple_of(items)))
             elif isinstance(node, cst.Dict):
                 results.append(self._new_dict(node, values, after))
             elif isinstance(node, cst.BinaryOperation) and isinstance(values[-1], DictRef):
@@ -853,7 +876,30 @@ class Evaluation(Variables):
                 is_none = holds is isinstance(comparison.operator, cst.Is | cst.Equal)
                 if isinstance(comparison.operator, cst.Is | cst.IsNot | cst.Equal | cst.NotEqual):
                     return self._narrow_none(name.value, state, is_none=is_none)
+            if isinstance(name, cst.Name) and isinstance(state.frames[-1].get(name.value), Unknown):
+                texts = self._told(comparison, state, holds=holds)
+                if texts:
+                    return state.bind(name.value, join(texts))
         return state
+
+    def _told(self, comparison: cst.ComparisonTarget, state: State, *, holds: bool) -> tuple[Value, ...]:
+        """Return the texts that something unknown must be one of if a comparison has this answer."""
+        other = comparison.comparator
+        if isinstance(comparison.operator, cst.Equal if holds else cst.NotEqual):
+            found: tuple[Value, ...] | None = (literal(other) or UNKNOWN,)
+        elif isinstance(comparison.operator, cst.In if holds else cst.NotIn):
+            if isinstance(other, cst.Tuple | cst.List | cst.Set):
+                found = tuple(literal(element.value) or UNKNOWN for element in other.elements)
+            else:
+                found = (
+                    self.items(self.lookup(other.value, state), state)
+                    if isinstance(other, cst.Name)
+                    else None
+                )
+        else:
+            found = None
+        known = found is not None and all(isinstance(v, Const) and isinstance(v.value, str) for v in found)
+        return found if known and found is not None else ()
 
     def _narrow_none(self, name: str, state: State, *, is_none: bool) -> State:
         value = state.frames[-1][name]
@@ -912,12 +958,14 @@ class Evaluation(Variables):
                     continue
                 self.may_fail_behind(state, after)
                 items = self.items(iterable, after)
-                if items is None or len(items) > MAX_UNROLLED:
+                if items is None or not self.unrolls(items):
                     results.append(self._unknown_clause(clause, element, after, iterable, node))
                     continue
                 current: list[tuple[State, tuple[tuple[Value, Value], ...] | Value]] = [(after, content)]
+                outer, self.width = self.width, self.width * max(len(items), 1)
                 for item in items:
                     current = self._iteration(clause, element, item, current, node, len(after.operations))
+                self.width = outer
                 results += current
         return results
 
@@ -931,6 +979,7 @@ class Evaluation(Variables):
         base: int,
     ) -> list[tuple[State, tuple[tuple[Value, Value], ...] | Value]]:
         results: list[tuple[State, tuple[tuple[Value, Value], ...] | Value]] = []
+        self.spend(len(states))
         for before, content in states:
             passing = [self.assign(clause.target, item, before, node)]
             for condition in clause.ifs:
@@ -1053,7 +1102,8 @@ class Evaluation(Variables):
     def assign(self, target: cst.BaseExpression, value: Value, state: State, node: cst.CSTNode) -> State:
         """Return the state after binding a value to a target."""
         if isinstance(target, cst.Name):
-            return self.bind(target.value, value, state, node)
+            function = self.contexts[-1].function
+            return self.bind(target.value, self.stated.local(function, target.value, value), state, node)
         if isinstance(target, cst.StarredElement):
             return self.assign(target.value, value, state, node)
         if isinstance(target, cst.Tuple | cst.List):
@@ -1375,7 +1425,7 @@ class Evaluation(Variables):
         ):
             try:
                 return from_python(range(*(v.value for v in given if isinstance(v, Const))))
-            except (TypeError, ValueError):
+            except (TypeError, ValueError, OverflowError):
                 return UNKNOWN
         if name in ("str", "int", "float") and len(given) == 1 and isinstance(given[0], Const):
             convert: Callable[[object], object] = {"str": str, "int": int, "float": float}[name]
@@ -1401,6 +1451,8 @@ class Evaluation(Variables):
     def emit(self, state: State, operation: Operation) -> State:
         """Return the state after an operation; note that it may have failed."""
         after = state.after(operation)
+        if len(after.operations) > MAX_OPERATIONS:
+            raise TooLongError(f"has a path of more than {MAX_OPERATIONS} operations")
         if operation.op == "get" and operation.of is not None:
             waited = state.operations[operation.of].op
             self.may_fail(after, "get of query" if waited == "query" else "get of call")
@@ -1457,7 +1509,7 @@ class Evaluation(Variables):
             "MUP010",
             f"{parameter} of this {kind} is not known from the source",
             node,
-            "use a text, a constant, or an expression of constants",
+            'use constants, or say what it can be: `name: Literal["A", "B"] = ...`',
         )
 
     def _endpoint_target(
@@ -1630,6 +1682,7 @@ class Evaluation(Variables):
     def _inline(
         self, callee: FunctionValue | Closure, frame: dict[str, Value], node: cst.CSTNode, state: State
     ) -> Results:
+        self.spend(INLINING)
         info = callee.info
         depth = len(state.frames)
         closure = callee.depth if isinstance(callee, Closure) else None
@@ -1698,6 +1751,7 @@ class Evaluation(Variables):
                 frame[name] = UNKNOWN if parameter.default is None else self._default(info, parameter.default)
                 if isinstance(callee, Closure):
                     frame[name] = dict(callee.defaults).get(name, UNKNOWN)
+            frame[name] = self.stated.local(info, name, frame[name])
         return frame
 
     def defaults(self, declared: cst.Parameters, state: State) -> tuple[tuple[str, Value], ...]:
@@ -1719,7 +1773,13 @@ class Evaluation(Variables):
 
     def communication_of(self, function: FunctionInfo, receiver: ClassInfo) -> dict[str, Value]:
         """Return the first frame of an endpoint or scenario: ``self`` and its Communication."""
-        return self.first_frame(function, (Instance(receiver), COMM))
+        frame = self.first_frame(function, (Instance(receiver), COMM))
+        if self.role == "endpoint":
+            # What stands behind comm comes from the request; a default says nothing about that.
+            declared = function.node.params
+            own = [p.name.value for p in (*declared.posonly_params, *declared.params)][:2]
+            frame = {name: value if name in own else UNKNOWN for name, value in frame.items()}
+        return frame
 
     def first_frame(self, function: FunctionInfo, values: Sequence[Value]) -> dict[str, Value]:
         """Return the frame of a function that the framework calls with these values."""

@@ -42,12 +42,12 @@ from analyzer.static.control import (
 from analyzer.static.diagnostics import Diagnostic, Diagnostics
 from analyzer.static.evaluation import (
     MAX_PATHS,
-    MAX_UNROLLED,
     Arguments,
     Context,
     Failure,
     Points,
     Role,
+    TooLongError,
     TooManyPathsError,
     is_transparent,
 )
@@ -86,11 +86,13 @@ from analyzer.static.values import (
     mapped,
     truth,
 )
+from analyzer.static.walking import show
 
 __all__ = ["Execution"]
 
 SHORT_SEQUENCE = 32
-"""Loops over at most this many known items are always unrolled; longer ones only if they communicate."""
+"""Loops of at most so many iterations, nested ones together, are always unrolled, others if they
+communicate."""
 
 MAX_ENUMERATED = 64
 """Endpoints with more paths than this, those of iterations included, are described with choices."""
@@ -184,6 +186,7 @@ class Execution(Concurrency, Library):
         self.forget_tasks()
         self.contexts = [Context(function.module, function)]
         self.raised = []
+        self.steps, self.width = 0, 1
         self._tries = []
         self._check_decorators(function)
         try:
@@ -194,12 +197,14 @@ class Execution(Concurrency, Library):
             if _size(found) > (MAX_SIZE if factoring else limit):
                 raise TooManyPathsError
             return _Attempt(found, self.diagnostics)
-        except TooManyPathsError:
+        except TooManyPathsError as error:
             # It may have come from deep inside a helper of another file.
             self.contexts = [Context(function.module, function)]
             self.report(
                 "MUP034",
-                f"{function.qualname!r} has more than {MAX_PATHS} paths, its independent branches aside",
+                f"{function.qualname!r} {error}"
+                if isinstance(error, TooLongError)
+                else f"{function.qualname!r} has more than {MAX_PATHS} paths, its independent branches aside",
                 self._name_of(function),
                 "wait for a call in the branch that makes it, or split the function",
             )
@@ -293,6 +298,7 @@ class Execution(Concurrency, Library):
         roots = states
         behind = self.liveness.behind(block) if self.factoring else [frozenset[str]()] * (len(block) + 1)
         for number, node in enumerate(block):
+            self.spend(len(states))
             following: list[State] = []
             for state in states:
                 outer, self.raised = self.raised, []
@@ -532,7 +538,7 @@ class Execution(Concurrency, Library):
                 if items is None:
                     flows += self._unbounded(node, before, one)
                     continue
-                if len(items) <= SHORT_SEQUENCE:
+                if self.width * len(items) <= SHORT_SEQUENCE:
                     found = self._unrolled(node, before, items)
                 else:
                     found = self._long(node, before, one, items)
@@ -608,7 +614,7 @@ class Execution(Concurrency, Library):
 
     def _long(self, node: Loop, state: State, iterable: Value, items: tuple[Value, ...]) -> list[Flow]:
         """Unroll a long loop only if it has to be: if iterations that others follow communicate."""
-        if len(items) > MAX_UNROLLED:
+        if not self.unrolls(items):
             return self._unbounded(node, state, iterable)
         loops, saved = self.loops, (self.diagnostics, self._tries)
         self.diagnostics = Diagnostics()
@@ -627,6 +633,7 @@ class Execution(Concurrency, Library):
     def _unrolled(self, node: Loop, state: State, items: tuple[Value, ...]) -> list[Flow]:
         assert node.target is not None  # noqa: S101  (only `for` has items)
         states, done, left = [state], [], []
+        outer, self.width = self.width, self.width * max(len(items), 1)
         for item in items:
             following = []
             states = [self.assign(node.target, item, s, node.node) for s in states]
@@ -640,6 +647,7 @@ class Execution(Concurrency, Library):
             states = self._folded_states(merge(following), len(state.operations), node.node)
             if len(states) + len(done) + len(left) > self.limit:
                 raise TooManyPathsError
+        self.width = outer
         rest = self._block(node.orelse, states) if states else []
         flows = merge_flows([*done, *left, *rest])
         line = self.module.line(node.node)
@@ -925,6 +933,6 @@ class _UsedNames(cst.CSTVisitor):
 def _communicating(node: cst.CSTNode, state: State) -> set[str]:
     """Return the names in a piece of code that hold communication or futures."""
     visitor = _UsedNames()
-    node.visit(visitor)
+    show(node, visitor)
     frame = state.frames[-1]
     return {name for name in visitor.found if name in frame and state.holds_tracked(frame[name])}

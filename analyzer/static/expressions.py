@@ -6,7 +6,9 @@ next and belong to ``analyzer.static.execution``.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 import libcst as cst
 
@@ -20,6 +22,7 @@ from analyzer.static.values import (
     alternatives,
     binary,
     compare,
+    from_python,
     join,
     tracked,
     unary,
@@ -30,16 +33,26 @@ __all__ = ["combine", "literal", "operands"]
 
 def literal(node: cst.BaseExpression) -> Value | None:
     """Return the constant an expression spells out, None if it is not a literal."""
+    # Every expression is asked, most are none of these, and `isinstance` is slow for abstract classes.
+    if type(node) not in LITERALS:
+        return None
     if isinstance(node, cst.Integer | cst.Float | cst.SimpleString):
-        return Const.of(node.evaluated_value)
+        return _worth(node.value)
     if isinstance(node, cst.ConcatenatedString):
         left, right = literal(node.left), literal(node.right)
-        if isinstance(left, Const) and isinstance(right, Const):
-            return Const.of(left.value + right.value)
-        return None
+        return None if left is None or right is None else binary("Add", left, right)
     if isinstance(node, cst.Name) and node.value in ("True", "False", "None"):
         return Const.of({"True": True, "False": False, "None": None}[node.value])
     return None
+
+
+@lru_cache(maxsize=4096)
+def _worth(text: str) -> Value:
+    """Return what a number or text is worth as it is written; the same ones come again and again."""
+    return from_python(ast.literal_eval(text))
+
+
+LITERALS = frozenset({cst.ConcatenatedString, cst.Float, cst.Integer, cst.Name, cst.SimpleString})
 
 
 def operands(node: cst.BaseExpression) -> Sequence[cst.BaseExpression]:

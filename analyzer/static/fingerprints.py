@@ -11,60 +11,133 @@ from __future__ import annotations
 import ast
 import hashlib
 from collections import deque
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
+
+import libcst as cst
 
 from analyzer.static.names import Assigned, Binding, ClassInfo, FunctionInfo, Names
 from analyzer.static.source import Module
 from analyzer.static.values import External
+from analyzer.static.walking import walk
 
-__all__ = ["fingerprint"]
+__all__ = ["Fingerprints"]
 
 LENGTH = 16
 """Hexadecimal digits; enough that two versions never meet."""
 
 
-def fingerprint(function: FunctionInfo, receiver: ClassInfo, names: Names) -> str:
-    """Return the fingerprint of a method as it runs on objects of ``receiver``."""
-    digest = hashlib.sha256()
-    queue: deque[_Item] = deque([_Item(function, function.module)])
-    seen: set[Hashable] = {function}
-    while queue:
-        item = queue.popleft()
-        tree = _tree(item)
-        if tree is None:
-            continue
-        normal = _Normaliser(tree)
-        digest.update(normal.text.encode())
-        for found in _references(tree, normal.local_names, item, receiver, names):
-            if found.binding not in seen:
-                seen.add(found.binding)
-                queue.append(found)
-    return digest.hexdigest()[:LENGTH]
+class Fingerprints:
+    """Fingerprints of methods; code they share is looked at once.
+
+    Args:
+        names: Meaning of names in the source tree.
+    """
+
+    def __init__(self, names: Names) -> None:
+        self._names = names
+        self._texts: dict[_Item, _Normaliser | None] = {}
+        self._found: dict[tuple[_Item, ClassInfo], list[_Item]] = {}
+
+    def of(self, function: FunctionInfo, receiver: ClassInfo) -> str:
+        """Return the fingerprint of a method as it runs on objects of ``receiver``."""
+        digest = hashlib.sha256()
+        first = _Item(function, function.module)
+        queue = deque([first])
+        seen = {first}
+        while queue:
+            item = queue.popleft()
+            normal = self._text(item)
+            if normal is None:
+                continue
+            digest.update(_place(item).encode("utf-8", "surrogatepass"))
+            digest.update(normal.text.encode("utf-8", "surrogatepass"))
+            key = (item, receiver)
+            if key not in self._found:
+                self._found[key] = list(_references(normal, item, receiver, self._names))
+            for found in self._found[key]:
+                if found not in seen:
+                    seen.add(found)
+                    queue.append(found)
+        return digest.hexdigest()[:LENGTH]
+
+    def _text(self, item: _Item) -> _Normaliser | None:
+        if item not in self._texts:
+            tree = _tree(item)
+            self._texts[item] = None if tree is None else _Normaliser(tree)
+        return self._texts[item]
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, slots=True)
 class _Item:
-    binding: Binding
+    """A definition: what a name is bound to.
+
+    Attributes:
+        name: The name, if there is no one thing it is bound to: bound in several ways, or only annotated.
+        owner: The class whose attribute it is then; None for a global name.
+    """
+
+    binding: Binding | None
     module: Module
+    name: str = ""
+    owner: ClassInfo | None = None
+
+
+def _place(item: _Item) -> str:
+    """Return what call sites in a function are known by; a log of other names would match no path."""
+    binding = item.binding
+    return f"{binding.module.file}:{binding.qualname}" if isinstance(binding, FunctionInfo) else ""
+
+
+def _item(binding: Binding, module: Module, name: str, owner: ClassInfo | None = None) -> _Item:
+    if isinstance(binding, Assigned) and binding.value is None:
+        return _Item(None, module, name, owner)
+    return _Item(binding, module)
 
 
 def _tree(item: _Item) -> ast.AST | None:
     """Return the interpreter's tree of a definition: layout, quotes and parentheses are not in it."""
     binding = item.binding
+    if binding is None:
+        return _all_about(item)
+    module = item.module
     if isinstance(binding, FunctionInfo | ClassInfo):
-        return ast.parse(item.module.tree.code_for_node(binding.node)).body[0]
+        return module.twins.get(binding.node) or _parsed(module, binding.node)[0]
     if isinstance(binding, Assigned) and binding.value is not None:
-        return ast.parse(f"(\n{item.module.tree.code_for_node(binding.value)}\n)", mode="eval").body
+        return ast.parse(f"(\n{module.tree.code_for_node(binding.value)}\n)", mode="eval").body
     return None
 
 
+def _all_about(item: _Item) -> ast.Module:
+    """Return every statement of a module or class that mentions a name which is not bound just once."""
+    body = item.module.tree.body if item.owner is None else item.owner.node.body.body
+    statements = [node for node in body if any(_mentions(part, item.name) for part in walk(node))]
+    return ast.Module([s for node in statements for s in _parsed(item.module, node)], [])
+
+
+def _parsed(module: Module, node: cst.CSTNode) -> list[ast.stmt]:
+    return ast.parse(module.tree.code_for_node(node)).body
+
+
+def _mentions(node: cst.CSTNode, name: str) -> bool:
+    return isinstance(node, cst.Name) and node.value == name
+
+
 class _Normaliser:
-    """Writes a tree as text in which local variables are numbered in order of appearance."""
+    """Writes a tree as text in which local variables are numbered in order of appearance.
+
+    Attributes:
+        text: The text.
+        local_names: Names that are variables of the function, if it is one.
+        mentions: All names and attributes in the tree.
+    """
 
     def __init__(self, tree: ast.AST) -> None:
+        nodes = list(_nodes(tree))
+        self.mentions = [node for node in nodes if isinstance(node, ast.Name | ast.Attribute)]
         self.local_names = (
-            frozenset(_local_names(tree))
+            frozenset(_local_names(nodes))
             if isinstance(tree, ast.FunctionDef | ast.AsyncFunctionDef)
             else frozenset()
         )
@@ -99,7 +172,9 @@ class _Normaliser:
                 self._write(item, parts, depth + 1)
             parts.append("]")
         else:
-            parts.append(f"{type(value).__name__}:{value!r};")
+            # Python refuses to write very large numbers in decimal.
+            text = hex(value) if isinstance(value, int) else repr(value)
+            parts.append(f"{type(value).__name__}:{text};")
 
 
 _DOCUMENTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -121,16 +196,36 @@ def _names_a_variable(node: ast.AST, field: str) -> bool:
         or (isinstance(node, ast.arg) and field == "arg")
         or (isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and field == "name")
         or (isinstance(node, ast.MatchMapping) and field == "rest")
-        or (isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and field == "name")
         or (isinstance(node, ast.alias) and field == "asname")
     )
 
 
-def _local_names(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[str]:
-    """Yield the names a function (with the functions inside it) binds."""
+def _nodes(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yield a node and everything in it, like ``ast.walk`` and in half the time."""
+    stack: list[Any] = [tree]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, list):
+            stack.extend(reversed(node))
+        elif isinstance(node, ast.AST):
+            yield node
+            for name in reversed(node._fields):
+                part = getattr(node, name, None)
+                if type(part) not in _ATOMS:
+                    stack.append(part)
+
+
+_ATOMS = frozenset({str, bytes, int, float, complex, bool, type(None), ast.Load, ast.Store, ast.Del})
+
+
+def _local_names(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    """Yield the names of variables that a function, or a function inside it, binds.
+
+    Not those of functions inside it: call sites are known by them.
+    """
     shared: set[str] = set()
     bound: set[str] = set()
-    for node in ast.walk(function):
+    for node in nodes:
         if isinstance(node, ast.Global):
             shared.update(node.names)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store | ast.Del):
@@ -141,22 +236,14 @@ def _local_names(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[s
             bound.add(node.name)
         elif isinstance(node, ast.MatchMapping) and node.rest:
             bound.add(node.rest)
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node is not function:
-            bound.add(node.name)
     yield from bound - shared
 
 
-def _references(
-    tree: ast.AST, local_names: frozenset[str], item: _Item, receiver: ClassInfo, names: Names
-) -> Iterator[_Item]:
+def _references(normal: _Normaliser, item: _Item, receiver: ClassInfo, names: Names) -> Iterator[_Item]:
     """Yield the definitions of the source tree a piece of code refers to, in source order."""
-    resolver = _Resolver(item, local_names, receiver, names)
-    stack: list[ast.AST] = [tree]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, ast.Name | ast.Attribute):
-            yield from resolver.definitions(node)
-        stack.extend(reversed(list(ast.iter_child_nodes(node))))
+    resolver = _Resolver(item, normal.local_names, receiver, names)
+    for node in normal.mentions:
+        yield from resolver.definitions(node)
 
 
 class _Resolver:
@@ -168,10 +255,13 @@ class _Resolver:
         binding = item.binding
         self._owner = binding.owner if isinstance(binding, FunctionInfo) else None
         self._self = ""
-        if self._owner is not None and isinstance(binding, FunctionInfo):
+        self._imported: dict[str, tuple[Module, Binding] | External | Module | None] = {}
+        if isinstance(binding, FunctionInfo) and self._owner is not None:
             declared = binding.node.params
             first = (*declared.posonly_params, *declared.params)[:1]
             self._self = first[0].name.value if first else ""
+        if isinstance(binding, FunctionInfo | ClassInfo):
+            self._imported = names.imported_inside(binding)
 
     def definitions(self, node: ast.Name | ast.Attribute) -> Iterator[_Item]:
         found = self._resolve(node)
@@ -185,12 +275,16 @@ class _Resolver:
             # What a method stores in self.x is part of what self.x does.
             for method in self._names.assigned_by_methods(self._receiver, node.attr):
                 yield _Item(method, method.module)
+            for owner in self._names.annotating(self._receiver, node.attr):
+                yield _Item(None, owner.module, node.attr, owner)
 
     def _resolve(self, node: ast.expr) -> _Item | Module | None:
         if isinstance(node, ast.Name):
+            if node.id in self._imported:
+                return self._found(self._imported[node.id], node.id)
             if node.id in self._locals:
                 return None
-            return self._found(self._names.find(self._item.module, node.id))
+            return self._found(self._names.find(self._item.module, node.id), node.id)
         if not isinstance(node, ast.Attribute):
             return None
         if self._self and isinstance(node.value, ast.Name) and node.value.id == self._self:
@@ -204,7 +298,7 @@ class _Resolver:
         owner = self._resolve(node.value)
         if isinstance(owner, Module):
             submodule = self._names.tree.module(f"{owner.name}.{node.attr}")
-            found = self._found(self._names.find(owner, node.attr))
+            found = self._found(self._names.find(owner, node.attr), node.attr)
             return found if found is not None else submodule
         if isinstance(owner, _Item) and isinstance(owner.binding, ClassInfo):
             return self._of_class(owner.binding, node.attr)
@@ -212,10 +306,10 @@ class _Resolver:
 
     def _of_class(self, info: ClassInfo, name: str, after: ClassInfo | None = None) -> _Item | None:
         found = self._names.attribute(info, name, after)
-        return None if found is None else _Item(found[1], found[0].module)
+        return None if found is None else _item(found[1], found[0].module, name, found[0])
 
     @staticmethod
-    def _found(found: tuple[Module, Binding] | External | Module | None) -> _Item | Module | None:
+    def _found(found: tuple[Module, Binding] | External | Module | None, name: str) -> _Item | Module | None:
         if isinstance(found, Module):
             return found
-        return _Item(found[1], found[0]) if isinstance(found, tuple) else None
+        return _item(found[1], found[0], name) if isinstance(found, tuple) else None

@@ -38,6 +38,10 @@ from analyzer.static.values import (
 __all__ = ["Library"]
 
 
+ORDERED = {str, bytes, int, float, bool}
+"""Kinds of constants that can be compared."""
+
+
 class Library(Patterns):
     """Calls functions of the standard library whose effect is known."""
 
@@ -218,8 +222,9 @@ class Library(Patterns):
     ) -> Results | None:
         reverse = keywords.get("reverse", Const.of(value=False))
         plain = [v.value for v in items if isinstance(v, Const)]
-        comparable = len(plain) == len(items) and len({type(v) for v in plain}) <= 1
-        if not comparable or not isinstance(reverse, Const) or set(keywords) - {"reverse"} or None in plain:
+        kinds = {type(v) for v in plain}
+        comparable = len(plain) == len(items) and len(kinds) <= 1 and kinds <= ORDERED
+        if not comparable or not isinstance(reverse, Const) or set(keywords) - {"reverse"}:
             if name == "sorted":
                 number = self._allocate()
                 return [(state.store(number, self._content_of(items, state)), ListRef(number))]

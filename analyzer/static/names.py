@@ -29,6 +29,7 @@ from analyzer.static.values import (
     Super,
     Value,
 )
+from analyzer.static.walking import show, walk
 
 __all__ = ["ClassInfo", "FunctionInfo", "Names", "assigned_names", "class_line", "mup_name"]
 
@@ -68,6 +69,7 @@ class Assigned:
     """A name bound by an assignment; ``value`` None means: in a way that is not followed."""
 
     value: cst.BaseExpression | None
+    annotation: cst.BaseExpression | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,12 +83,18 @@ class Imported:
 Binding: TypeAlias = "FunctionInfo | ClassInfo | Assigned | Imported"
 
 
+def annotation_of(binding: Binding | None) -> cst.BaseExpression | None:
+    """Return the annotation a name was given where it was bound."""
+    return binding.annotation if isinstance(binding, Assigned) else None
+
+
 @dataclass(frozen=True, eq=False)
 class ClassInfo:
     """A class of the source tree.
 
     Attributes:
         bindings: Methods and class attributes.
+        annotated: Names that only have an annotation.
         set_by_methods: Attributes that some method assigns through ``self``, with these methods.
         setters: What assigning a property runs.
     """
@@ -95,6 +103,7 @@ class ClassInfo:
     node: cst.ClassDef
     qualname: str
     bindings: dict[str, Binding] = field(default_factory=dict)
+    annotated: set[str] = field(default_factory=set)
     set_by_methods: dict[str, list[FunctionInfo]] = field(default_factory=dict)
     setters: dict[str, FunctionInfo] = field(default_factory=dict)
 
@@ -155,7 +164,7 @@ class _TargetNames(cst.CSTVisitor):
 def target_names(target: cst.CSTNode) -> set[str]:
     """Return the names an assignment target binds."""
     visitor = _TargetNames()
-    target.visit(visitor)
+    show(target, visitor)
     return visitor.found
 
 
@@ -215,7 +224,7 @@ def assigned_names(*nodes: cst.CSTNode) -> set[str]:
     """Return the local names these pieces of code may bind."""
     visitor = _AssignedNames()
     for node in nodes:
-        node.visit(visitor)
+        show(node, visitor)
     return visitor.found
 
 
@@ -229,6 +238,7 @@ class _ScopeBuilder:
         self.bindings: dict[str, Binding] = {}
         self.setters: dict[str, FunctionInfo] = {}
         self._certain = True
+        self.annotated: set[str] = set()
         self.stars: list[str] = []
 
     def build(self, body: Sequence[cst.CSTNode]) -> None:
@@ -250,7 +260,10 @@ class _ScopeBuilder:
                     self._assign_target(target.target, statement.value)
             elif isinstance(statement, cst.AnnAssign):
                 if isinstance(statement.target, cst.Name) and statement.value is not None:
-                    self._assign(statement.target.value, statement.value)
+                    annotation = statement.annotation.annotation
+                    self._assign(statement.target.value, statement.value, annotation)
+                elif isinstance(statement.target, cst.Name):
+                    self.annotated.add(statement.target.value)
             elif isinstance(statement, cst.AugAssign | cst.For):
                 self._unfollowed(statement.target)
 
@@ -262,11 +275,14 @@ class _ScopeBuilder:
             binding = Assigned(None)
         self.bindings[name] = binding
 
-    def _assign(self, name: str, value: cst.BaseExpression) -> None:
+    def _assign(
+        self, name: str, value: cst.BaseExpression, annotation: cst.BaseExpression | None = None
+    ) -> None:
         if isinstance(self.bindings.get(name), Imported) and not self._certain:
             return  # what to do without an optional module
         # Two assignments: which one counts depends on when somebody looks.
-        self.bindings[name] = Assigned(None if name in self.bindings else value)
+        known = annotation or annotation_of(self.bindings.get(name))
+        self.bindings[name] = Assigned(None if name in self.bindings else value, known)
 
     def _assign_target(self, target: cst.BaseExpression, value: cst.BaseExpression) -> None:
         if isinstance(target, cst.Name):
@@ -367,13 +383,14 @@ def build_class(module: Module, node: cst.ClassDef, prefix: str) -> ClassInfo:
     builder.build(node.body.body)
     info.bindings.update(builder.bindings)
     info.setters.update(builder.setters)
+    info.annotated.update(builder.annotated)
     for binding in builder.bindings.values():
         if isinstance(binding, FunctionInfo) and isinstance(binding.node, cst.FunctionDef):
             parameters = binding.node.params
             first = (*parameters.posonly_params, *parameters.params)[:1]
             if first:
                 visitor = _SelfAttributes(first[0].name.value)
-                binding.node.body.visit(visitor)
+                show(binding.node.body, visitor)
                 for name in visitor.found:
                     info.set_by_methods.setdefault(name, []).append(binding)
     return info
@@ -496,6 +513,10 @@ class Changes(cst.CSTVisitor):
             self.attributes.add(owner.attr.value)
 
 
+MAX_ALIASES = 50
+"""No chain of ``Base = Other`` is longer."""
+
+
 class Names:
     """Looks names up in modules and attributes up in classes, across files."""
 
@@ -515,7 +536,7 @@ class Names:
             builder = _ScopeBuilder(module, "", None)
             builder.build(module.tree.body)
             rebound = _GlobalStatements()
-            module.tree.visit(rebound)
+            show(module.tree, rebound)
             self._scopes[module] = (builder.bindings, builder.stars)
             changed = {
                 name
@@ -528,7 +549,7 @@ class Names:
                 before = builder.bindings.get(name)
                 self._rebound[module, name] = [*values, *([before] if isinstance(before, Assigned) else [])]
             for name in rebound.found.keys() | changed:
-                builder.bindings[name] = Assigned(None)
+                builder.bindings[name] = Assigned(None, annotation_of(builder.bindings.get(name)))
         return self._scopes[module]
 
     def _makes_object(self, module: Module, value: cst.BaseExpression | None) -> bool:
@@ -550,7 +571,7 @@ class Names:
         """Return what a module changes after it was bound."""
         if module not in self._changes:
             self._changes[module] = Changes()
-            module.tree.visit(self._changes[module])
+            show(module.tree, self._changes[module])
         return self._changes[module]
 
     def classes(self, module: Module) -> Iterator[ClassInfo]:
@@ -561,14 +582,17 @@ class Names:
             yield info
             stack = [b for b in info.bindings.values() if isinstance(b, ClassInfo)] + stack
 
-    def find(self, module: Module, name: str) -> tuple[Module, Binding] | External | Module | None:
-        """Return what a global name of a module refers to, imports followed.
+    def find(
+        self, module: Module, name: str, seen: set[tuple[Module, str]] | None = None
+    ) -> tuple[Module, Binding] | External | Module | None:
+        """Return what a global name of a module refers to, imports followed; ``seen`` has led here already.
 
         Returns:
             A binding with the module it is in; a module; something outside the tree; or None if nothing of
             that name is known.
         """
-        seen: set[tuple[Module, str]] = set()
+        # Modules may import everything from each other in a circle.
+        seen = set() if seen is None else seen
         while (module, name) not in seen:
             seen.add((module, name))
             bindings, stars = self._scope(module)
@@ -589,7 +613,7 @@ class Names:
         for star in stars:
             target = self._tree_module(star)
             if target is not None and (target, name) not in seen:
-                found = self.find(target, name)
+                found = self.find(target, name, seen)
                 if found is not None:
                     return found
             elif target is None and star == "mup" and name in ("MS", "EP", "Client", "Communication"):
@@ -621,6 +645,20 @@ class Names:
             target = self._import(binding, module)
             yield name, ModuleValue(target) if isinstance(target, Module) else target
 
+    def imported_inside(
+        self, owner: FunctionInfo | ClassInfo
+    ) -> dict[str, tuple[Module, Binding] | External | Module | None]:
+        """Return what the import statements inside a function or class bind names to."""
+        found: dict[str, tuple[Module, Binding] | External | Module | None] = {}
+        if not owner.module.imports_inside:
+            return found
+        for node in walk(owner.node):
+            if isinstance(node, cst.Import | cst.ImportFrom):
+                for name, binding in imports(owner.module, node):
+                    target = self._import(binding, owner.module)
+                    found[name] = self.find(*target) if isinstance(target, tuple) else target
+        return found
+
     def value_of(self, found: tuple[Module, Binding] | External | Module | None) -> Value | None:
         """Return the value of a function, class or module; None for assignments and unknown names."""
         if isinstance(found, Module):
@@ -639,21 +677,24 @@ class Names:
             return ClassValue(binding)
         return None
 
-    def dotted(self, module: Module, node: cst.BaseExpression) -> Value:
-        """Return what a name or dotted name at module level means: a base class, a decorator."""
+    def dotted(self, module: Module, node: cst.BaseExpression, depth: int = 0) -> Value:
+        """Return what a name or dotted name at module level means: a base class, a decorator.
+
+        ``depth`` is the number of aliases that led here: they may refer to each other in a circle.
+        """
         if isinstance(node, cst.Name):
             found = self.find(module, node.value)
             value = self.value_of(found)
             if value is None and isinstance(found, tuple) and isinstance(found[1], Assigned):
                 alias = found[1].value
                 # `Base = MS` is an alias worth following; anything computed is not.
-                if isinstance(alias, cst.Name | cst.Attribute) and alias is not node:
-                    return self.dotted(found[0], alias)
+                if isinstance(alias, cst.Name | cst.Attribute) and depth < MAX_ALIASES:
+                    return self.dotted(found[0], alias, depth + 1)
             return value or UNKNOWN
         if isinstance(node, cst.Attribute):
-            return self.member(self.dotted(module, node.value), node.attr.value) or UNKNOWN
+            return self.member(self.dotted(module, node.value, depth), node.attr.value) or UNKNOWN
         if isinstance(node, cst.Subscript):  # Generic[T]
-            return self.dotted(module, node.value)
+            return self.dotted(module, node.value, depth)
         return UNKNOWN
 
     def member(self, owner: Value, name: str) -> Value | None:
@@ -709,6 +750,11 @@ class Names:
         """Return the methods that assign ``self.name``."""
         owners = [c for c in self.mro(info) if isinstance(c, ClassInfo)]
         return [method for owner in owners for method in owner.set_by_methods.get(name, [])]
+
+    def annotating(self, info: ClassInfo, name: str) -> list[ClassInfo]:
+        """Return the class and those of its bases whose body annotates an attribute without binding it."""
+        owners = [c for c in self.mro(info) if isinstance(c, ClassInfo)]
+        return [owner for owner in owners if name in owner.annotated]
 
     def lookup_class(self, owner: Value) -> tuple[ClassInfo, ClassInfo | None] | None:
         """Return the class whose attributes an instance, class or ``super()`` has, and behind which base."""

@@ -55,6 +55,7 @@ from analyzer.static.values import (
     alternatives,
     join,
     tracked,
+    tuple_of,
 )
 
 __all__ = ["Objects"]
@@ -478,6 +479,12 @@ class Objects(Evaluation):
 
     def attribute(self, owner: Value, name: str, node: cst.CSTNode, state: State) -> Value | None:
         """Return ``owner.name`` if reading it runs no code; None if it raises."""
+        value = self._attribute_of(owner, name, node, state)
+        if value is not None and isinstance(owner, Instance | ObjectRef | SharedObject | ClassValue | Super):
+            return self.stated.attribute(owner.info, name, value)
+        return value
+
+    def _attribute_of(self, owner: Value, name: str, node: cst.CSTNode, state: State) -> Value | None:
         if name == "__class__" and isinstance(owner, Instance | ObjectRef | SharedObject | EnumMember):
             return ClassValue(owner.info)
         if isinstance(owner, ObjectRef):
@@ -670,6 +677,9 @@ class Objects(Evaluation):
                 return UNKNOWN
             inner = seen | {value.number}
             pairs = tuple((self._frozen(k, state, inner), self._frozen(v, state, inner)) for k, v in content)
+            whole = tuple_of(tuple(one for pair in pairs for one in pair))
+            if not isinstance(whole, TupleValue):
+                return whole
             return MapValue(pairs) if isinstance(value, DictRef) else TupleValue(tuple(v for _, v in pairs))
         if isinstance(value, TupleValue):
             return TupleValue(tuple(self._frozen(item, state, seen) for item in value.items))

@@ -6,22 +6,47 @@ parsed is reported once and then treated as absent.
 
 from __future__ import annotations
 
-import io
-import tokenize
-import warnings
+import ast
+import re
+import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import Literal, TypedDict
 
 import libcst as cst
 from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
 
-from analyzer.static.diagnostics import Diagnostics
+from analyzer.static.diagnostics import Diagnostics, decode
+from analyzer.static.relevance import relevant_files
+from analyzer.static.twins import Twin, twins
 from mup.events.sites import Kind, Site, site_index
 
-__all__ = ["Module", "SourceTree"]
+__all__ = ["Module", "SourceTree", "Span", "content", "entered"]
 
 SKIPPED_FOLDERS = {"__pycache__", "node_modules", "venv", "build", "dist"}
+
+MAX_BYTES = 1_000_000
+"""Larger files are not parsed: some 25,000 lines, which would take long and need a gigabyte."""
+
+FORM_FEED = re.compile(r"^[ \t\f]*\f", re.MULTILINE)
+"""Starts a line anew for the interpreter; libcst does not know it in front of code."""
+
+INNER_IMPORT = re.compile(r"(?:^\s+|[:;]\s*)(?:import|from)\b")
+"""In a line: an import that is not the first thing in it."""
+
+MAX_SEARCHED = 100_000_000
+"""Larger files are not even searched for imports."""
+
+
+class Span(TypedDict):
+    """A piece of text: lines and columns (in characters) from 1; the end is behind the last character."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +58,7 @@ class Module:
         file: Path relative to the source folder, with ``/``.
         is_package: True for ``__init__.py``.
         tree: Concrete syntax tree; node identity is what ``positions`` is keyed by.
-        positions: Start and end of every node: lines from 1, columns in characters from 0.
+        twins: Statements, calls and comprehensions in the interpreter's tree, which knows where they are.
         sites: Call sites by end line, end column in UTF-8 bytes, and kind.
     """
 
@@ -42,23 +67,68 @@ class Module:
     is_package: bool
     lines: tuple[str, ...]
     tree: cst.Module
-    positions: Mapping[cst.CSTNode, CodeRange]
+    twins: Mapping[cst.CSTNode, Twin]
     sites: Mapping[tuple[int, int, Kind], Site]
+
+    @cached_property
+    def positions(self) -> Mapping[cst.CSTNode, CodeRange]:
+        """Start and end of every node: lines from 1, columns in characters from 0.
+
+        Computed when a node is asked for that has no twin.
+        """
+        # Positions belong to the nodes of the wrapper's tree, which without a copy is ours.
+        return MetadataWrapper(self.tree, unsafe_skip_copy=True).resolve(PositionProvider)
+
+    @cached_property
+    def imports_inside(self) -> bool:
+        """Whether there may be import statements inside of functions or classes."""
+        return any(INNER_IMPORT.search(line) for line in self.lines)
 
     def line(self, node: cst.CSTNode) -> int:
         """Return the line where a node starts."""
-        return self.positions[node].start.line
+        twin = self.twins.get(node)
+        return self.positions[node].start.line if twin is None else twin.lineno
 
     def column(self, node: cst.CSTNode) -> int:
         """Return the column where a node starts, in characters from 1."""
-        return self.positions[node].start.column + 1
+        return self.span(node)["column"]
+
+    def span(self, node: cst.CSTNode) -> Span:
+        """Return where a node starts and ends."""
+        twin = self.twins.get(node)
+        if twin is None or isinstance(node, cst.Name):
+            place = self.positions[node]
+            return Span(
+                line=place.start.line,
+                column=place.start.column + 1,
+                end_line=place.end.line,
+                end_column=place.end.column + 1,
+            )
+        end_line, end_column = _end(twin)
+        return Span(
+            line=twin.lineno,
+            column=self._characters(twin.lineno, twin.col_offset) + 1,
+            end_line=end_line,
+            end_column=self._characters(end_line, end_column) + 1,
+        )
 
     def site(self, node: cst.Call | cst.Await) -> Site:
         """Return the call site of a call or ``await`` expression."""
+        kind: Kind = "await" if isinstance(node, cst.Await) else "call"
+        twin = self.twins.get(node)
+        if twin is not None:
+            return self.sites[(*_end(twin), kind)]
         end = self.positions[node].end
         # The index counts UTF-8 bytes, as the interpreter's code positions do.
-        column = len(self.lines[end.line - 1][: end.column].encode())
-        return self.sites[end.line, column, "await" if isinstance(node, cst.Await) else "call"]
+        return self.sites[end.line, len(self.lines[end.line - 1][: end.column].encode()), kind]
+
+    def _characters(self, line: int, column: int) -> int:
+        """Return a column in characters from one in bytes."""
+        return len(self.lines[line - 1].encode()[:column].decode(errors="replace"))
+
+
+def _end(node: Twin) -> tuple[int, int]:
+    return node.end_lineno or node.lineno, node.end_col_offset or 0
 
 
 class SourceTree:
@@ -75,28 +145,47 @@ class SourceTree:
         self._modules: dict[str, Module | None] = {}
 
     def files(self) -> Iterator[Path]:
-        """Yield every Python file below the root, in a stable order, skipping environments and caches."""
+        """Yield every Python file below the root, in a stable order, skipping environments and caches.
+
+        Links to folders are not followed: what they lead to is outside, or was there already.
+        """
         yield from self._files(self.root)
 
     def _files(self, folder: Path) -> Iterator[Path]:
-        for item in sorted(folder.iterdir()):
-            if item.is_file() and item.suffix == ".py":
+        try:
+            items = sorted(folder.iterdir())
+        except OSError as error:
+            self._diagnostics.add(
+                "MUP002",
+                f"cannot read the folder: {error.strerror}",
+                file=folder.relative_to(self.root).as_posix(),
+                hint="make it readable, or keep it out of the source folder",
+            )
+            return
+        for item in items:
+            kind = _kind(item)
+            if kind in ("file", "closed") and item.suffix == ".py":
                 yield item
-            elif (
-                item.is_dir()
-                and not item.is_symlink()
-                and not item.name.startswith(".")
-                and item.name not in SKIPPED_FOLDERS
-                and not (item / "pyvenv.cfg").exists()
-            ):
+            elif kind == "folder" and entered(item):
                 yield from self._files(item)
 
+    def modules(self) -> list[Module]:
+        """Return the modules of all files that can define services or clients, in a stable order."""
+        files = relevant_files(self.root, self.files(), content)
+        found = [self.module_at(file) for file in files]
+        return list(dict.fromkeys(module for module in found if module is not None))
+
     def module_at(self, file: Path) -> Module | None:
-        """Return the module of a file below the root; None if it cannot be parsed."""
+        """Return the module of a file below the root; None if it cannot be parsed or imported."""
         parts = list(file.relative_to(self.root).with_suffix("").parts)
         if parts[-1] == "__init__" and len(parts) > 1:
             parts.pop()
-        return self.module(".".join(parts))
+        name = ".".join(parts)
+        found = self._find(name)
+        if found is None:
+            return self._load(name, file)  # no import can name this file, but somebody did
+        # A package hides a module of its name.
+        return self.module(name) if found == file else None
 
     def module(self, name: str) -> Module | None:
         """Return the module of a dotted name; None if it is not part of the tree or cannot be parsed."""
@@ -109,31 +198,47 @@ class SourceTree:
         if not name:
             return None
         stem = self.root.joinpath(*name.split("."))
-        for file in (stem / "__init__.py", stem.parent / f"{stem.name}.py"):
-            if file.is_file():
-                return file
-        return None
+        file, package = stem.parent / f"{stem.name}.py", stem / "__init__.py"
+        kinds = {package: _kind(package), file: _kind(file)}
+        found = (path for path, kind in kinds.items() if kind == "file")
+        # What may not be looked at may be there; reading it will tell.
+        return next(found, file if kinds[file] == "closed" else None)
 
     def _load(self, name: str, path: Path) -> Module | None:
         file = path.relative_to(self.root).as_posix()
         try:
-            text = _decode(path.read_bytes())
+            text = self._text(path)
         except OSError as error:
             self._diagnostics.add("MUP002", f"cannot read the file: {error.strerror}", file=file)
             return None
-        except (SyntaxError, UnicodeDecodeError, LookupError) as error:
+        except _TooLargeError as error:
+            self._diagnostics.add(
+                "MUP002",
+                str(error),
+                file=file,
+                hint="split it, or keep data in a file of its own that is no Python",
+            )
+            return None
+        except (SyntaxError, ValueError, LookupError) as error:
             self._diagnostics.add(
                 "MUP002", f"cannot decode the file: {error}", file=file, hint="save it as UTF-8"
             )
             return None
+        return self._parsed(name, file, text, is_package=path.name == "__init__.py")
+
+    @staticmethod
+    def _text(path: Path) -> str:
+        size = path.stat().st_size
+        if size > MAX_BYTES:
+            raise _TooLargeError(f"{size / 1e6:.1f} MB are too large to be analysed")
+        return decode(path.read_bytes())
+
+    def _parsed(self, name: str, file: str, text: str, *, is_package: bool) -> Module | None:
         try:
-            with warnings.catch_warnings():
-                # Dubious escapes and the like are the business of the code's own linter.
-                warnings.simplefilter("ignore")
-                sites = site_index(text, file)
-            # Positions belong to the nodes of the wrapper's tree, which without a copy is ours.
-            wrapper = MetadataWrapper(cst.parse_module(text), unsafe_skip_copy=True)
-            positions: Mapping[cst.CSTNode, CodeRange] = wrapper.resolve(PositionProvider)
+            same = ast.parse(text)
+            sites = site_index(text, file, same)
+            tree = cst.parse_module(FORM_FEED.sub("", text))
+            known = twins(tree, same)
         except SyntaxError as error:
             self._diagnostics.add(
                 "MUP001",
@@ -144,7 +249,8 @@ class SourceTree:
                 hint="a file that does not parse cannot be analysed",
             )
             return None
-        except RecursionError:
+        except (RecursionError, MemoryError):
+            # The parser says MemoryError when its stack is full.
             self._diagnostics.add("MUP001", "nested too deeply to be analysed", file=file)
             return None
         except (ValueError, cst.ParserSyntaxError) as error:
@@ -153,15 +259,45 @@ class SourceTree:
         return Module(
             name=name,
             file=file,
-            is_package=path.name == "__init__.py",
+            is_package=is_package,
             lines=tuple(text.split("\n")),
-            tree=wrapper.module,
-            positions=positions,
+            tree=tree,
+            twins=known,
             sites=sites,
         )
 
 
-def _decode(data: bytes) -> str:
-    """Return source text with newlines as line ends, decoded as the interpreter would."""
-    encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
-    return io.TextIOWrapper(io.BytesIO(data), encoding, newline=None).read()
+def entered(folder: Path) -> bool:
+    """Return whether a folder is searched for services: not if it is a link, hidden, or an environment."""
+    if folder.is_symlink() or folder.name.startswith(".") or folder.name in SKIPPED_FOLDERS:
+        return False
+    try:
+        return not (folder / "pyvenv.cfg").exists()
+    except OSError:
+        return True  # whoever looks into it will say so
+
+
+class _TooLargeError(Exception):
+    """A file is so large that nobody has written it."""
+
+
+def _kind(path: Path) -> Literal["file", "folder", "closed", ""]:
+    """Return what a path leads to.
+
+    "" is nothing, a broken link, a pipe or a device; what "closed" is nobody without permission can tell.
+    """
+    try:
+        mode = path.stat().st_mode
+    except PermissionError:
+        return "closed"
+    except (OSError, ValueError):
+        return ""
+    return "file" if stat.S_ISREG(mode) else "folder" if stat.S_ISDIR(mode) else ""
+
+
+def content(path: Path) -> bytes | None:
+    """Return the bytes of a file; None if it cannot be read, or is so large that it need not be."""
+    try:
+        return None if path.stat().st_size > MAX_SEARCHED else path.read_bytes()
+    except OSError:
+        return None

@@ -19,6 +19,7 @@ from analyzer.static.values import (
     ListRef,
     ObjectRef,
     Slot,
+    TupleValue,
     Value,
     join,
     parts,
@@ -41,6 +42,9 @@ __all__ = [
 Frame = Mapping[str, Value]
 FlowKind = Literal["next", "return", "raise", "break", "continue", "left"]
 """How code can end; "left": the consumer of a generator leaves it, for the reason in the value."""
+
+MAX_CONTENT = 10_000
+"""Items of a list or dict that are followed."""
 
 Content = tuple[tuple[Value, Value], ...]
 """Items of a list (keys are UNKNOWN) or dict, or attributes of an object (keys are ``Slot``)."""
@@ -100,7 +104,9 @@ class State:
         )
 
     def store(self, number: int, content: Content | Value) -> State:
-        """Return the state with the contents of a list or dict set."""
+        """Return the state with the contents of a list or dict set; enormous ones are not known."""
+        if not isinstance(content, Value) and len(content) > MAX_CONTENT:
+            content = forget([content], self.heap)
         return replace(self, heap={**self.heap, number: content})
 
     def holds_tracked(self, value: Value) -> bool:
@@ -125,6 +131,9 @@ class Flow:
 
 def merge(states: Iterable[State]) -> list[State]:
     """Return one state per sequence of operations, in the order they came."""
+    states = list(states)
+    if len(states) < 2:
+        return states  # long paths are not hashed where nothing can be merged
     groups: dict[tuple[Operation, ...], list[State]] = {}
     for state in states:
         groups.setdefault(state.operations, []).append(state)
@@ -133,6 +142,9 @@ def merge(states: Iterable[State]) -> list[State]:
 
 def merge_flows(flows: Iterable[Flow]) -> list[Flow]:
     """Return one flow per sequence of operations and way to end, in the order they came."""
+    flows = list(flows)
+    if len(flows) < 2:
+        return flows
     groups: dict[tuple[FlowKind, tuple[Operation, ...]], list[Flow]] = {}
     for flow in flows:
         groups.setdefault((flow.kind, flow.state.operations), []).append(flow)
@@ -208,8 +220,10 @@ def holds_tracked(value: Value, heap: Mapping[int, Content | Value]) -> bool:
 
 
 def _holds_tracked(value: Value, heap: Mapping[int, Content | Value], seen: set[int]) -> bool:
+    if isinstance(value, TupleValue) and value.plain:
+        return False
     if isinstance(value, ListRef | DictRef | ObjectRef):
-        if value.number in seen:  # a list may contain itself, and objects each other
+        if value.number in seen:  # a list may contain itself, or another one many times
             return False
         seen.add(value.number)
         content = heap.get(value.number, UNKNOWN)

@@ -9,8 +9,11 @@ in the heap of a state and are referred to by number.
 from __future__ import annotations
 
 import operator
+import re
+import string
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -65,6 +68,7 @@ __all__ = [
     "text_method",
     "tracked",
     "truth",
+    "tuple_of",
     "unary",
 ]
 
@@ -73,6 +77,9 @@ MAX_ALTERNATIVES = 16
 
 MAX_TEXT = 10_000
 """Longer constants are not computed: no destination is that long."""
+
+MAX_BITS = 4_000
+"""Larger numbers are not computed; the interpreter refuses to write them as text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +138,22 @@ class Future(Value):
 
 @dataclass(frozen=True, slots=True)
 class TupleValue(Value):
-    """A tuple, range or other immutable sequence of known length."""
+    """A tuple, range or other immutable sequence of known length.
+
+    Attributes:
+        plain: It holds constants and unknown values only, nothing to keep track of.
+    """
 
     items: tuple[Value, ...]
+    plain: bool = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        # Long ranges are asked for this in every iteration of a loop over them.
+        plain = all(
+            one.plain if isinstance(one, TupleValue) else isinstance(one, Const | Unknown)
+            for one in self.items
+        )
+        object.__setattr__(self, "plain", plain)
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,6 +379,20 @@ class OneOf(Value):
     values: frozenset[Value]
 
 
+def tuple_of(items: tuple[Value, ...]) -> Value:
+    """Return a tuple; one that holds enormously many values, itself or in tuples inside it, is not known."""
+    pending: list[Value] = list(items)
+    count = 0
+    while pending and count <= MAX_TEXT:
+        value = pending.pop()
+        count += 1
+        if isinstance(value, TupleValue | MapValue | OneOf):
+            pending.extend(parts(value))
+    if not pending:
+        return TupleValue(items)
+    return LOST if any(tracked(item) for item in items) else UNKNOWN
+
+
 def alternatives(value: Value) -> tuple[Value, ...]:
     """Return the values it may have, in a stable order."""
     if isinstance(value, OneOf):
@@ -368,6 +402,8 @@ def alternatives(value: Value) -> tuple[Value, ...]:
 
 def tracked(value: Value) -> bool:
     """Return whether losing sight of this value could lose a remote operation (heap contents aside)."""
+    if isinstance(value, TupleValue) and value.plain:
+        return False
     if isinstance(value, Comm | Future | Lost | Coroutine | Leaving):
         return True
     if isinstance(value, Closure | Generator) and value.communicates:
@@ -538,27 +574,62 @@ def from_python(value: object) -> Value:
     """Return the abstract value of a plain Python one."""
     if isinstance(value, str | bytes) and len(value) > MAX_TEXT:
         return UNKNOWN
+    if isinstance(value, int) and value.bit_length() > MAX_BITS:
+        return UNKNOWN
     if value is None or isinstance(value, str | bytes | int | float):
         return Const.of(value)
-    if isinstance(value, tuple | list | range) and len(value) <= MAX_TEXT:
+    if isinstance(value, range):
+        return _numbers(value)
+    if isinstance(value, tuple | list) and len(value) <= MAX_TEXT:
         return TupleValue(tuple(from_python(item) for item in value))
     return UNKNOWN
 
 
+@lru_cache(maxsize=64)
+def _numbers(value: range) -> Value:
+    """Return a range; inside of loops the same one is asked for again and again."""
+    # Not len(range(...)), which has a limit of its own.
+    if (value.stop - value.start) // value.step > MAX_TEXT:
+        return UNKNOWN
+    return TupleValue(tuple(Const.of(number) for number in value))
+
+
 def _affordable(name: str, left: Value, right: Value) -> bool:
     """Refuse arithmetic whose result would not fit: source code may say ``10 ** 10 ** 10``."""
-    if name not in ("Multiply", "Power", "LeftShift"):
-        return True
-    numbers = [v.value for side in (left, right) for v in alternatives(side) if isinstance(v, Const)]
-    return all(isinstance(n, int | float) and abs(n) <= MAX_TEXT for n in numbers) or (
-        name == "Multiply" and all(not isinstance(n, int) or abs(n) <= MAX_TEXT for n in numbers)
-    )
+    ones, others = alternatives(left), alternatives(right)
+    if name == "Modulo":
+        texts = [v.value for v in ones if isinstance(v, Const) and isinstance(v.value, str)]
+        return all(_PLAIN_TEMPLATE.fullmatch(text) for text in texts)
+    if name == "Multiply":
+        # A text or tuple becomes that many times as long; numbers are small already.
+        return all(
+            _length(a) * _amount(b) + _length(b) * _amount(a) <= MAX_TEXT for a in ones for b in others
+        )
+    if name in ("Power", "LeftShift"):
+        return all(_amount(v) <= MAX_TEXT for v in (*ones, *others))
+    return True
+
+
+_PLAIN_TEMPLATE = re.compile(r"(?:[^%]|%[%sdr])*", re.DOTALL)
+"""For ``%``: values as they are; a width could be a billion."""
+
+
+def _length(value: Value) -> int:
+    if isinstance(value, TupleValue):
+        return len(value.items)
+    text = value.value if isinstance(value, Const) else None
+    return len(text) if isinstance(text, str | bytes) else 0
+
+
+def _amount(value: Value) -> float:
+    number = value.value if isinstance(value, Const) else None
+    return abs(number) if isinstance(number, int | float) else 0
 
 
 def binary(name: str, left: Value, right: Value) -> Value:
     """Return ``left <operator> right``; ``name`` is libcst's name of the operator."""
     if name == "Add" and isinstance(left, TupleValue) and isinstance(right, TupleValue):
-        return TupleValue(left.items + right.items)
+        return tuple_of(left.items + right.items)
     function = _BINARY.get(name)
     if function is None or not _affordable(name, left, right):
         return UNKNOWN
@@ -631,7 +702,42 @@ def text_method(name: str, receiver: Value, arguments: list[Value], keywords: di
         return UNKNOWN
     plain = [_plain(a)[1] for a in arguments]
     named = {key: _plain(a)[1] for key, a in keywords.items()}
-    return _apply(lambda text: getattr(text, name)(*plain, **named), receiver)
+    return _apply(lambda text: _text_method(name, text, plain, named), receiver)
+
+
+def _characters(arguments: Iterable[object]) -> int:
+    """Return how much text there is in some arguments, and in tuples among them."""
+    return sum(
+        len(one) if isinstance(one, str) else 1 + _characters(one) if isinstance(one, tuple) else 1
+        for one in arguments
+    )
+
+
+_NOT_KNOWN = object()
+_PLAIN_FIELD = re.compile(r"\w*")
+MAX_PRODUCT = 1_000_000
+"""Characters a text may have before it is known how many it has."""
+
+
+def _text_method(name: str, text: str, arguments: list[Any], keywords: dict[str, Any]) -> object:
+    """Call a method of a text; the result is not known if it could be enormous.
+
+    Raises:
+        TypeError, ValueError, LookupError: As the method does.
+    """
+    if name == "format":
+        fields = [(field, spec) for _, field, spec, _ in string.Formatter().parse(text) if field is not None]
+        # A width could be a billion, and `{0.x}` asks an object.
+        if any(spec or not _PLAIN_FIELD.fullmatch(field) for field, spec in fields):
+            return _NOT_KNOWN
+    if (
+        name in ("join", "replace")
+        and (len(text) + 1) * (_characters([*arguments, *keywords.values()]) + 1) > MAX_PRODUCT
+    ):
+        return _NOT_KNOWN
+    if name == "zfill" and any(isinstance(one, int) and one > MAX_TEXT for one in arguments):
+        return _NOT_KNOWN
+    return getattr(text, name)(*arguments, **keywords)
 
 
 def truth(value: Value) -> bool | None:

@@ -30,6 +30,7 @@ from analyzer.static.values import (
     join,
     parts,
 )
+from analyzer.static.walking import show
 
 __all__ = ["Context", "Variables"]
 
@@ -281,5 +282,5 @@ class _Used(cst.CSTVisitor):
 
 def _names_in(node: cst.CSTNode) -> set[str]:
     visitor = _Used()
-    node.visit(visitor)
+    show(node, visitor)
     return visitor.found

@@ -27,6 +27,9 @@ from mup.cli.profiling import ensure_profile, host_option
 @click.option("-o", "--output", type=click.Path(), help="Run directory to create (default: .mup/runs/...).")
 @click.option("--resume", type=click.Path(), metavar="RUN", help="Continue this run directory instead.")
 @host_option
+@click.option(
+    "--changed", is_flag=True, help="Only what has changed since the latest run has to be known well."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def command(
     project: str,
@@ -41,19 +44,20 @@ def command(
     output: str | None,
     resume: str | None,
     profile_first: bool,
+    changed: bool,
     as_json: bool,
 ) -> None:
     """Start PROJECT's services and let a single user exercise them.
 
     Rounds without think times and rounds with them alternate. Stops when the mean execution time of every
     endpoint and path is known to --width (95 % batch-means interval), or after --max-seconds. Writes a run
-    directory that 'mup model' reads.
+    directory that 'mup model' reads; after --changed together with the runs before it.
     """
     import json
     from pathlib import Path
 
     from analyzer.calibration.explore import ExploreSettings, explore
-    from analyzer.calibration.rundir import load_info
+    from analyzer.calibration.rundir import latest_runs, load_info
     from analyzer.static import analyse_project
     from mup.cli.display import console, reject_errors
     from mup.cli.exploring import exploration_document, exploring, print_exploration
@@ -65,9 +69,15 @@ def command(
             "--output and --resume exclude each other: a resumed run stays in its directory",
             hint="leave one of them out",
         )
+    if changed and resume:
+        raise UsageError(
+            "--changed and --resume exclude each other: a resumed run goes on as it was started",
+            hint="leave one of them out",
+        )
     loaded = load_project(project)
-    application = analyse_project(loaded)
+    application = analyse_project(loaded, remember=True)
     reject_errors(application)
+    earlier = latest_runs(loaded.state / "runs") if changed else []
     ensure_profile(console(stderr=True), wanted=profile_first)
     settings = ExploreSettings(
         width=width,
@@ -86,6 +96,7 @@ def command(
             settings,
             directory=Path(output) if output else None,
             resume=Path(resume) if resume else None,
+            changed_since=earlier,
             progress=progress,
         )
     info = load_info(directory)

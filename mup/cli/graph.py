@@ -14,22 +14,31 @@ __all__ = ["command"]
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), help="SVG file to write [default: MODEL with .svg]"
 )
+@click.option("--client", help="Client class that becomes the reference task, if MODEL is source.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document about the file written.")
-def command(model: Path, output: Path | None, *, as_json: bool) -> int:
+def command(model: Path, output: Path | None, client: str | None, *, as_json: bool) -> int:
     """Draw a model as SVG: tasks in layers, entries, activities with their mean times, calls.
 
-    MODEL is a file written by 'mup model', or .lqnx. '?' is what was never measured; grey is what the
-    workload never reached.
+    MODEL is a file written by 'mup model', or .lqnx. It can also be a project, a folder of Python source or
+    one file: that shows the model as far as the source tells it. '?' is what was never measured; grey is
+    what the workload never reached.
     """
     import json
 
     from mup.cli.options import check_output
+    from mup.cli.sources import is_source, uncalibrated
     from mup.errors import UsageError
     from mup.lqn.drawing import draw
     from mup.lqn.files import read_model
 
-    loaded = read_model(model)
-    target = model.with_suffix(".svg") if output is None else output
+    source = is_source(model)
+    if client and not source:
+        raise UsageError(
+            f"--client chooses a class of the source, and {model} is a model",
+            hint="leave it out, or name the project",
+        )
+    loaded = uncalibrated(model, client) if source else read_model(model)
+    target = _picture(model) if output is None else output
     check_output(target, starts=("<",))
     try:
         target.write_text(draw(loaded), encoding="utf-8")
@@ -40,3 +49,10 @@ def command(model: Path, output: Path | None, *, as_json: bool) -> int:
     else:
         click.echo(f"wrote {target}: {loaded.name}, {len(loaded.tasks)} tasks")
     return 0
+
+
+def _picture(model: Path) -> Path:
+    """Return where the picture of a model goes: beside it, or into the folder of its source."""
+    if model.suffix == ".toml":
+        return model.with_name("model.svg")
+    return model / "model.svg" if model.is_dir() else model.with_suffix(".svg")

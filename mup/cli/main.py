@@ -6,6 +6,7 @@ Exit codes: 0 done; 1 ran, and the answer is no; 2 could not run.
 from __future__ import annotations
 
 import importlib
+import io
 import json
 import sys
 from collections.abc import Sequence
@@ -73,6 +74,9 @@ def cli() -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command and exit; the entry point of the console script."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # Names of files and texts of source code can hold what no terminal can show.
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         status = cli.main(words, prog_name="mup", standalone_mode=False)
     except click.exceptions.Abort:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
     "logs",
     multiple=True,
     type=click.Path(),
-    help="Run directory (default: the latest of the project). Several are merged.",
+    help="Run directory (default: the latest of the project). Several are merged; each counts for what has"
+    " not changed since.",
 )
 @click.option("--static", "static_only", is_flag=True, help="Uncalibrated: only what the source says.")
 @click.option("--partial", is_flag=True, help="Leave endpoints that changed since the log uncalibrated.")
@@ -40,35 +42,24 @@ def command(
     """Derive the layered queueing network of PROJECT.
 
     The structure comes from the source, the numbers from the log of 'mup explore'. Prints what the log
-    covers; paths it never saw stay in the model with probability 0.
+    covers; paths it never saw stay in the model with probability 0. With --static no log is needed, and
+    PROJECT can be any folder of Python source, or one file.
     """
     import json
-    from pathlib import Path
 
-    from analyzer.calibration.of_project import calibrate_project
-    from analyzer.calibration.rundir import latest_run, merge_runs
-    from analyzer.static import analyse_project
-    from analyzer.static.translate import translate
-    from mup.cli.display import console, reject_errors
+    from mup.cli.display import console
     from mup.cli.options import check_output
+    from mup.cli.sources import uncalibrated
     from mup.lqn import save_model
     from mup.lqn.statistics import statistics
-    from mup.project import load_project
 
-    loaded = load_project(project)
-    application = analyse_project(loaded)
-    reject_errors(application)
-    path = Path(output) if output else loaded.root / "model.json"
+    path = Path(output) if output else _beside(Path(project))
     check_output(path, starts=("{",))
-    name = client or loaded.client.rpartition(":")[2] or None
     calibration: Calibration | None = None
     if static_only:
-        model = translate(application, name=loaded.name, client=name)
+        model = uncalibrated(Path(project), client)
     else:
-        run = merge_runs(logs or [latest_run(loaded.state / "runs")])
-        calibration = calibrate_project(
-            loaded, run, application, client=client, partial=partial, host=host_file
-        )
+        calibration = _calibrated(project, logs, partial=partial, client=client, host=host_file)
         model = calibration.model
     save_model(model, path)
     sizes = statistics(model).to_json()
@@ -93,3 +84,26 @@ def command(
     table3 = sizes["table3"]
     out.print(", ".join(f"{count} {what.replace('_', '-')}" for what, count in table3.items()))
     out.print(f"model: {path}", soft_wrap=True)
+
+
+def _beside(project: Path) -> Path:
+    """Return where the model of a project, source folder or file goes."""
+    if project.suffix == ".toml":
+        return project.with_name("model.json")
+    return project.with_suffix(".json") if project.suffix == ".py" else project / "model.json"
+
+
+def _calibrated(
+    project: str, logs: tuple[str, ...], *, partial: bool, client: str | None, host: str | None
+) -> Calibration:
+    from analyzer.calibration.of_project import calibrate_project
+    from analyzer.calibration.rundir import fingerprints, latest_runs, merge_runs
+    from analyzer.static import analyse_project
+    from mup.cli.display import reject_errors
+    from mup.project import load_project
+
+    loaded = load_project(project)
+    application = analyse_project(loaded, remember=True)
+    reject_errors(application)
+    run = merge_runs(logs or latest_runs(loaded.state / "runs"), fingerprints(application))
+    return calibrate_project(loaded, run, application, client=client, partial=partial, host=host)

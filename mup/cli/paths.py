@@ -25,9 +25,12 @@ def command(src: FilePath, *, as_json: bool) -> int:
     """List the execution paths of every endpoint, and what cannot be analysed.
 
     SRC is a project folder (with a mup.toml), a folder of Python source, or one file. Nothing is imported
-    or run. Exits 1 if something would make a model impossible.
+    or run. Findings go to stderr, each with its place and a remedy. Exits 1 if there are errors: something
+    that would make a model impossible.
     """
-    application = _analyse(src)
+    from mup.cli.sources import analysed
+
+    application = analysed(src)
     if as_json:
         click.echo(json.dumps(_document(application), indent=1))
     else:
@@ -35,17 +38,10 @@ def command(src: FilePath, *, as_json: bool) -> int:
     return 1 if application.errors else 0
 
 
-def _analyse(src: FilePath) -> Application:
-    from analyzer.static import analyse, analyse_project
-    from mup.project import load_project
-
-    if src.name == "mup.toml" or (src / "mup.toml").is_file():
-        return analyse_project(load_project(src))
-    return analyse(src)
-
-
 def _document(application: Application) -> dict[str, Any]:
     return {
+        "format": "mup-paths/1",
+        "root": str(application.root),
         "services": {
             service.name: {
                 "file": service.file,
@@ -148,7 +144,7 @@ def _show(application: Application) -> None:
 def _add_paths(tree: Tree, name: str, place: str, paths: Iterable[Path], file: str) -> None:
     from rich.markup import escape
 
-    branch = tree.add(f"[bold]{escape(name)}[/]  [dim]{escape(place)}[/]")
+    branch = tree.add(f"[bold]{_shown(name)}[/]  [dim]{escape(place)}[/]")
     paths = tuple(paths)
     for number, path in enumerate(paths, 1):
         node = branch.add(f"path {number} of {len(paths)}") if len(paths) > 1 else branch
@@ -161,11 +157,11 @@ def _add_elements(node: Tree, elements: Iterable[dict[str, Any]], file: str) -> 
     for element in elements:
         what = element["op"]
         if element["op"] == "get":
-            what += f" [dim]{escape(element['target'])} of line {element['of']}[/]"
+            what += f" [dim]{_shown(element['target'])} of line {element['of']}[/]"
         elif element["op"] == "join":
             what += f" [dim]task of line {element['of']}[/]"
         elif element.get("target"):
-            what += f" {escape(element['target'])}"
+            what += f" {_shown(element['target'])}"
         elif element["op"] == "think":
             time = element["think"]
             what += " ?" if time is None else f" {time['mean'] * 1e3:g} ms {time['family']}"
@@ -179,3 +175,10 @@ def _add_elements(node: Tree, elements: Iterable[dict[str, Any]], file: str) -> 
             if not body:
                 inside.add("nothing")
             _add_elements(inside, body, file)
+
+
+def _shown(text: str) -> str:
+    """Return a text of the source for a terminal: control characters are not sent to it."""
+    from rich.markup import escape
+
+    return escape("".join(c if c.isprintable() else repr(c)[1:-1] for c in text))

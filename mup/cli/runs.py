@@ -89,7 +89,7 @@ def _current_fingerprints(project: Project) -> Mapping[str, str] | None:
     from mup.errors import MupError
 
     try:
-        application = analyse_project(project)
+        application = analyse_project(project, remember=True)
     except MupError:
         return None
     return None if application.errors else fingerprints(application)

@@ -50,8 +50,12 @@ class Site:
         return json.dumps({name: getattr(self, name) for name in self.__slots__})
 
 
-def site_index(source: str, file: str = "") -> dict[tuple[int, int, Kind], Site]:
+def site_index(
+    source: str, file: str = "", tree: ast.Module | None = None
+) -> dict[tuple[int, int, Kind], Site]:
     """Return every site of a source text by (end line, end column in UTF-8 bytes, kind).
+
+    ``tree`` is that of the text, if somebody has it already.
 
     Calls inside a lambda, a comprehension or a class body belong to the enclosing ``def``; decorators and
     defaults to the function around the one they decorate. An ``await`` and the call it awaits end at the same
@@ -61,7 +65,7 @@ def site_index(source: str, file: str = "") -> dict[tuple[int, int, Kind], Site]
         SyntaxError: The text is not Python.
     """
     visitor = _Numbering()
-    visitor.visit(ast.parse(source))
+    visitor.visit(ast.parse(source) if tree is None else tree)
     lines = source.encode().splitlines()
     index: dict[tuple[int, int, Kind], Site] = {}
     for function, nodes in visitor.found.items():

@@ -7,7 +7,16 @@ import pytest
 from calibration_logs import LogFile
 
 from analyzer.calibration.calibrate import Calibration, calibrate
-from analyzer.calibration.rundir import PartInfo, ProcessUse, Run, RunInfo, Window, fingerprints, load_run
+from analyzer.calibration.rundir import (
+    PartInfo,
+    ProcessUse,
+    Run,
+    RunInfo,
+    Window,
+    fingerprints,
+    load_run,
+    merge_runs,
+)
 from analyzer.static import Application, analyse
 from mup.errors import LogError, StaleLogError
 from mup.events.ids import child_id
@@ -71,6 +80,7 @@ def write(application: Application, tmp_path: Path) -> Callable[..., Run]:
         queued_callee: bool = False,
         censored: bool = False,
         processes: Sequence[ProcessUse] = (),
+        first: int = 1000,
         **info: object,
     ) -> Run:
         run = tmp_path / "run"
@@ -83,7 +93,7 @@ def write(application: Application, tmp_path: Path) -> Callable[..., Run]:
         client = LogFile(run / "User.client.mlog", service="User", role="client")
         scenario = application.client("User").paths[0].operations
         for k in range(SLOW + QUICK):
-            t, cycle = 100.0 * k, 1000 + k
+            t, cycle = 100.0 * k, first + k
             page = child_id(cycle, 1)
             client.add(Event.BEGIN, cycle, t, cpu=t / 10, name=CYCLE)
             client.add(Event.THINK_START, cycle, t, cpu=t / 10, site=scenario[0].site)
@@ -249,6 +259,28 @@ def test_changed_code_is_recognised(application: Application, write: Callable[..
     assert partial.model.task("Back").entry("/job/").activities[0].demand is None
     page = partial.model.task("Web").entry("/page/")
     assert page.activity(page.paths[2]["segments"][0]).demand is not None
+
+
+def test_each_run_counts_for_what_has_not_changed(
+    application: Application, write: Callable[..., Run], tmp_path: Path
+) -> None:
+    """Two runs, the callee changed in between: its times are from the newer one, the caller's from both."""
+    old = write()
+    old.path.rename(tmp_path / "old")
+    file = application.root / "services.py"
+    # Moved lines change nothing: sites are found by their place in the function.
+    file.write_text("# a comment\n\n" + SOURCE.replace("sum(range(1000))", "sum(range(9999))"))
+    now = analyse(application.root)
+    new = write(first=2000, fingerprints=fingerprints(now))
+    new.path.rename(tmp_path / "new")
+    run = merge_runs([tmp_path / "new", tmp_path / "old"], fingerprints(now))
+    result = calibrate(run, now, name="shop")
+    counts = {c.label: c.executions for c in result.coverage}
+    assert counts == {CYCLE: 2 * (SLOW + QUICK), PAGE: 2 * (SLOW + QUICK), WORK: SLOW}
+    assert [w for w in result.warnings if "left out" in w] == [
+        "old is older than the source of Back/job/: what it shows of that is left out"
+    ]
+    assert milliseconds(result.model.task("Back").entry("/job/").activities[0].demand) == pytest.approx(8)
 
 
 def test_a_log_that_fits_no_path_is_refused(application: Application, write: Callable[..., Run]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from textwrap import dedent, indent
 
@@ -23,9 +24,9 @@ class B(MS):
 
 
 def analyse_files(folder: Path, **files: str) -> Application:
-    """Write modules (``sub__name`` becomes ``sub/name.py``) and analyse the folder."""
+    """Write modules (``sub__name`` is ``sub/name.py``, ``sub____init__`` its package) and analyse the folder."""
     for name, text in files.items():
-        file = folder / (name.replace("__", "/") + ".py")
+        file = folder / (re.sub("__(?=.)(?!init__$)", "/", name) + ".py")
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(dedent(text), encoding="utf-8")
     return analyse(folder)
@@ -64,5 +65,5 @@ def outline(application: Application, label: str = "A/a/") -> list[str]:
 
 
 def codes(application: Application) -> list[str]:
-    """Return the codes of all findings."""
-    return [d.code for d in application.diagnostics]
+    """Return the codes of all findings that are more than information."""
+    return [d.code for d in application.diagnostics if d.severity != "info"]

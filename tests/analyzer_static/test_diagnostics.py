@@ -180,7 +180,7 @@ def test_finding_points_at_the_argument(tmp_path: Path) -> None:
 
 
 FILES = [
-    pytest.param({"app": "def f(:\n    pass\n"}, "MUP001", 1, id="syntax-error"),
+    pytest.param({"app": "import mup; class A(:\n    pass\n"}, "MUP001", 1, id="syntax-error"),
     pytest.param({"app": "x = 1\n"}, "MUP003", 0, id="no-services"),
     pytest.param({"app": HEAD + "@EP('/x/')\ndef x(comm): ...\n" + OTHERS}, "MUP004", 3, id="ep-on-function"),
     pytest.param(
@@ -255,7 +255,7 @@ def test_source_is_diagnosed(tmp_path: Path, files: dict[str, str], code: str, l
 
 def test_file_that_cannot_be_decoded(tmp_path: Path) -> None:
     """A file in another encoding is named; a declared encoding is honoured."""
-    (tmp_path / "bad.py").write_bytes(b"x = '\xe9'\n")
+    (tmp_path / "bad.py").write_bytes(b"import mup\nclass X: '\xe9'\n")
     (tmp_path / "good.py").write_bytes(
         b"# -*- coding: latin-1 -*-\n" + endpoint_source("comm.respond('\xe9')").encode("latin-1")
     )

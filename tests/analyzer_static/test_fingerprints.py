@@ -68,6 +68,110 @@ DIFFERENT = [
 ]
 
 
+REFERENCES = [
+    pytest.param(
+        "def a(self, comm):\n        from work import deep\n        comm.respond(deep(1))",
+        "def deep(n):\n    return n + 1\n",
+        "n + 2",
+        id="helper-imported-inside-the-method",
+    ),
+    pytest.param(
+        "def a(self, comm):\n        import work as w\n        comm.respond(w.deep(1))",
+        "def deep(n):\n    return n + 1\n",
+        "n + 2",
+        id="module-imported-inside-the-method",
+    ),
+    pytest.param(
+        "def a(self, comm):\n        comm.respond(LIMIT)",
+        "LIMIT = 0\nif 1:\n    LIMIT = n + 1\n",
+        "n + 2",
+        id="constant-that-is-assigned-twice",
+    ),
+    pytest.param(
+        "def a(self, comm):\n        comm.respond(TABLE)",
+        "TABLE = {}\nTABLE['x'] = n + 1\n",
+        "n + 2",
+        id="table-that-is-filled-later",
+    ),
+    pytest.param(
+        "def a(self, comm):\n        comm.respond(pick(1))",
+        "try:\n    from fast import pick\nexcept ImportError:\n    def pick(n):\n        return n + 1\n",
+        "n + 2",
+        id="function-with-two-definitions",
+    ),
+    pytest.param(
+        "@traced\n    def a(self, comm):\n        comm.respond(1)",
+        "def traced(f):\n    n = 1\n    x = n + 1\n    return f\n",
+        "n + 2",
+        id="decorator",
+    ),
+    pytest.param(
+        "def a(self, comm, limit=LIMIT):\n        comm.respond(limit)",
+        "n = 1\nLIMIT = n + 1\n",
+        "n + 2",
+        id="default-argument",
+    ),
+    pytest.param(
+        "def a(self, comm):\n        comm.respond(Item().size(1))",
+        "class Base:\n    def size(self, n):\n        return n + 1\nclass Middle(Base): pass\nclass Item(Middle): pass\n",
+        "n + 2",
+        id="base-class-of-a-class-it-uses",
+    ),
+    pytest.param(
+        "def a(self, comm):\n        comm.respond(one(1))",
+        "def one(n): return two(n)\ndef two(n): return three(n)\ndef three(n):\n    return n + 1\n",
+        "n + 2",
+        id="helper-of-a-helper-of-a-helper",
+    ),
+    pytest.param(
+        "def a(self, comm):\n        comm.respond(alias(1))",
+        "def real(n):\n    return n + 1\nalias = real\n",
+        "n + 2",
+        id="alias",
+    ),
+]
+
+
+@pytest.mark.parametrize(("method", "work", "changed"), REFERENCES)
+def test_every_way_to_refer_to_code_counts(tmp_path: Path, method: str, work: str, changed: str) -> None:
+    """Wherever ``n + 1`` stands, the endpoint depends on it; layout and comments there are no change."""
+    app = f"{HEAD}from work import *\nclass A(MS):\n    @EP('/a/')\n    {method}\n{OTHERS}"
+    before = fingerprint(tmp_path / "1", app, work)
+    assert fingerprint(tmp_path / "2", app, work.replace("n + 1", "(n+1)  # the next one")) == before
+    assert fingerprint(tmp_path / "3", app, work.replace("n + 1", changed)) != before
+
+
+ROUTED = """
+from typing import Literal
+class Base(MS):
+    where: Literal["/b/", "/c/"]
+    def setup(self):
+        self.where = open("where").read()
+class A(Base):
+    @EP("/a/")
+    def a(self, comm):
+        def ask(path):
+            return comm.call("B", path).get()
+        comm.respond(ask(self.where))
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('Literal["/b/", "/c/"]', 'Literal["/b/"]'),
+        ("ask", "demand"),
+        ('open("where")', 'open("there")'),
+        ("class A(Base):", "class Middle(Base):\n    where = '/b/'\nclass A(Middle):"),
+    ],
+    ids=["annotation", "name-of-a-nested-function", "what-setup-reads", "class-in-between"],
+)
+def test_what_decides_paths_and_sites_counts(tmp_path: Path, old: str, new: str) -> None:
+    """A log is matched by the paths and by the names of functions, so both are part of a fingerprint."""
+    before = fingerprint(tmp_path / "1", HEAD + ROUTED + OTHERS, "")
+    assert fingerprint(tmp_path / "2", HEAD + ROUTED.replace(old, new) + OTHERS, "") != before
+
+
 def fingerprint(folder: Path, app: str, work: str) -> str:
     return analyse_files(folder, app=app, work=work).endpoint("A/a/").fingerprint
 

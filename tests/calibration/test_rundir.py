@@ -1,6 +1,7 @@
 """Run directories: what is stored, what older ones mean, and when several can be one."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,12 @@ from analyzer.calibration.rundir import (
     Width,
     Window,
     latest_run,
+    latest_runs,
     load_info,
     load_run,
     merge_runs,
     new_run_directory,
+    stale_endpoints,
 )
 from mup.errors import LogError, StaleLogError
 from mup.events.record import Event
@@ -253,6 +256,34 @@ def test_runs_that_do_not_belong_together(
     two = stored(tmp_path / "two", **{**common, **field})
     with pytest.raises(kind, match=message):
         merge_runs([one, two])
+
+
+def test_runs_of_several_versions_stand_for_what_has_not_changed(tmp_path: Path) -> None:
+    """Given the current source, each run counts for the endpoints it measured as they are now."""
+
+    def explored(name: str, x: str, y: str, mean: float) -> Path:
+        widths = {"A/x/": width(mean, 0.1, 10), "A/y/": width(mean, 0.1, 10)}
+        return stored(tmp_path / name, fingerprints={"A/x/": x, "A/y/": y}, widths=widths)
+
+    paths = [explored("new", "x2", "y1", 2.0), explored("old", "x1", "y1", 4.0)]
+    run = merge_runs(paths, {"A/x/": "x2", "A/y/": "y1"})
+    assert [part.outdated for part in run.parts] == [frozenset(), {"A/x/"}]
+    assert run.info.fingerprints == {"A/x/": "x2", "A/y/": "y1"}
+    assert (run.info.widths["A/x/"].mean, run.info.widths["A/y/"].mean) == (2.0, 3.0)
+    stale = merge_runs(paths, {"A/x/": "x3", "A/y/": "y1"})
+    assert stale_endpoints(stale.info.fingerprints, {"A/x/": "x3", "A/y/": "y1"}) == {
+        "A/x/": "changed since the log was written"
+    }
+
+
+def test_a_run_of_changes_brings_those_before_it(tmp_path: Path) -> None:
+    """The newest run is read with the runs it adds to; without them it says too little."""
+    first = stored(tmp_path / "20260101-000000-explore")
+    second = stored(tmp_path / "20260102-000000-explore", since=[first.name])
+    assert latest_runs(tmp_path) == [second, first]
+    shutil.rmtree(first)
+    with pytest.raises(LogError, match="20260101-000000-explore, which is gone"):
+        latest_runs(tmp_path)
 
 
 def test_machines_an_older_run_does_not_know_are_not_held_against_it(tmp_path: Path) -> None:

@@ -1,0 +1,175 @@
+"""How long does static analysis take, and how much memory, for how much source?
+
+    python benchmarks/static_analysis.py [--repeats N] [--quick]
+
+Processor seconds of a warm process, medians, and the same relative to what the interpreter's own parser needs
+for the same text. Memory is the peak of a fresh process that does nothing else, Python and libcst included.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from machine import describe
+
+SEED = 0
+MODULE_LINES = 500
+"""Lines of one unrelated module."""
+
+HEAD = """\
+from mup import EP, MS, Client, Communication
+from mup.errors import CallError
+
+TARGET = "/b/"
+
+
+class B(MS):
+    @EP("/b/")
+    def b(self, comm: Communication) -> None:
+        comm.respond(1)
+
+
+class Shop(MS):
+    pool_size = 4
+
+"""
+ENDPOINT = '''\
+    def helper_{n}(self, comm: Communication, value: int) -> dict[str, object]:
+        """Do the {n}-th thing."""
+        total = 0
+        for index in range(value):
+            total += index * 3 - (index % 7)
+            if total > 1000:
+                total = total // 2
+        rows = [row for row in (1, 2, 3) if row != value]
+        reply = comm.call("B", TARGET, {{"total": total, "rows": rows}}).get()
+        return {{"reply": reply, "total": total}}
+
+    @EP("/e{n}/")
+    def e{n}(self, comm: Communication) -> None:
+        """Answer {n}."""
+        params = comm.params
+        word = str(params.get("word", "")).strip().lower()
+        table = {{letter: word.count(letter) for letter in "abcdefgh"}}
+        if table["a"] > 2 and not params.get("skip"):
+            first = self.helper_{n}(comm, 5)
+        else:
+            first = {{}}
+        try:
+            row = comm.query("db", "find", "words", {{"_id": word}}).get()
+        except CallError as error:
+            row = [{{"error": str(error)}}]
+        score = sum(len(item) for item in row) + len(first)
+        message = f"{{word}}: {{score}} of {{len(table)}}"
+        comm.respond({{"message": message, "row": row, "first": first}})
+
+'''
+UNRELATED = '''\
+class Item{n}:
+    """Item {n}."""
+
+    def __init__(self, a, b):
+        self.a = a
+        self.b = [b] * 3
+
+    def work(self, values):
+        total = 0
+        for value in values:
+            if value > self.a:
+                total += math.sqrt(value) * self.b[0]
+            else:
+                total -= len(json.dumps({{"v": value, "a": self.a}}))
+        return total
+
+
+'''
+
+
+def repeated(head: str, part: str, lines: int) -> str:
+    """Return a source of about so many lines."""
+    count = max(1, (lines - head.count("\n")) // part.count("\n"))
+    return head + "".join(part.format(n=n) for n in range(count))
+
+
+def write_tree(folder: Path, service_lines: int, unrelated_lines: int) -> str:
+    """Write a service, and unrelated modules beside it; return all text."""
+    texts = [repeated(HEAD, ENDPOINT, service_lines)]
+    (folder / "services.py").write_text(texts[0], encoding="utf-8")
+    package = folder / "unrelated"
+    package.mkdir()
+    for number in range(unrelated_lines // MODULE_LINES):
+        text = repeated("import json\nimport math\n\n\n", UNRELATED, MODULE_LINES)
+        (package / f"module_{number}.py").write_text(text, encoding="utf-8")
+        texts.append(text)
+    return "\n".join(texts)
+
+
+def seconds(repeats: int, work: Callable[[], object]) -> float:
+    """Return the median processor time of a piece of work, once warm."""
+    work()
+    times = []
+    for _ in range(repeats):
+        begun = time.process_time()
+        work()
+        times.append(time.process_time() - begun)
+    return statistics.median(times)
+
+
+def peak_memory(folder: Path) -> float:
+    """Return the peak memory of a process that analyses a folder, in MB."""
+    done = subprocess.run(
+        [sys.executable, __file__, "--peak", str(folder)], check=True, capture_output=True, text=True
+    )
+    return float(done.stdout) / 1024
+
+
+def main() -> None:
+    """Print one line per size."""
+    from analyzer.static import analyse  # noqa: PLC0415  (a child process measures what it needs)
+
+    parser = argparse.ArgumentParser(description="How long does static analysis take?")
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--quick", action="store_true", help="small sizes, once")
+    parser.add_argument("--peak", metavar="FOLDER", help="print the peak memory of analysing a folder, in kB")
+    options = parser.parse_args()
+    if options.peak:
+        analyse(options.peak)
+        # Not getrusage: its figure includes what the parent had when it started this process.
+        status = Path("/proc/self/status").read_text(encoding="utf-8")
+        print(next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM")))
+        return
+    sizes = [(500, 0), (1000, 0), (2000, 0), (4000, 0), (8000, 0), (2000, 10_000), (2000, 100_000)]
+    if options.quick:
+        sizes, options.repeats = [(500, 0), (500, 5000)], 1
+    print(describe("mup-framework", "libcst"), f"\nseed {SEED}: the sources are always the same\n")
+    print("service  unrelated  endpoints    CPU s  ms/line of service  x ast.parse of all   peak MB")
+    for service, unrelated in sizes:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            text = write_tree(folder, service, unrelated)
+            application = analyse(folder)
+            assert not application.errors  # noqa: S101
+            needed = seconds(options.repeats, partial(analyse, folder))
+            parse = seconds(options.repeats, partial(ast.parse, text))
+            memory = peak_memory(folder)
+        endpoints = sum(1 for _ in application.endpoints())
+        print(
+            f"{service:7d}  {unrelated:9d}  {endpoints:9d}  {needed:7.2f}  {needed / service * 1e3:18.2f}"
+            f"  {needed / parse:18.1f}  {memory:8.0f}"
+        )
+    print(
+        "\nTargets: 1 s and 200 MB for 2000 lines of services; 30 s with 100,000 unrelated lines around them."
+    )
+
+
+if __name__ == "__main__":
+    main()

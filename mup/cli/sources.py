@@ -1,0 +1,59 @@
+"""What does a command line argument name: a project, a folder of source, or one file?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from analyzer.static import Application
+    from mup.lqn import Model
+
+__all__ = ["analysed", "is_source", "uncalibrated"]
+
+
+def is_project(path: Path) -> bool:
+    """Return whether a path names a project."""
+    return path.suffix == ".toml" or (path / "mup.toml").is_file()
+
+
+def is_source(path: Path) -> bool:
+    """Return whether a path names source code rather than a model."""
+    return path.is_dir() or path.suffix in (".py", ".toml")
+
+
+def analysed(path: Path) -> Application:
+    """Analyse what a path names.
+
+    Raises:
+        ProjectError, AnalysisError: There is nothing of that kind.
+    """
+    from analyzer.static import analyse, analyse_project
+    from mup.project import load_project
+
+    return analyse_project(load_project(path)) if is_project(path) else analyse(path)
+
+
+def uncalibrated(path: Path, client: str | None = None) -> Model:
+    """Return the model of what a path names, as far as its source tells.
+
+    Args:
+        path: A project, a folder of source, or a file.
+        client: The client class that becomes the reference task; None = that of the project, or the only one.
+
+    Raises:
+        ProjectError, AnalysisError: It cannot be analysed, or there is no such client.
+    """
+    from analyzer.static import translate
+    from mup.cli.display import reject_errors
+    from mup.project import load_project
+
+    application = analysed(path)
+    reject_errors(application)
+    name = path.resolve().stem
+    if is_project(path):
+        project = load_project(path)
+        name, client = project.name, client or project.client.rpartition(":")[2] or None
+    elif client is None and len(application.clients) == 1:
+        client = application.clients[0].name
+    return translate(application, name=name, client=client)
