@@ -10,7 +10,7 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import cast
 from urllib.parse import unquote
@@ -30,6 +30,7 @@ from mup.errors import did_you_mean
 from mup.events.ids import new_id
 from mup.events.record import QUEUED, Event
 from mup.events.writer import EventWriter
+from mup.routes import Route, pick
 from mup.runtime.wire import Answer, Done, FrameBuffer, FromWorker, Ready, Request, frame
 from mup.runtime.worker import ServiceRun
 
@@ -135,7 +136,10 @@ class Front:
         self._writer = writer
         self._max_body = max_body
         self._loop = asyncio.get_running_loop()
-        self._names = {path: writer.name(f"{run.service}{path}") if writer else 0 for path in run.endpoints}
+        self._names = {
+            key: writer.name(f"{run.service}{key}") if writer else 0 for key in run.dispatch.endpoints
+        }
+        self._find = run.dispatch.routes.find
         # The worker used last has the warmest caches: a stack, not a queue.
         self._idle: list[WorkerLink] = []
         self._waiting: deque[_Ticket] = deque()
@@ -220,10 +224,14 @@ class Front:
 
     async def _handle(self, request: BaseRequest) -> StreamResponse:
         path, _, query = request.raw_path.partition("?")
-        if path not in self._run.endpoints:
-            path = unquote(path)
-            if path not in self._run.endpoints:
-                return self._other(path)
+        found = self._find(path)
+        if found is None:
+            return self._other(unquote(path))
+        methods, values = found
+        route = pick(methods, request.method)
+        if route is None:
+            return self._not_allowed(path, methods)
+        key = route.key
         body = b""
         if request.body_exists:
             if hdrs.EXPECT in request.headers and request.transport is not None:
@@ -233,7 +241,7 @@ class Front:
                 body = await request.read()
             except HTTPRequestEntityTooLarge:
                 return self._response(
-                    self._failure(413, f"the body has more than {self._max_body} bytes", path)
+                    self._failure(413, f"the body has more than {self._max_body} bytes", key)
                 )
         headers = request.headers
         ticket = _Ticket(_hex(headers.get(_REQUEST)), b"", self._loop.create_future())
@@ -242,17 +250,19 @@ class Front:
             flags = 0 if self._idle else QUEUED
             inside = self._busy + len(self._waiting) + 1
             self._writer.write(
-                Event.ARRIVE, ticket.request, trace, seq=inside, name=self._names[path], flags=flags
+                Event.ARRIVE, ticket.request, trace, seq=inside, name=self._names[key], flags=flags
             )
         ticket.data = frame(
             Request(
                 ticket.request,
                 trace,
-                path,
+                key,
                 query,
                 list(request.raw_headers),
                 body,
                 _deadline(headers.get(_DEADLINE)),
+                request.method,
+                values,
             )
         )
         if self._idle:
@@ -271,12 +281,19 @@ class Front:
             return self._response(_json({"status": state}, 200 if state == "ready" else 503))
         if path == "/mup/status":
             return self._response(_json(self.status()))
-        by_name = {endpoint.name: endpoint.path for endpoint in self._run.endpoints.values()}
-        known = list(self._run.endpoints)
+        endpoints = self._run.dispatch.endpoints.values()
+        by_name = {endpoint.name: endpoint.path for endpoint in endpoints}
+        known = list(dict.fromkeys(by_name.values()))
         asked = by_name.get(path.strip("/"), "")
         hint = f"did you mean {asked!r}?" if asked else did_you_mean(path, known)
         message = f"service {self._run.service!r} has no endpoint {path!r}; {hint}"
         return self._response(self._failure(404, message, path))
+
+    def _not_allowed(self, path: str, methods: Mapping[str, Route]) -> StreamResponse:
+        allowed = sorted({*methods, *(["HEAD"] if "GET" in methods else [])})
+        answer = self._failure(405, f"{path!r} is for {', '.join(allowed)}", path)
+        answer.headers[hdrs.ALLOW] = ", ".join(allowed)
+        return self._response(answer)
 
     def _done(self, link: WorkerLink, failed: bool) -> None:
         self._served += 1
@@ -306,7 +323,10 @@ class Front:
 
     @staticmethod
     def _response(answer: Answer) -> Response:
-        return Response(status=answer.status, headers=CIMultiDict(answer.headers), body=answer.body)
+        headers = CIMultiDict(answer.headers)
+        for cookie in answer.cookies:
+            headers.add(hdrs.SET_COOKIE, cookie)
+        return Response(status=answer.status, headers=headers, body=answer.body)
 
 
 def _json(data: object, status: int = 200) -> Answer:

@@ -30,6 +30,7 @@ import msgspec
 
 from mup.errors import DeploymentError, MupError
 from mup.events.writer import open_log
+from mup.runtime.dispatch import Dispatch
 from mup.runtime.front import MAX_BODY, Front, WorkerLink
 from mup.runtime.loops import new_event_loop
 from mup.runtime.registration import Registration
@@ -125,7 +126,7 @@ class _Replica:
         self._run = ServiceRun(
             service=config.service,
             kind=kind,
-            endpoints=endpoints,
+            dispatch=Dispatch(kind, endpoints),
             replica=config.replica,
             registry=config.registry,
             source=Path(config.source),
@@ -355,7 +356,9 @@ class _Replica:
             "replica": self._config.replica,
             "url": self._front.url,
             "pid": os.getpid(),
-            "endpoints": {endpoint.name: path for path, endpoint in self._run.endpoints.items()},
+            "endpoints": {
+                endpoint.name: endpoint.address for endpoint in self._run.dispatch.endpoints.values()
+            },
         }
         config = self._config
         return Registration(

@@ -19,20 +19,24 @@ class Request(msgspec.Struct, array_like=True):
     Attributes:
         request: Id of the execution.
         trace: Id of the client cycle behind it.
-        path: Path of the endpoint.
+        key: Of the endpoint.
         query: Query string, undecoded.
         headers: As received.
         body: As received.
         deadline: Seconds of the monotonic clock after which nobody waits for the answer; None = never.
+        method: HTTP method.
+        values: Of the parameters of the path, in its order.
     """
 
     request: int
     trace: int
-    path: str
+    key: str
     query: str
     headers: list[tuple[bytes, bytes]]
     body: bytes
     deadline: float | None
+    method: str
+    values: tuple[str, ...] = ()
 
 
 class Ready(msgspec.Struct, array_like=True, tag=0):
@@ -42,11 +46,12 @@ class Ready(msgspec.Struct, array_like=True, tag=0):
 
 
 class Answer(msgspec.Struct, array_like=True, tag=1):
-    """The response to the request in work."""
+    """The response to the request in work; ``cookies`` are values of ``Set-Cookie``."""
 
     status: int
     headers: dict[str, str]
     body: bytes
+    cookies: tuple[str, ...] = ()
 
 
 class Done(msgspec.Struct, array_like=True, tag=2):
