@@ -29,6 +29,7 @@ class ServiceConfig:
         name: The name other services call it by.
         target: ``module:Class`` of the ``MS`` subclass, importable from the project's source folder.
         pool_size, replicas, port: Override the class attributes; None = as the class says.
+        static: Folders of files its fronts serve, by path prefix; None = as the class says.
         env: Environment of its processes, on top of mup's own.
         host: Machine of ``Project.hosts`` it is deployed on; "" = the one everything is on.
         cpus: Cores a container lets each replica use; None = no limit. A statement for the model: mup does
@@ -40,6 +41,7 @@ class ServiceConfig:
     pool_size: int | None = None
     replicas: int | None = None
     port: int | None = None
+    static: Mapping[str, str] | None = None
     env: Mapping[str, str] = field(default_factory=dict)
     host: str = ""
     cpus: float | None = None
@@ -273,6 +275,7 @@ def _project(data: dict[str, Any], file: Path) -> Project:
                 pool_size=fields.whole("pool_size", 1),
                 replicas=fields.whole("replicas", 1),
                 port=fields.whole("port", 0, 65535),
+                static=fields.strings("static") if "static" in fields.data else None,
                 env=fields.strings("env"),
                 host=fields.host("host", hosts),
                 cpus=fields.positive("cpus"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
@@ -35,6 +35,8 @@ class MS:
             replica share one core. ``"async"``: endpoints are ``async def`` and run on one event loop, at
             most ``pool_size`` at once.
         pinned: Whether a replica of threads, or with an event loop, stays on one core.
+        static: Folders of files the front serves, by path prefix: ``{"/static/": "assets"}``, relative to the
+            source folder.
         service_name: The name others call it by; set before ``setup``.
     """
 
@@ -43,6 +45,7 @@ class MS:
     port: ClassVar[int] = 0
     runtime: ClassVar[str] = "process"
     pinned: ClassVar[bool] = True
+    static: ClassVar[Mapping[str, str]] = {}
     service_name: str = ""
 
     def setup(self) -> None:

@@ -79,6 +79,10 @@ class Arguments:
             self._decode = msgspec.json.Decoder(body.type).decode
             self._lists = frozenset(_list_fields(msgspec.inspect.type_info(body.type)))
 
+    def every(self) -> list[Parameter]:
+        """Return all of them."""
+        return [*self.path, *self.simple, *([self.body] if self.body else [])]
+
     def values(self, content: Content) -> dict[str, Any]:
         """Return what to call the method with.
 

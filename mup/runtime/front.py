@@ -10,7 +10,7 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import cast
 from urllib.parse import unquote
@@ -30,7 +30,8 @@ from mup.errors import did_you_mean
 from mup.events.ids import new_id
 from mup.events.record import QUEUED, Event
 from mup.events.writer import EventWriter
-from mup.routes import Route, pick
+from mup.routes import pick
+from mup.runtime.static_files import StaticFiles
 from mup.runtime.wire import Answer, Done, FrameBuffer, FromWorker, Ready, Request, frame
 from mup.runtime.worker import ServiceRun
 
@@ -123,6 +124,7 @@ class Front:
         pool_size: Number of workers.
         writer: Event log of the front, or None.
         max_body: Bytes a request body may have.
+        static: Files to serve, or None.
 
     Attributes:
         workers: The ones that are set up, by number.
@@ -130,8 +132,16 @@ class Front:
         url, pid: What ``/mup/status`` says of this replica.
     """
 
-    def __init__(self, run: ServiceRun, pool_size: int, writer: EventWriter | None, max_body: int) -> None:
+    def __init__(
+        self,
+        run: ServiceRun,
+        pool_size: int,
+        writer: EventWriter | None,
+        max_body: int,
+        static: StaticFiles | None = None,
+    ) -> None:
         self._run = run
+        self._static = static
         self._pool_size = pool_size
         self._writer = writer
         self._max_body = max_body
@@ -226,7 +236,7 @@ class Front:
         path, _, query = request.raw_path.partition("?")
         found = self._find(path)
         if found is None:
-            return self._other(unquote(path))
+            return self._other(request.method, unquote(path))
         methods, values = found
         route = pick(methods, request.method)
         if route is None:
@@ -272,7 +282,7 @@ class Front:
             self._waiting.append(ticket)
         return self._response(await ticket.answer)
 
-    def _other(self, path: str) -> StreamResponse:
+    def _other(self, method: str, path: str) -> StreamResponse:
         """Answer what is no endpoint."""
         if path == "/healthz":
             return self._response(_json({"status": "ok"}))
@@ -281,6 +291,18 @@ class Front:
             return self._response(_json({"status": state}, 200 if state == "ready" else 503))
         if path == "/mup/status":
             return self._response(_json(self.status()))
+        if path == "/mup/openapi.json":
+            # Loaded when somebody asks: a running service seldom needs it.
+            from mup.runtime.openapi import document  # noqa: PLC0415
+
+            run = self._run
+            return self._response(_json(document(run.service, run.kind, run.dispatch)))
+        if self._static is not None and self._static.covers(path):
+            if method not in ("GET", "HEAD"):
+                return self._not_allowed(path, ["GET"])
+            return self._static.response(path) or self._response(
+                self._failure(404, f"no file {path!r}", path)
+            )
         endpoints = self._run.dispatch.endpoints.values()
         by_name = {endpoint.name: endpoint.path for endpoint in endpoints}
         known = list(dict.fromkeys(by_name.values()))
@@ -289,7 +311,7 @@ class Front:
         message = f"service {self._run.service!r} has no endpoint {path!r}; {hint}"
         return self._response(self._failure(404, message, path))
 
-    def _not_allowed(self, path: str, methods: Mapping[str, Route]) -> StreamResponse:
+    def _not_allowed(self, path: str, methods: Collection[str]) -> StreamResponse:
         allowed = sorted({*methods, *(["HEAD"] if "GET" in methods else [])})
         answer = self._failure(405, f"{path!r} is for {', '.join(allowed)}", path)
         answer.headers[hdrs.ALLOW] = ", ".join(allowed)

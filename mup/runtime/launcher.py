@@ -293,6 +293,7 @@ class Deployment:
             "pool_size": self._pools.get(config.name, config.pool_size),
             "replicas": self._counts.get(config.name, config.replicas),
             "port": config.port,
+            "static": None if config.static is None else dict(config.static),
             "log_dir": self._log_dir,
         }
         child = Child(

@@ -13,7 +13,6 @@ import asyncio
 import contextlib
 import errno
 import gc
-import importlib
 import json
 import logging
 import os
@@ -32,11 +31,13 @@ from mup.errors import DeploymentError, MupError
 from mup.events.writer import open_log
 from mup.runtime.dispatch import Dispatch
 from mup.runtime.front import MAX_BODY, Front, WorkerLink
+from mup.runtime.importing import import_service
 from mup.runtime.loops import new_event_loop
 from mup.runtime.registration import Registration
+from mup.runtime.static_files import StaticFiles
 from mup.runtime.threads import run_threads, send_slot
 from mup.runtime.worker import ServiceRun, run_worker
-from mup.service import MS, check_service
+from mup.service import check_service
 
 __all__ = ["ReplicaConfig", "main"]
 
@@ -67,6 +68,7 @@ class ReplicaConfig(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         pool_size, replicas, port: Override the class; None = as the class says.
         host: Address to listen on.
         log_dir: Folder for event logs, or "".
+        static: Folders of files to serve by path prefix; None = as the class says.
         max_body: Bytes a request body may have.
         heartbeat: Seconds between signs of life to the registry.
         registry_patience: Seconds to wait for the registry at start.
@@ -83,6 +85,7 @@ class ReplicaConfig(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     port: int | None = None
     host: str = "127.0.0.1"
     log_dir: str = ""
+    static: dict[str, str] | None = None
     max_body: int = MAX_BODY
     heartbeat: float = 1.0
     registry_patience: float = 3.0
@@ -118,7 +121,7 @@ class _Replica:
         self._config = config
         self._report = report
         self._watch_stdin = watch_stdin
-        kind = _import_service(config.target, Path(config.source))
+        kind = import_service(config.target, Path(config.source))
         self._pool_size: int = kind.pool_size if config.pool_size is None else config.pool_size
         self._replicas: int = kind.replicas if config.replicas is None else config.replicas
         self._port: int = kind.port if config.port is None else config.port
@@ -134,6 +137,9 @@ class _Replica:
             runtime=kind.runtime,
             pinned=kind.pinned,
         )
+        folders = kind.static if config.static is None else config.static
+        where = f"services.{config.service}"
+        self._static = StaticFiles(folders, self._run.source, where) if folders else None
         self._stopping = False
         self._respawns: set[asyncio.Task[None]] = set()
         # Per worker process: the numbers of its workers, and the socket that brings it more of them.
@@ -257,7 +263,7 @@ class _Replica:
         config = self._config
         header = {"role": "front", "service": config.service, "replica": config.replica, "worker": None}
         writer = open_log(config.log_dir, f"{config.service}.{config.replica}.front", header)
-        self._front = Front(self._run, self._pool_size, writer, config.max_body)
+        self._front = Front(self._run, self._pool_size, writer, config.max_body, self._static)
         links = [await self._connect(worker) for worker in forked]
         try:
             for link in links:
@@ -419,36 +425,6 @@ def _at_end_of_stdin(stop: Any) -> None:
     if not os.read(0, 4096):
         asyncio.get_running_loop().remove_reader(0)
         stop()
-
-
-def _import_service(target: str, source: Path) -> type[MS]:
-    """Return the class a service is made of.
-
-    Raises:
-        DeploymentError: It cannot be imported, or is no service.
-    """
-    module_name, _, class_name = target.partition(":")
-    sys.path.insert(0, str(source))
-    try:
-        module = importlib.import_module(module_name)
-    except (Exception, SystemExit) as error:
-        # The user's own mistake somewhere in there: show where.
-        _log.exception("cannot import %s", module_name)
-        raise DeploymentError(
-            f"cannot import {module_name!r} from {source}: {type(error).__name__}: {error}", where=target
-        ) from error
-    kind = getattr(module, class_name, None)
-    if not (isinstance(kind, type) and issubclass(kind, MS)):
-        found = [
-            n for n, v in vars(module).items() if isinstance(v, type) and issubclass(v, MS) and v is not MS
-        ]
-        problem = "is not a subclass of mup.MS" if kind is not None else "does not exist"
-        raise DeploymentError(
-            f"{class_name!r} {problem} in {module.__file__}",
-            where=target,
-            hint=f"services there: {', '.join(found) or 'none'}",
-        )
-    return kind
 
 
 def _open_descriptors() -> set[int]:

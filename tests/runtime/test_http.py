@@ -249,3 +249,10 @@ def test_uploads(shop: System) -> None:
 def test_broken_uploads_are_the_clients_fault(shop: System, kind: str, body: bytes) -> None:
     """400, whatever is wrong."""
     assert ask(shop.url("Shop"), "/upload", body, content_type=kind).status == 400
+
+
+def test_a_replica_describes_itself(shop: System) -> None:
+    """The OpenAPI document is served by every replica."""
+    described = ask(shop.url("Shop"), "/mup/openapi.json").body
+    assert described["paths"]["/orders"]["get"]["summary"] == "List orders."
+    assert described["components"]["schemas"]["Order"]["description"] == "What somebody wants to buy."
