@@ -10,7 +10,7 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
 from urllib.parse import unquote
@@ -26,11 +26,11 @@ from aiohttp.web_response import Response, StreamResponse
 from aiohttp.web_server import Server
 from multidict import CIMultiDict, istr
 
-from mup.errors import did_you_mean
 from mup.events.ids import new_id
 from mup.events.record import QUEUED, Event
 from mup.events.writer import EventWriter
 from mup.routes import pick
+from mup.runtime.refusals import failure, no_endpoint, wrong_method
 from mup.runtime.static_files import StaticFiles
 from mup.runtime.wire import Answer, Done, FrameBuffer, FromWorker, Ready, Request, frame
 from mup.runtime.worker import ServiceRun
@@ -240,7 +240,7 @@ class Front:
         methods, values = found
         route = pick(methods, request.method)
         if route is None:
-            return self._not_allowed(path, methods)
+            return self._response(wrong_method(self._run.service, path, methods))
         key = route.key
         body = b""
         if request.body_exists:
@@ -299,23 +299,11 @@ class Front:
             return self._response(_json(document(run.service, run.kind, run.dispatch)))
         if self._static is not None and self._static.covers(path):
             if method not in ("GET", "HEAD"):
-                return self._not_allowed(path, ["GET"])
+                return self._response(wrong_method(self._run.service, path, ["GET"]))
             return self._static.response(path) or self._response(
                 self._failure(404, f"no file {path!r}", path)
             )
-        endpoints = self._run.dispatch.endpoints.values()
-        by_name = {endpoint.name: endpoint.path for endpoint in endpoints}
-        known = list(dict.fromkeys(by_name.values()))
-        asked = by_name.get(path.strip("/"), "")
-        hint = f"did you mean {asked!r}?" if asked else did_you_mean(path, known)
-        message = f"service {self._run.service!r} has no endpoint {path!r}; {hint}"
-        return self._response(self._failure(404, message, path))
-
-    def _not_allowed(self, path: str, methods: Collection[str]) -> StreamResponse:
-        allowed = sorted({*methods, *(["HEAD"] if "GET" in methods else [])})
-        answer = self._failure(405, f"{path!r} is for {', '.join(allowed)}", path)
-        answer.headers[hdrs.ALLOW] = ", ".join(allowed)
-        return self._response(answer)
+        return self._response(no_endpoint(self._run.service, self._run.dispatch, path))
 
     def _done(self, link: WorkerLink, failed: bool) -> None:
         self._served += 1
@@ -340,8 +328,7 @@ class Front:
             self._drained.clear()
 
     def _failure(self, status: int, message: str, path: str = "") -> Answer:
-        error = {"error": message, "service": self._run.service}
-        return _json({**error, "endpoint": path} if path else error, status)
+        return failure(self._run.service, status, message, path)
 
     @staticmethod
     def _response(answer: Answer) -> Response:
