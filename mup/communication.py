@@ -93,6 +93,16 @@ class Communication(ABC):
         return ""
 
     @property
+    def request_id(self) -> str:
+        """Id of the request, as logs of the service have it: 16 hexadecimal digits."""
+        return ""
+
+    @property
+    def traceparent(self) -> str:
+        """W3C header ``traceparent`` for requests the endpoint sends by other means than ``call``."""
+        return ""
+
+    @property
     def params(self) -> dict[str, Any]:
         """Query string, JSON object or form, and parameters of the path, merged; the later of these win."""
         return {}

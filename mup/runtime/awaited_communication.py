@@ -106,7 +106,8 @@ class AwaitedCommunication(WorkerCommunication):
                 raise CallTimeoutError(f"no time left for {dest_ms}{path}: the deadline has passed")
             seconds = min(seconds, left)
         self.calls += 1
-        return ClientFuture(self, dest_ms, path, params, call_headers(headers), seconds, method)
+        complete = {**self._trace_headers(), **call_headers(headers)}
+        return ClientFuture(self, dest_ms, path, params, complete, seconds, method)
 
     def query(
         self, db_name: str, qry_name: str, coll_name: str, qry_txt: str | bytes | Mapping[str, Any]

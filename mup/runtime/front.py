@@ -32,6 +32,7 @@ from mup.events.writer import EventWriter
 from mup.routes import pick
 from mup.runtime.refusals import failure, no_endpoint, wrong_method
 from mup.runtime.static_files import StaticFiles
+from mup.runtime.tracing import trace_id, valid
 from mup.runtime.wire import Answer, Done, FrameBuffer, FromWorker, Ready, Request, frame
 from mup.runtime.worker import ServiceRun
 
@@ -46,6 +47,7 @@ _decode = msgspec.msgpack.Decoder(FromWorker).decode
 _REQUEST = istr("X-Mup-Request")
 _TRACE = istr("X-Mup-Trace")
 _DEADLINE = istr("X-Mup-Deadline")
+_TRACEPARENT = istr("traceparent")
 
 
 @dataclass(slots=True, eq=False)
@@ -255,7 +257,10 @@ class Front:
                 )
         headers = request.headers
         ticket = _Ticket(_hex(headers.get(_REQUEST)), b"", self._loop.create_future())
-        trace = _hex(headers.get(_TRACE))
+        traceparent = headers.get(_TRACEPARENT, "")
+        if traceparent:
+            traceparent = valid(traceparent)
+        trace = _hex(headers.get(_TRACE), trace_id(traceparent) if traceparent else 0)
         if self._writer is not None:
             flags = 0 if self._idle else QUEUED
             inside = self._busy + len(self._waiting) + 1
@@ -273,6 +278,7 @@ class Front:
                 _deadline(headers.get(_DEADLINE)),
                 request.method,
                 values,
+                traceparent,
             )
         )
         if self._idle:
@@ -342,10 +348,10 @@ def _json(data: object, status: int = 200) -> Answer:
     return Answer(status, {hdrs.CONTENT_TYPE: "application/json"}, msgspec.json.encode(data))
 
 
-def _hex(text: str | None) -> int:
-    """Return the id in a header; a new one if there is none, or it is none."""
+def _hex(text: str | None, other: int = 0) -> int:
+    """Return the id in a header; the other one, or a new one, if there is none, or it is none."""
     if text is None:
-        return new_id()
+        return other or new_id()
     try:
         number = int(text, 16)
     except ValueError:

@@ -26,6 +26,7 @@ class Request(msgspec.Struct, array_like=True):
         deadline: Seconds of the monotonic clock after which nobody waits for the answer; None = never.
         method: HTTP method.
         values: Of the parameters of the path, in its order.
+        traceparent: The W3C header, if a valid one came; else "".
     """
 
     request: int
@@ -37,6 +38,7 @@ class Request(msgspec.Struct, array_like=True):
     deadline: float | None
     method: str
     values: tuple[str, ...] = ()
+    traceparent: str = ""
 
 
 class Ready(msgspec.Struct, array_like=True, tag=0):

@@ -27,6 +27,7 @@ from mup.runtime.content import Content
 from mup.runtime.http_client import ConnectionPool, RawRequest
 from mup.runtime.resolver import Resolver
 from mup.runtime.response import OF_THE_CONNECTION, encoded
+from mup.runtime.tracing import child_header
 from mup.runtime.wire import FromWorker, Request
 
 if TYPE_CHECKING:
@@ -169,6 +170,17 @@ class WorkerCommunication(Communication):
     def body(self) -> bytes:
         """Body of the request, undecoded."""
         return self._request.body
+
+    @property
+    def request_id(self) -> str:
+        """Id of this request in logs."""
+        return f"{self._request.request:016x}"
+
+    @property
+    def traceparent(self) -> str:
+        """W3C header for requests this one causes by other means than `call`."""
+        request = self._request
+        return child_header(request.traceparent, request.trace, request.request)
 
     @property
     def content(self) -> Content:
@@ -332,6 +344,13 @@ class WorkerCommunication(Communication):
 
         return Operation(log, tools.log.site, name, deadline)
 
+    def _trace_headers(self) -> dict[str, str]:
+        """Return what calls pass on of a trace that came with the request."""
+        if not self._request.traceparent:
+            return {}
+        state = self.headers.get("tracestate")
+        return {"traceparent": self.traceparent, **({"tracestate": state} if state else {})}
+
     def _call_request(
         self,
         seq: int,
@@ -342,6 +361,7 @@ class WorkerCommunication(Communication):
         seconds: float,
     ) -> RawRequest:
         complete = {
+            **self._trace_headers(),
             "X-Mup-Request": f"{child_id(self._request.request, seq):016x}",
             "X-Mup-Trace": f"{self._request.trace:016x}",
             "X-Mup-Deadline": f"{seconds * 1000:.0f}",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator
 
@@ -75,6 +76,12 @@ class Shop(MS):
     def away(self, comm: Communication) -> None:
         comm.respond(status=303, headers={"Location": "/orders"})
 
+    @EP("/trace")
+    def trace(self, comm: Communication) -> None:
+        comm.respond({
+            "in": comm.headers.get("traceparent"), "state": comm.headers.get("tracestate"),
+            "out": comm.traceparent, "id": comm.request_id})
+
     @EP("/upload", method="POST")
     def upload(self, comm: Communication, title: str) -> None:
         comm.respond([title, {
@@ -93,6 +100,10 @@ class Buyer(MS):
         filled = comm.call("Shop", "/any/a%2Fb?x=1", {"y": 2})
         gone = comm.call("Shop", "delete", {"order_id": 7})
         comm.respond([created.get(), shown.get(), named.get(), filled.get(), gone.get(check=False).status])
+
+    @EP("/trace")
+    def trace(self, comm: Communication) -> None:
+        comm.respond([comm.request_id, comm.call("Shop", "/trace").get()])
 
     @EP("/wrong")
     def wrong(self, comm: Communication) -> None:
@@ -256,3 +267,37 @@ def test_a_replica_describes_itself(shop: System) -> None:
     described = ask(shop.url("Shop"), "/mup/openapi.json").body
     assert described["paths"]["/orders"]["get"]["summary"] == "List orders."
     assert described["components"]["schemas"]["Order"]["description"] == "What somebody wants to buy."
+
+
+TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
+
+
+def test_traces_go_through(shop: System) -> None:
+    """A call carries the trace and the caller's id; the logs have the lower half of the trace."""
+    header = f"00-{TRACE}-00f067aa0ba902b7-01"
+    caller, callee = ask(shop.url("Buyer"), "/trace", traceparent=header, tracestate="a=b").body
+    assert (callee["in"], callee["state"]) == (f"00-{TRACE}-{caller}-01", "a=b")
+    assert callee["out"] == f"00-{TRACE}-{callee['id']}-01"
+
+    def logged() -> bool:
+        logs = [read_log(file).records for file in shop.logs.glob("*.w*.mlog")]
+        return sum(int((records["trace"] == int(TRACE[16:], 16)).any()) for records in logs) == 2
+
+    wait_for(logged)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "",
+        "nonsense",
+        f"00-{TRACE}-0000000000000000-01",
+        f"ff-{TRACE}-00f067aa0ba902b7-01",
+        f"00-{'0' * 32}-1-00",
+    ],
+)
+def test_a_trace_that_is_none_is_replaced(shop: System, header: str) -> None:
+    """Calls then carry mup's own headers only; an endpoint can still name the trace to others."""
+    _, callee = ask(shop.url("Buyer"), "/trace", traceparent=header).body
+    assert callee["in"] is None
+    assert re.fullmatch(f"00-0{{16}}[0-9a-f]{{16}}-{callee['id']}-00", callee["out"])
