@@ -73,6 +73,8 @@ class ReplicaConfig(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         heartbeat: Seconds between signs of life to the registry.
         registry_patience: Seconds to wait for the registry at start.
         drain: Seconds requests in work get when the replica stops.
+        reload: Whether a successor may start on the same port before this replica stops; then it also says
+            which source files it is made of.
     """
 
     service: str
@@ -90,6 +92,7 @@ class ReplicaConfig(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     heartbeat: float = 1.0
     registry_patience: float = 3.0
     drain: float = 5.0
+    reload: bool = False
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -166,6 +169,8 @@ class _Replica:
         listener = socket.socket()
         try:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if self._config.reload:
+                listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
             listener.bind((self._config.host, port))
             listener.listen(1024)
         except (OSError, OverflowError) as error:
@@ -378,6 +383,7 @@ class _Replica:
             **self._front.status(),
             "replicas": self._replicas,
             "port": self._port,
+            "sources": _sources(self._run.source) if self._config.reload else [],
         }
         with contextlib.suppress(OSError):  # nobody may be listening
             json.dump(ready, self._report)
@@ -425,6 +431,12 @@ def _at_end_of_stdin(stop: Any) -> None:
     if not os.read(0, 4096):
         asyncio.get_running_loop().remove_reader(0)
         stop()
+
+
+def _sources(folder: Path) -> list[str]:
+    """Return the files below a folder that are loaded as modules."""
+    files = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
+    return sorted(file for file in files if file and Path(file).is_relative_to(folder))
 
 
 def _open_descriptors() -> set[int]:

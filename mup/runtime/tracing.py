@@ -1,7 +1,7 @@
 """How do mup's ids go together with the W3C header ``traceparent``?
 
-``00-TRACE-PARENT-FLAGS``: a trace of 128 bits, the caller's span of 64 bits, whether it was sampled. mup's trace
-id is the lower half of a trace, its request id is a span.
+``00-TRACE-PARENT-FLAGS``: a trace of 128 bits, the caller's span of 64 bits, and whether it was sampled. The
+trace id of mup is the lower half of a trace, its request id is a span.
 """
 
 from __future__ import annotations

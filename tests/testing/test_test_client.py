@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -179,8 +180,12 @@ def test_the_fixture(tmp_path: Path) -> None:
         "def test_a(mup_client):\n"
         "    assert mup_client(Shop).get('/a').body == 'GET'\n"
     )
+    # Named, not found: mup need not be installed where its own tests run.
+    environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     words = [sys.executable, "-m", "pytest", "-p", "mup.pytest_plugin", "-p", "no:cacheprovider", "-q", "-s"]
-    done = subprocess.run([*words, "test_shop.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [*words, "test_shop.py"], cwd=tmp_path, capture_output=True, text=True, check=False, env=environment
+    )
     assert done.returncode == 0, done.stdout
     assert "torn down" in done.stdout
 
