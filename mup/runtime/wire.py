@@ -73,6 +73,10 @@ def frame(message: msgspec.Struct) -> bytes:
     return len(data).to_bytes(_PREFIX, "little") + data
 
 
+# Said once per request, and always the same.
+_SERVED, _FAILED = frame(Done(failed=False)), frame(Done(failed=True))
+
+
 class FrameBuffer:
     """Cuts a stream of bytes into frames."""
 
@@ -109,6 +113,10 @@ class BlockingChannel:
     def send(self, message: FromWorker) -> None:
         """Send one message."""
         self._sock.sendall(frame(message))
+
+    def done(self, *, failed: bool) -> None:
+        """Say that the worker is free again."""
+        self._sock.sendall(_FAILED if failed else _SERVED)
 
     def receive(self) -> Request | None:
         """Return the next request; None = the front has gone or wants the worker to end."""

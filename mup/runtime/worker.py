@@ -18,7 +18,7 @@ from mup.runtime.dispatch import Dispatch
 from mup.runtime.execution import Execution, describe
 from mup.runtime.http_client import ConnectionPool
 from mup.runtime.resolver import Resolver
-from mup.runtime.wire import BlockingChannel, Done, Ready, Request
+from mup.runtime.wire import BlockingChannel, Ready, Request
 from mup.runtime.worker_communication import EventLog, WorkerCommunication, WorkerTools
 from mup.service import MS
 
@@ -148,7 +148,7 @@ def _execute(
     with execution:
         values = dispatch.values(key, comm)
         getattr(instance, dispatch.endpoints[key].method)(comm, **values)
-    channel.send(Done(execution.failed))
+    channel.done(failed=execution.failed)
     comm.close()
 
 

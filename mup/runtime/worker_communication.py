@@ -114,6 +114,14 @@ class WorkerCommunication(Communication):
         responded: Whether the request has been answered.
     """
 
+    # What most requests leave as it is costs nothing per request here.
+    _seq = 0
+    _headers: Headers | None = None
+    _cookies: Mapping[str, str] | None = None
+    _content: Content | None = None
+    _params: dict[str, Any] | None = None
+    responded = False
+
     def __init__(
         self,
         request: Request,
@@ -127,13 +135,7 @@ class WorkerCommunication(Communication):
         self._tools = tools
         self._channel = channel
         self._endpoint = tools.log.name(endpoint)
-        self._seq = 0
         self._calls: list[CallFuture] = []
-        self._headers: Headers | None = None
-        self._cookies: Mapping[str, str] | None = None
-        self._content: Content | None = None
-        self._params: dict[str, Any] | None = None
-        self.responded = False
 
     @property
     def method(self) -> str:
