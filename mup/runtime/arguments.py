@@ -38,7 +38,7 @@ _SEQUENCES = (
     msgspec.inspect.VarTupleType,
 )
 _AT = re.compile(r"^(.*) - at (?:`key` in )?`\$(.*)`$", re.DOTALL)
-_FIELD = re.compile(r"^Object (?:missing required|contains unknown) field `(.*)`$")
+_FIELD = re.compile(r"^Object (?:missing required|contains unknown) field `(.*)`$", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)

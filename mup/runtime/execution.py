@@ -57,7 +57,9 @@ class Execution:
     def _answer(self, error: Exception | SystemExit) -> None:
         request = self._request
         if isinstance(error, BadRequestError):
-            _log.warning("%s%s: bad request %016x: %s", self._service, request.key, request.request, error)
+            # Part of it may be what the client sent: no line breaks of its own in the log.
+            reason = "".join(c if c.isprintable() else "?" for c in str(error))
+            _log.warning("%s%s: bad request %016x: %s", self._service, request.key, request.request, reason)
             self._comm.fail(400, str(error), **({"field": error.field} if error.field else {}))
             return
         _log.error("%s%s failed (request %016x)", self._service, request.key, request.request, exc_info=error)

@@ -6,7 +6,7 @@ The body is in memory as a whole, limited by the front, so no streaming parser i
 from __future__ import annotations
 
 from email.message import Message
-from email.parser import BytesHeaderParser
+from email.parser import HeaderParser
 
 from mup.communication import UploadedFile
 
@@ -48,22 +48,17 @@ def parse(
         head, gap, content = (b"\r\n" + rest).partition(b"\r\n\r\n")
         if not found or line.strip(b" \t") or not gap or len(head) > _LONGEST_HEAD:
             raise ValueError("a part has no head")
-        part = BytesHeaderParser().parsebytes(head.lstrip(b"\r\n"))
+        # Browsers send names as UTF-8, which the parser for bytes takes for damage.
+        part = HeaderParser().parsestr(head.strip().decode("utf-8", "replace"))
         name = part.get_param("name", header="content-disposition")
         if part.get_content_disposition() != "form-data" or not isinstance(name, str):
             raise ValueError("a part has no name")
-        name = _text(name)
         filename = part.get_filename()
         if filename is None:
             fields.append((name, content.decode()))
         else:
             kind = str(part.get("content-type", "application/octet-stream"))
             # Browsers may send a whole path, and what is used as a file name must not lead elsewhere.
-            base = _text(filename).replace("\\", "/").rpartition("/")[2].replace("\0", "")
+            base = filename.replace("\\", "/").rpartition("/")[2].replace("\0", "")
             files.setdefault(name, []).append(UploadedFile(base, kind, content))
     return fields, files
-
-
-def _text(parsed: str) -> str:
-    """Return a parameter of a header as browsers mean it: as UTF-8."""
-    return parsed.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

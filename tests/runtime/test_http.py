@@ -259,13 +259,13 @@ def test_uploads(shop: System) -> None:
     data = bytes(range(256)) * 3 + b"\r\n--xy\r\n"
     body = _multipart(
         ('name="title"', "", "Über".encode()),
-        ('name="doc"; filename="C:\\\\temp\\\\a.bin"', "Content-Type: image/png\r\n", data),
+        ('name="doc"; filename="C:\\\\temp\\\\ä ; b.bin"', "Content-Type: image/png\r\n", data),
         ('name="doc"; filename="../../b"', "", b""),
     )
     answer = ask(shop.url("Shop"), "/upload", body, content_type="multipart/form-data; boundary=xyz")
     assert answer.body == [
         "Über",
-        {"doc": [["a.bin", "image/png", len(data), sum(data)], ["b", "application/octet-stream", 0, 0]]},
+        {"doc": [["ä ; b.bin", "image/png", len(data), sum(data)], ["b", "application/octet-stream", 0, 0]]},
     ]
 
 

@@ -17,7 +17,7 @@ from mup.errors import CallError, CallTimeoutError, UsageError
 from mup.testing import StubCall, TestClient
 
 
-class Item(msgspec.Struct):
+class Item(msgspec.Struct, forbid_unknown_fields=True):
     name: str
     price: float
 
@@ -96,6 +96,13 @@ def test_failures_are_answers(client: TestClient, method: str, path: str, status
     answer = client.request(method, path)
     assert answer.status == status
     assert text in answer.body["error"]
+
+
+def test_what_is_refused_does_not_write_the_log(client: TestClient, caplog: pytest.LogCaptureFixture) -> None:
+    """Line breaks in the names of fields stay out of it."""
+    answer = client.post("/items", {"name": "a", "price": 1, "x\n12:00:00 all is well": 1})
+    assert answer.body["field"] == "x\n12:00:00 all is well"
+    assert "x?12:00:00 all is well" in caplog.records[-1].getMessage()
 
 
 def test_stubs_answer(client: TestClient) -> None:
