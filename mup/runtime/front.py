@@ -12,7 +12,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import cast
+from typing import TYPE_CHECKING, cast
 from urllib.parse import unquote
 
 import msgspec
@@ -31,10 +31,12 @@ from mup.events.record import QUEUED, Event
 from mup.events.writer import EventWriter
 from mup.routes import pick
 from mup.runtime.refusals import failure, no_endpoint, wrong_method
-from mup.runtime.static_files import StaticFiles
 from mup.runtime.tracing import trace_id, valid
 from mup.runtime.wire import Answer, Done, FrameBuffer, FromWorker, Ready, Request, frame
 from mup.runtime.worker import ServiceRun
+
+if TYPE_CHECKING:
+    from mup.runtime.static_files import StaticFiles
 
 __all__ = ["MAX_BODY", "Front", "WorkerLink"]
 

@@ -23,7 +23,7 @@ import time
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import msgspec
 
@@ -34,10 +34,12 @@ from mup.runtime.front import MAX_BODY, Front, WorkerLink
 from mup.runtime.importing import import_service
 from mup.runtime.loops import new_event_loop
 from mup.runtime.registration import Registration
-from mup.runtime.static_files import StaticFiles
 from mup.runtime.threads import run_threads, send_slot
 from mup.runtime.worker import ServiceRun, run_worker
 from mup.service import check_service
+
+if TYPE_CHECKING:
+    from mup.runtime.static_files import StaticFiles
 
 __all__ = ["ReplicaConfig", "main"]
 
@@ -142,7 +144,12 @@ class _Replica:
         )
         folders = kind.static if config.static is None else config.static
         where = f"services.{config.service}"
-        self._static = StaticFiles(folders, self._run.source, where) if folders else None
+        self._static: StaticFiles | None = None
+        if folders:
+            # What sends files is loaded where there are some.
+            from mup.runtime.static_files import StaticFiles  # noqa: PLC0415
+
+            self._static = StaticFiles(folders, self._run.source, where)
         self._stopping = False
         self._respawns: set[asyncio.Task[None]] = set()
         # Per worker process: the numbers of its workers, and the socket that brings it more of them.
