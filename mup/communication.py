@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from mup.future import MupFuture
 
-__all__ = ["DEFAULT_TIMEOUT", "Communication", "Headers"]
+__all__ = ["DEFAULT_TIMEOUT", "Communication", "Cookie", "Headers", "UploadedFile"]
 
 DEFAULT_TIMEOUT = 30.0
 """Seconds a remote operation may take when nobody says otherwise."""
@@ -42,6 +43,44 @@ class Headers(Mapping[str, str]):
         return f"Headers({self._values!r})"
 
 
+@dataclass(frozen=True, slots=True)
+class UploadedFile:
+    """A file of a ``multipart/form-data`` body.
+
+    Attributes:
+        filename: As the client names it, without folders; "" if it has none. Do not use it as a path.
+        content_type: As the client says.
+        data: The content.
+    """
+
+    filename: str
+    content_type: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cookie:
+    """A cookie to be set by ``respond(..., cookies={name: Cookie(value=...)})``.
+
+    Attributes:
+        value: Any text.
+        max_age: Seconds it lives; None = as long as the browser runs; 0 = it is deleted.
+        path: Below which path it is sent.
+        domain: "" = to this host alone.
+        secure: Whether it is sent over TLS only.
+        http_only: Whether scripts cannot see it.
+        same_site: Whether other sites' pages may cause it to be sent.
+    """
+
+    value: str
+    max_age: int | None = None
+    path: str = "/"
+    domain: str = ""
+    secure: bool = False
+    http_only: bool = True
+    same_site: Literal["Strict", "Lax", "None"] = "Lax"
+
+
 class Communication(ABC):
     """The request an endpoint serves, and everything it may do with the outside.
 
@@ -49,8 +88,28 @@ class Communication(ABC):
     """
 
     @property
+    def method(self) -> str:
+        """HTTP method of the request."""
+        return ""
+
+    @property
+    def request_id(self) -> str:
+        """Id of the request, as logs of the service have it: 16 hexadecimal digits."""
+        return ""
+
+    @property
+    def traceparent(self) -> str:
+        """W3C header ``traceparent`` for requests the endpoint sends by other means than ``call``."""
+        return ""
+
+    @property
     def params(self) -> dict[str, Any]:
-        """Query string and JSON object or form body, merged; the body wins."""
+        """Query string, JSON object or form, and parameters of the path, merged; the later of these win."""
+        return {}
+
+    @property
+    def files(self) -> Mapping[str, Sequence[UploadedFile]]:
+        """Files of a ``multipart/form-data`` body, by the name of their field."""
         return {}
 
     @property
@@ -76,20 +135,25 @@ class Communication(ABC):
         params: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
         timeout: float | None = None,
+        method: str = "",
     ) -> MupFuture:
         """Call an endpoint of a service and return at once.
 
         Args:
             dest_ms: Name of the service; one of its live replicas is picked uniformly at random.
-            path: Path of the endpoint, or its name.
-            params: What the endpoint finds in ``params``; anything JSON can express.
+            path: Path of the endpoint, or its name. Parameters of the path stay as they are declared
+                (``/orders/{order_id}``) and are filled in from ``params``.
+            params: What the endpoint finds in ``params``; anything JSON can express. With ``GET``, ``HEAD``
+                and ``DELETE`` they travel in the query string: texts, numbers, and lists of them.
             headers: Further headers of the request.
             timeout: Seconds the whole call may take; bounded by the deadline of the request being served.
+            method: HTTP method; "" = the one of the endpoint, or ``POST`` if it serves any.
 
         Raises:
             UnknownServiceError: No such service.
             NoReplicaError: No live replica is reachable.
             CallTimeoutError: The deadline of the request being served has passed.
+            CommunicationError: A param of the path is missing, or several methods share the path.
         """
 
     @abstractmethod
@@ -109,13 +173,21 @@ class Communication(ABC):
         """
 
     @abstractmethod
-    def respond(self, body: Any = None, status: int = 200, headers: Mapping[str, str] | None = None) -> None:
+    def respond(
+        self,
+        body: Any = None,
+        status: int = 200,
+        headers: Mapping[str, str] | None = None,
+        cookies: Mapping[str, str | Cookie] | None = None,
+    ) -> None:
         """Answer the request; what the endpoint does afterwards delays nobody but the next request.
 
         Args:
-            body: dict, list, number, bool or None is sent as JSON, ``str`` as text, ``bytes`` as they are.
+            body: ``str`` is sent as text, ``bytes`` as they are, everything else as JSON. None is no body
+                with a status of 204, 205 or 3xx.
             status: HTTP status.
             headers: Further headers; ``Content-Type`` replaces the one chosen by the type of the body.
+            cookies: To be set; a text is a cookie of the session that scripts cannot see.
 
         Raises:
             MupError: The request has been answered already, or the body cannot be sent.

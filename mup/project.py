@@ -29,6 +29,7 @@ class ServiceConfig:
         name: The name other services call it by.
         target: ``module:Class`` of the ``MS`` subclass, importable from the project's source folder.
         pool_size, replicas, port, queue_limit: Override the class attributes; None = as the class says.
+        static: Folders of files its fronts serve, by path prefix; None = as the class says.
         env: Environment of its processes, on top of mup's own.
         host: Machine of ``Project.hosts`` it is deployed on; "" = the one everything is on.
         cpus: Cores a container lets each replica use; None = no limit. A statement for the model: mup does
@@ -41,6 +42,7 @@ class ServiceConfig:
     queue_limit: int | None = None
     replicas: int | None = None
     port: int | None = None
+    static: Mapping[str, str] | None = None
     env: Mapping[str, str] = field(default_factory=dict)
     host: str = ""
     cpus: float | None = None
@@ -275,6 +277,7 @@ def _project(data: dict[str, Any], file: Path) -> Project:
                 queue_limit=fields.whole("queue_limit", 0),
                 replicas=fields.whole("replicas", 1),
                 port=fields.whole("port", 0, 65535),
+                static=fields.strings("static") if "static" in fields.data else None,
                 env=fields.strings("env"),
                 host=fields.host("host", hosts),
                 cpus=fields.positive("cpus"),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
 from mup.errors import DeploymentError
+from mup.routes import METHODS, Routes, template_problem
 
 __all__ = ["EP", "MS", "EndpointInfo", "check_queue_limit", "check_service", "endpoints_of"]
 
@@ -35,6 +36,8 @@ class MS:
             replica share one core. ``"async"``: endpoints are ``async def`` and run on one event loop, at
             most ``pool_size`` at once.
         pinned: Whether a replica of threads, or with an event loop, stays on one core.
+        static: Folders of files the front serves, by path prefix: ``{"/static/": "assets"}``, relative to the
+            source folder.
         service_name: The name others call it by; set before ``setup``.
     """
 
@@ -44,6 +47,7 @@ class MS:
     queue_limit: ClassVar[int | None] = None
     runtime: ClassVar[str] = "process"
     pinned: ClassVar[bool] = True
+    static: ClassVar[Mapping[str, str]] = {}
     service_name: str = ""
 
     def setup(self) -> None:
@@ -58,27 +62,40 @@ class EndpointInfo:
     """One endpoint of a service class.
 
     Attributes:
-        path: What follows the replica's URL, e.g. ``/epA/``.
+        path: What follows the replica's URL, e.g. ``/epA/`` or ``/orders/{order_id}``.
         name: What a call may say instead of the path.
         method: Name of the method that serves it.
+        http_method: The only HTTP method it serves; "" = any.
+        key: What event log and model call it within its service: the path, with the HTTP method behind it
+            where several endpoints share the path.
     """
 
     path: str
     name: str
     method: str
+    http_method: str
+    key: str
+
+    @property
+    def address(self) -> str:
+        """Path and HTTP method in one text, as the registry has it."""
+        return f"{self.path} {self.http_method}" if self.http_method else self.path
 
 
 class EP:
     """Mark a method as the endpoint for ``path``.
 
     Args:
-        path: Starts with ``/``; matched exactly.
+        path: Starts with ``/``; matched exactly, except for segments that are parameters:
+            ``/orders/{order_id}``.
         name: Alternative to the path in ``Communication.call``; the name of the method by default.
+        method: The only HTTP method it serves, such as ``"GET"`` (then also ``HEAD``); "" = any.
     """
 
-    def __init__(self, path: str, *, name: str = "") -> None:
+    def __init__(self, path: str, *, name: str = "", method: str = "") -> None:
         self.path = path
         self.name = name
+        self.method = method
 
     def __call__(self, method: _Method) -> _Method:
         """Mark the method and return it unchanged."""
@@ -87,14 +104,14 @@ class EP:
 
 
 def endpoints_of(service: type[MS]) -> dict[str, EndpointInfo]:
-    """Return the endpoints of a class by path: inherited ones first, each class in source order.
+    """Return the endpoints of a class by key: inherited ones first, each class in source order.
 
     A subclass that overrides an endpoint's method has to repeat ``@EP`` to keep it an endpoint.
 
     Raises:
-        DeploymentError: Two endpoints share a path or a name, or a path cannot be served.
+        DeploymentError: Two endpoints serve the same requests or share a name, or a path cannot be served.
     """
-    found: dict[str, EndpointInfo] = {}
+    marks: dict[str, tuple[EP, str]] = {}
     names: dict[str, str] = {}
     methods = dict.fromkeys(name for kind in reversed(service.__mro__) for name in vars(kind))
     for method in methods:
@@ -104,20 +121,32 @@ def endpoints_of(service: type[MS]) -> dict[str, EndpointInfo]:
             continue
         where = f"{service.__module__}.{service.__qualname__}.{method}"
         _check_path(mark.path, where)
-        endpoint = EndpointInfo(mark.path, mark.name or method, method)
-        if endpoint.path in found:
-            other = found[endpoint.path].method
-            raise DeploymentError(f"path {endpoint.path!r} is already served by {other!r}", where=where)
-        if "/" in endpoint.name or endpoint.name in names:
-            other = names.get(endpoint.name, "a path, for it contains '/'")
-            raise DeploymentError(f"endpoint name {endpoint.name!r} is already {other}", where=where)
-        names[endpoint.name] = f"that of {method!r}"
-        found[endpoint.path] = endpoint
+        if mark.method not in ("", *METHODS):
+            known = ", ".join(METHODS)
+            raise DeploymentError(f"method must be one of {known}, got {mark.method!r}", where=where)
+        address = f"{mark.path} {mark.method}" if mark.method else mark.path
+        if address in marks:
+            other = marks[address][1]
+            raise DeploymentError(f"path {address!r} is already served by {other!r}", where=where)
+        name = mark.name or method
+        if "/" in name or name in names:
+            taken = names.get(name, "a path, for it contains '/'")
+            raise DeploymentError(f"endpoint name {name!r} is already {taken}", where=where)
+        names[name] = f"that of {method!r}"
+        marks[address] = mark, method
+    try:
+        routes = Routes(marks).routes
+    except ValueError as error:
+        raise DeploymentError(str(error), where=f"{service.__module__}.{service.__qualname__}") from None
+    found = {}
+    for address, (mark, method) in marks.items():
+        key = routes[address].key
+        found[key] = EndpointInfo(mark.path, mark.name or method, method, mark.method, key)
     return found
 
 
 def check_service(service: type[MS], *, pool_size: Any, replicas: Any, port: Any) -> dict[str, EndpointInfo]:
-    """Check a class and the settings it will run with; return its endpoints by path.
+    """Check a class and the settings it will run with; return its endpoints by key.
 
     Raises:
         DeploymentError: Something cannot run; the message names the attribute and its value.
@@ -176,6 +205,9 @@ def _check_path(path: Any, where: str) -> None:
         raise DeploymentError(
             f"an endpoint's path must start with '/' and have no '?', got {path!r}", where=where
         )
+    problem = template_problem(path)
+    if problem:
+        raise DeploymentError(f"path {path!r}: {problem}", where=where)
     if path in RESERVED or path.startswith("/mup/"):
         raise DeploymentError(
             f"path {path!r} is reserved", where=where, hint=f"mup answers {', '.join(RESERVED)} itself"

@@ -20,7 +20,9 @@ from mup.errors import MupError
 # The help lives here so that listing the commands imports none of them.
 COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("mup.cli.demo", "The whole journey on a small example: code, model, prediction, reality."),
+    "new": ("mup.cli.new", "Make a project that runs, to start from."),
     "run": ("mup.cli.run", "Start a project's registry and services, and stop them cleanly."),
+    "openapi": ("mup.cli.openapi", "Print the OpenAPI document of a service."),
     "host": ("mup.cli.host", "Profile this machine: speed, sharing, wake-ups, scheduler."),
     "explore": ("mup.cli.explore", "Run a single user against the project and log what happens."),
     "runs": ("mup.cli.runs", "List what was explored, and delete what is not needed any more."),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
+    from mup.project import Project
     from mup.runtime.launcher import Deployment
 
 
@@ -21,23 +22,32 @@ if TYPE_CHECKING:
 )
 @click.option("--replicas", multiple=True, metavar="SERVICE=N", help="Replicas of a service; repeatable.")
 @click.option("--log", "log_dir", type=click.Path(file_okay=False), help="Folder for event logs.")
+@click.option("--reload", is_flag=True, help="Restart services when their source changes.")
 @click.option("--json", "as_json", is_flag=True, help="Print where everything listens as one JSON document.")
 def command(
-    project: str, pools: tuple[str, ...], replicas: tuple[str, ...], log_dir: str | None, as_json: bool
+    project: str,
+    pools: tuple[str, ...],
+    replicas: tuple[str, ...],
+    log_dir: str | None,
+    reload: bool,
+    as_json: bool,
 ) -> None:
     """Start the registry, databases and services of PROJECT (a folder with mup.toml); Ctrl-C stops them.
 
-    A service that dies is reported and restarted.
+    A service that dies is reported and restarted. With --reload, services whose source has changed are
+    replaced without a pause; if the new source does not start, the error is printed and the old one goes on.
     """
     from mup.cli.options import assignments
     from mup.project import load_project
     from mup.runtime.launcher import Deployment
 
+    loaded = load_project(project)
     deployment = Deployment(
-        load_project(project),
+        loaded,
         log_dir=Path(log_dir) if log_dir else None,
         pools=assignments(pools, "--pool"),
         replicas=assignments(replicas, "--replicas"),
+        reloading=reload,
     )
     # `kill` and the end of the terminal stop it as cleanly as Ctrl-C does; nohup and the like stay in force.
     # SIGINT itself too: a shell script starts its background jobs with SIGINT ignored.
@@ -46,11 +56,46 @@ def command(
             signal.signal(number, _interrupt)
     with contextlib.suppress(KeyboardInterrupt), deployment:
         _show(deployment, as_json=as_json)
+        reloader = _Reloader(deployment, loaded) if reload else None
         while True:
-            time.sleep(1.0)
+            time.sleep(0.5 if reload else 1.0)
             for event in deployment.supervise():
                 click.echo(f"mup: {event}", err=True)
+            if reloader is not None:
+                reloader.look()
     click.echo("mup: stopped", err=True)
+
+
+class _Reloader:
+    """Restarts the services whose source has changed."""
+
+    def __init__(self, deployment: Deployment, project: Project) -> None:
+        from mup.runtime.watching import SourceWatcher
+
+        self._deployment = deployment
+        self._services = [service.name for service in project.services]
+        self._watcher = SourceWatcher(project.source)
+        # What they have loaded since their source broke is not known: any change may mend them.
+        self._broken: set[str] = set()
+
+    def look(self) -> None:
+        """Restart what has to be; a service that cannot start anew goes on as it was."""
+        from mup.errors import DeploymentError
+
+        changed = self._watcher.changed()
+        if not changed:
+            return
+        for service in self._services:
+            if service not in self._broken and not changed & self._deployment.made_of(service):
+                continue
+            try:
+                self._deployment.reload(service)
+            except DeploymentError as error:
+                self._broken.add(service)
+                click.echo(f"mup: {service} goes on as it was: {error}", err=True)
+            else:
+                self._broken.discard(service)
+                click.echo(f"mup: {service} was reloaded", err=True)
 
 
 def _interrupt(*_: object) -> None:

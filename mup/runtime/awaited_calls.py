@@ -35,7 +35,7 @@ import msgspec
 from aiohttp.connector import Connection
 from yarl import URL
 
-from mup.communication import DEFAULT_TIMEOUT, Communication, Headers
+from mup.communication import DEFAULT_TIMEOUT, Communication, Cookie, Headers
 from mup.errors import (
     CallError,
     CallTimeoutError,
@@ -51,6 +51,7 @@ from mup.events.record import FAILED, Event
 from mup.events.sites import SiteTable
 from mup.events.writer import EventWriter
 from mup.future import MupFuture
+from mup.routes import WITHOUT_BODY, CallRoutes, query_string, target_of
 
 __all__ = [
     "CallStats",
@@ -68,6 +69,7 @@ CACHE_SECONDS = 1.0
 REGISTRY_SECONDS = 5.0
 REASON_LENGTH = 120
 _COROUTINE = inspect.CO_COROUTINE | inspect.CO_ITERABLE_COROUTINE | inspect.CO_ASYNC_GENERATOR
+_JSON = {"Content-Type": "application/json"}
 KEEPALIVE_SECONDS = 60.0
 """How long an idle connection is kept: longer than users usually think, shorter than servers usually wait."""
 
@@ -131,11 +133,11 @@ class CallStats:
 class _Service:
     """Where one service is: what the registry last said, or a base URL outside of mup."""
 
-    __slots__ = ("addresses", "asked", "endpoints", "external")
+    __slots__ = ("addresses", "asked", "external", "routes")
 
-    def __init__(self, addresses: list[str], endpoints: dict[str, str], *, external: bool = False) -> None:
+    def __init__(self, addresses: list[str], routes: CallRoutes, *, external: bool = False) -> None:
         self.addresses = addresses
-        self.endpoints = endpoints
+        self.routes = routes
         self.external = external
         self.asked = time.monotonic()
 
@@ -166,7 +168,8 @@ class Network:
         self._registry_url = registry_url.rstrip("/")
         self._services: dict[str, _Service] = {}
         self._externals = {
-            name: _Service([url.rstrip("/")], {}, external=True) for name, url in externals.items()
+            name: _Service([url.rstrip("/")], CallRoutes({}), external=True)
+            for name, url in externals.items()
         }
         self._asking: dict[str, asyncio.Task[_Service]] = {}
         self._random = random.Random(f"replicas {seed}")
@@ -254,7 +257,9 @@ class Network:
         addresses = [replica["url"].rstrip("/") for replica in answer["replicas"]]
         if not addresses:
             raise NoReplicaError(f"service {service!r} has no live replica")
-        return _Service(addresses, answer["endpoints"])
+        known = self._services.get(service)
+        same = known is not None and known.routes.endpoints == answer["endpoints"]
+        return _Service(addresses, known.routes if known and same else CallRoutes(answer["endpoints"]))
 
     async def _get(self, path: str, where: str) -> dict[str, Any]:
         timeout = aiohttp.ClientTimeout(total=REGISTRY_SECONDS)
@@ -333,10 +338,11 @@ class ClientCommunication(Communication):
         params: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
         timeout: float | None = None,
+        method: str = "",
     ) -> ClientFuture:
         """Call an endpoint and return at once; ``await`` what it returns. See `Communication.call`."""
         self.calls += 1
-        return ClientFuture(self, dest_ms, path, call_body(params), call_headers(headers), timeout)
+        return ClientFuture(self, dest_ms, path, params, call_headers(headers), timeout, method)
 
     def send(
         self,
@@ -349,7 +355,7 @@ class ClientCommunication(Communication):
     ) -> ClientFuture:
         """Send any HTTP request to a service outside of mup; ``await`` gives the body undecoded."""
         self.calls += 1
-        return ClientFuture(self, dest, f"{method} {path}", body, headers, timeout, decoded=False)
+        return ClientFuture(self, dest, path, body, headers, timeout, method, decoded=False)
 
     def query(
         self,
@@ -363,7 +369,13 @@ class ClientCommunication(Communication):
             f"a client cannot query database {db_name!r}", hint="call a service that does the query"
         )
 
-    def respond(self, body: Any = None, status: int = 200, headers: Mapping[str, str] | None = None) -> None:  # noqa: ARG002
+    def respond(
+        self,
+        body: Any = None,  # noqa: ARG002
+        status: int = 200,  # noqa: ARG002
+        headers: Mapping[str, str] | None = None,  # noqa: ARG002
+        cookies: Mapping[str, str | Cookie] | None = None,  # noqa: ARG002
+    ) -> None:
         """Refuse: nobody has asked a client anything."""
         raise UsageError("a client has no request to respond to")
 
@@ -395,6 +407,7 @@ class ClientFuture(MupFuture):
 
     __slots__ = (
         "_answer",
+        "_asked_method",
         "_body",
         "_contacted",
         "_deadline",
@@ -404,15 +417,18 @@ class ClientFuture(MupFuture):
         "_error",
         "_external",
         "_headers",
+        "_key",
         "_method",
         "_name",
         "_network",
+        "_params",
         "_path",
         "_request",
         "_sampled",
         "_seconds",
         "_seq",
         "_start",
+        "_target",
         "_trace",
         "_waiters",
         "_writer",
@@ -423,9 +439,10 @@ class ClientFuture(MupFuture):
         owner: Caller,
         dest: str,
         path: str,
-        body: bytes,
+        params: Mapping[str, Any] | bytes | None,
         headers: Mapping[str, str],
         timeout: float | None,
+        method: str,
         *,
         decoded: bool = True,
     ) -> None:
@@ -437,9 +454,13 @@ class ClientFuture(MupFuture):
         self._writer = owner.writer
         self._dest = dest
         self._path = path
-        self._body = body
+        self._params = params
         self._headers = headers
-        self._method = "POST"
+        self._asked_method = method
+        # What these are is known when the service is: see `_resolve`.
+        self._method = method or "POST"
+        self._target = self._key = path.partition("?")[0]
+        self._body = b""
         self._external = False
         self._decoded = decoded
         self._answer: Any = None
@@ -472,7 +493,7 @@ class ClientFuture(MupFuture):
     @property
     def _label(self) -> str:
         """``B/epB/``: what the log and the model call the endpoint; ``GET shop/items`` outside of mup."""
-        name = f"{self._dest}{self._path.partition('?')[0]}"
+        name = f"{self._dest}{self._key}"
         return f"{self._method} {name}" if self._external else name
 
     def get(self, timeout: float | None = None, *, check: bool = True) -> Any:  # noqa: ARG002
@@ -503,17 +524,34 @@ class ClientFuture(MupFuture):
         return self._answer
 
     def _resolve(self, service: _Service) -> None:
-        """Turn the name of an endpoint into its path."""
+        """Find out what to send, and what the log calls it.
+
+        Raises:
+            CommunicationError: The params do not fit the path, or it is not known which method is meant.
+        """
+        path, method, params = self._path, self._asked_method, self._params
+        self._external = service.external
         if service.external:
-            self._external = True
-            method, space, path = self._path.partition(" ")
-            if space and method.isalpha() and method.isupper():
-                self._method, self._path = method, path
-            if not self._path.startswith("/"):
-                self._path = f"/{self._path}"
-        elif not self._path.startswith("/"):
-            # A name nobody has is sent as a path: the service answers 404 with what it has.
-            self._path = service.endpoints.get(self._path, f"/{self._path}")
+            verb, space, rest = path.partition(" ")
+            if space and verb.isalpha() and verb.isupper():
+                method, path = verb, rest
+            if not path.startswith("/"):
+                path = f"/{path}"
+        plain, _, query = path.partition("?")
+        # A name nobody has is sent as a path: the service answers 404 with what it has.
+        route = service.routes.find(plain, method)
+        self._key = route.key
+        self._method = method or route.method or "POST"
+        if isinstance(params, bytes):
+            self._target, self._body = plain, params
+        else:
+            self._target, params = target_of(route, plain, params)
+            if self._method not in WITHOUT_BODY:
+                self._body = call_body(params)
+            elif params:
+                query = f"{query}&{query_string(params)}" if query else query_string(params)
+        if query:
+            self._target += f"?{query}"
 
     async def _run(self, address: str | None) -> None:
         """Do the whole call and finish with what came of it.
@@ -589,7 +627,7 @@ class ClientFuture(MupFuture):
             headers = {"Accept": "*/*", "User-Agent": "mup", **_content_type(self._body), **self._headers}
         else:
             headers = {
-                "Content-Type": "application/json",
+                **({} if self._method in WITHOUT_BODY else _JSON),
                 **self._headers,
                 "X-Mup-Request": f"{child_id(self._request, self._seq):016x}",
                 "X-Mup-Trace": f"{self._trace:016x}",
@@ -600,7 +638,7 @@ class ClientFuture(MupFuture):
         _CONNECTION.set(connection)
         async with session.request(
             self._method,
-            _url(address, self._path),
+            _url(address, self._target),
             data=self._body or None,
             headers=headers,
             allow_redirects=False,
@@ -773,8 +811,8 @@ def call_headers(headers: Mapping[str, str] | None) -> dict[str, str]:
     return texts
 
 
-def _content_type(body: bytes) -> dict[str, str]:
-    return {"Content-Type": "application/json"} if body else {}
+def _content_type(body: bytes) -> Mapping[str, str]:
+    return _JSON if body else {}
 
 
 def _shortened(reason: Any) -> str:

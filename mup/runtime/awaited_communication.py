@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from typing import Any
 
 from mup.communication import DEFAULT_TIMEOUT
@@ -15,7 +15,7 @@ from mup.errors import CallTimeoutError, CommunicationError, QueryError, UsageEr
 from mup.events.record import FAILED, Event
 from mup.events.writer import EventWriter
 from mup.future import MupFuture
-from mup.runtime.awaited_calls import ClientFuture, Network, call_body, call_headers
+from mup.runtime.awaited_calls import ClientFuture, Network, call_headers
 from mup.runtime.calls import Operation
 from mup.runtime.wire import Request
 from mup.runtime.worker_communication import Channel, WorkerCommunication, WorkerTools
@@ -74,8 +74,15 @@ class AwaitedCommunication(WorkerCommunication):
         network, request, trace, calls, sampled: What calls want to know of their execution.
     """
 
-    def __init__(self, request: Request, endpoint: str, tools: AwaitedTools, channel: Channel) -> None:
-        super().__init__(request, endpoint, tools.tools, channel)
+    def __init__(
+        self,
+        request: Request,
+        endpoint: str,
+        tools: AwaitedTools,
+        channel: Channel,
+        names: Sequence[str] = (),
+    ) -> None:
+        super().__init__(request, endpoint, tools.tools, channel, names)
         self._shared = tools
         self.network = tools.network
         self.request = request.request
@@ -95,6 +102,7 @@ class AwaitedCommunication(WorkerCommunication):
         params: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
         timeout: float | None = None,
+        method: str = "",
     ) -> MupFuture:
         """Call an endpoint and return at once; ``await`` what it returns. See `Communication.call`."""
         seconds = DEFAULT_TIMEOUT if timeout is None else timeout
@@ -105,7 +113,8 @@ class AwaitedCommunication(WorkerCommunication):
                 raise CallTimeoutError(f"no time left for {dest_ms}{path}: the deadline has passed")
             seconds = min(seconds, left)
         self.calls += 1
-        return ClientFuture(self, dest_ms, path, call_body(params), call_headers(headers), seconds)
+        complete = {**self._trace_headers(), **call_headers(headers)}
+        return ClientFuture(self, dest_ms, path, params, complete, seconds, method)
 
     def query(
         self, db_name: str, qry_name: str, coll_name: str, qry_txt: str | bytes | Mapping[str, Any]

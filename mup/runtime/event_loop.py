@@ -15,20 +15,18 @@ from typing import Any, cast
 
 import msgspec
 
-from mup.errors import MupError
-from mup.events.record import FAILED, Event
 from mup.events.writer import open_log
 from mup.runtime.awaited_calls import EventLog as AwaitedLog
 from mup.runtime.awaited_calls import Network
 from mup.runtime.awaited_communication import AwaitedCommunication, AwaitedTools
+from mup.runtime.execution import Execution, describe
 from mup.runtime.http_client import ConnectionPool
 from mup.runtime.loops import new_event_loop
 from mup.runtime.resolver import Resolver
-from mup.runtime.service_log import CURRENT, InWork
 from mup.runtime.threads import pin, receive_slot
 from mup.runtime.wire import Done, FrameBuffer, FromWorker, LogOff, Ready, Request, frame
-from mup.runtime.worker import ServiceRun, become_worker_process, describe
-from mup.runtime.worker_communication import BadRequestError, EventLog, WorkerTools
+from mup.runtime.worker import ServiceRun, become_worker_process
+from mup.runtime.worker_communication import EventLog, WorkerTools
 
 __all__ = ["run_loop"]
 
@@ -132,30 +130,14 @@ class _Loop:
         task.add_done_callback(self._tasks.discard)
 
     async def _execute(self, slot: _Slot, request: Request) -> None:
-        run = self._run
-        endpoint = run.endpoints[request.path]
-        comm = AwaitedCommunication(request, f"{run.service}{request.path}", self._tools, slot)
-        comm.write(Event.BEGIN)
-        # A task has a context of its own: what it logs is marked, and nothing else.
-        CURRENT.set(InWork(request.path, request.request, request.trace))
-        failed = 0
-        try:
-            comm.check_params()
-            await getattr(self._instance, endpoint.method)(comm)
-            if not comm.responded:
-                raise MupError(f"endpoint {endpoint.method!r} returned without respond()")
-        except BadRequestError as error:
-            failed = FAILED
-            comm.write(Event.ERROR, FAILED)
-            _log.warning("bad request: %s", error)
-            comm.fail(400, str(error))
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - the user's code may raise anything
-            failed = FAILED
-            comm.write(Event.ERROR, FAILED)
-            _log.exception("%s%s failed", run.service, request.path)
-            comm.fail(500, describe(error))
-        comm.write(Event.DONE, failed)
-        slot.send(Done(bool(failed)))
+        run, key, dispatch = self._run, request.key, self._run.dispatch
+        names = dispatch.names.get(key, ())
+        comm = AwaitedCommunication(request, f"{run.service}{key}", self._tools, slot, names)
+        execution = Execution(run.service, request, comm)
+        with execution:
+            values = dispatch.values(key, comm)
+            await getattr(self._instance, dispatch.endpoints[key].method)(comm, **values)
+        slot.send(Done(execution.failed))
         writer = self._tools.tools.log.writer
         if writer is not None and writer.problem and not self._log_off_told:
             slot.send(LogOff())

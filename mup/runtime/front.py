@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import cast
+from typing import TYPE_CHECKING, cast
 from urllib.parse import unquote
 
 import msgspec
@@ -27,15 +27,20 @@ from aiohttp.web_request import BaseRequest
 from aiohttp.web_response import Response, StreamResponse
 from multidict import CIMultiDict, istr
 
-from mup.errors import did_you_mean
 from mup.events.ids import new_id
 from mup.events.record import QUEUED, Event
 from mup.events.writer import EventWriter
+from mup.routes import pick
 from mup.runtime.http_server import HttpServer
 from mup.runtime.metrics import CONTENT_TYPE, FrontMetrics
+from mup.runtime.refusals import failure, no_endpoint, wrong_method
 from mup.runtime.service_log import CURRENT, InWork
+from mup.runtime.tracing import trace_id, valid
 from mup.runtime.wire import Answer, Done, FrameBuffer, FromWorker, LogOff, Request, frame
 from mup.runtime.worker import ServiceRun
+
+if TYPE_CHECKING:
+    from mup.runtime.static_files import StaticFiles
 
 __all__ = ["MAX_BODY", "Front", "Limits", "WorkerLink"]
 
@@ -54,6 +59,7 @@ _decode = msgspec.msgpack.Decoder(FromWorker).decode
 _REQUEST = istr("X-Mup-Request")
 _TRACE = istr("X-Mup-Trace")
 _DEADLINE = istr("X-Mup-Deadline")
+_TRACEPARENT = istr("traceparent")
 _SAMPLED = istr("X-Mup-Sampled")
 
 
@@ -154,6 +160,7 @@ class Front:
         pool_size: Number of workers.
         writer: Event log of the front, or None.
         limits: On requests.
+        static: Files to serve, or None.
 
     Attributes:
         workers: The ones that are set up, by number.
@@ -161,17 +168,28 @@ class Front:
         url, pid: What ``/mup/status`` says of this replica.
     """
 
-    def __init__(self, run: ServiceRun, pool_size: int, writer: EventWriter | None, limits: Limits) -> None:
+    def __init__(
+        self,
+        run: ServiceRun,
+        pool_size: int,
+        writer: EventWriter | None,
+        limits: Limits,
+        static: StaticFiles | None = None,
+    ) -> None:
         self._run = run
+        self._static = static
         self._pool_size = pool_size
         self._writer = writer
         self._limits = limits
-        self._metrics = FrontMetrics(run.endpoints)
+        self._metrics = FrontMetrics(run.dispatch.endpoints)
         # Asked once: the level does not change, and every request would ask.
         self._tell_requests = _log.isEnabledFor(logging.DEBUG)
         self._sample = run.log.sample if writer else 1
         self._loop = asyncio.get_running_loop()
-        self._names = {path: writer.name(f"{run.service}{path}") if writer else 0 for path in run.endpoints}
+        self._names = {
+            key: writer.name(f"{run.service}{key}") if writer else 0 for key in run.dispatch.endpoints
+        }
+        self._find = run.dispatch.routes.find
         # The worker used last has the warmest caches: a stack, not a queue.
         self._idle: list[WorkerLink] = []
         self._waiting: deque[_Ticket] = deque()
@@ -271,14 +289,16 @@ class Front:
 
     async def _handle(self, request: BaseRequest) -> StreamResponse:
         path, _, query = request.raw_path.partition("?")
-        if path not in self._run.endpoints:
-            path = unquote(path)
-            if path not in self._run.endpoints:
-                return self._other(path)
+        found = self._find(path)
+        if found is None:
+            return self._other(request.method, unquote(path))
+        methods, values = found
+        route = pick(methods, request.method)
+        if route is None:
+            return self._refusal("wrong_method", wrong_method(self._run.service, path, methods))
+        key = route.key
         if self.draining:
-            self._turned_away = time.monotonic()
-            # Its caller may ask another replica: nothing has been done.
-            return self._refusal(503, "draining", "the replica is stopping", path, close=True)
+            return self._draining(key)
         body = b""
         if request.body_exists:
             if hdrs.EXPECT in request.headers and request.transport is not None:
@@ -288,20 +308,22 @@ class Front:
                 body = await self._read(request)
             except HTTPRequestEntityTooLarge:
                 problem = f"the body has more than {self._limits.max_body} bytes"
-                return self._refusal(413, "body_too_large", problem, path)
+                return self._refusal("body_too_large", self._failure(413, problem, key), key)
             except TimeoutError:
                 problem = f"the body did not come within {self._limits.body_seconds:g} s"
-                return self._refusal(408, "body_too_slow", problem, path, close=True)
+                return self._refusal("body_too_slow", self._failure(408, problem, key), key, close=True)
         if not self._idle and len(self._waiting) >= self._limits.queue:
-            return self._refusal(
-                503, "queue_full", f"{len(self._waiting)} requests are waiting already", path
-            )
+            problem = f"{len(self._waiting)} requests are waiting already"
+            return self._refusal("queue_full", self._failure(503, problem, key), key)
         headers = request.headers
         arrived = time.monotonic()
         deadline = _deadline(headers.get(_DEADLINE), arrived)
         answer_to_come: asyncio.Future[Answer] = self._loop.create_future()
         ticket = _Ticket(_hex(headers.get(_REQUEST)), b"", answer_to_come, deadline, arrived)
-        trace = _hex(headers.get(_TRACE))
+        traceparent = headers.get(_TRACEPARENT, "")
+        if traceparent:
+            traceparent = valid(traceparent)
+        trace = _hex(headers.get(_TRACE), trace_id(traceparent) if traceparent else 0)
         sampled = headers.get(_SAMPLED) != "0"
         if sampled and self._sample > 1 and _REQUEST not in headers:
             # The first service of a chain decides. At random: every n-th one would see one side of a client
@@ -311,18 +333,21 @@ class Front:
             flags = 0 if self._idle else QUEUED
             inside = self._busy + len(self._waiting) + 1
             self._writer.write(
-                Event.ARRIVE, ticket.request, trace, seq=inside, name=self._names[path], flags=flags
+                Event.ARRIVE, ticket.request, trace, seq=inside, name=self._names[key], flags=flags
             )
         ticket.data = frame(
             Request(
                 ticket.request,
                 trace,
-                path,
+                key,
                 query,
                 list(request.raw_headers),
                 body,
                 deadline,
                 sampled,
+                request.method,
+                values,
+                traceparent,
             )
         )
         if self._idle:
@@ -331,9 +356,9 @@ class Front:
             self._waiting.append(ticket)
         answer = await answer_to_come
         seconds = time.monotonic() - arrived
-        self._metrics.answered(path, answer.status, seconds)
+        self._metrics.answered(key, answer.status, seconds)
         if self._tell_requests:
-            self._tell(ticket, trace, path, answer.status, seconds)
+            self._tell(ticket, trace, key, answer.status, seconds)
         return self._response(answer)
 
     async def _read(self, request: BaseRequest) -> bytes:
@@ -348,7 +373,7 @@ class Front:
         async with asyncio.timeout(self._limits.body_seconds):
             return await request.read()
 
-    def _other(self, path: str) -> StreamResponse:
+    def _other(self, method: str, path: str) -> StreamResponse:
         """Answer what is no endpoint."""
         if path == "/healthz":
             return self._response(_json({"status": "ok"}))
@@ -359,12 +384,21 @@ class Front:
             return self._response(_json(self.status()))
         if path == "/mup/metrics":
             return Response(body=self._exposition(), headers={hdrs.CONTENT_TYPE: CONTENT_TYPE})
-        by_name = {endpoint.name: endpoint.path for endpoint in self._run.endpoints.values()}
-        known = list(self._run.endpoints)
-        asked = by_name.get(path.strip("/"), "")
-        hint = f"did you mean {asked!r}?" if asked else did_you_mean(path, known)
-        message = f"service {self._run.service!r} has no endpoint {path!r}; {hint}"
-        return self._refusal(404, "no_endpoint", message, path)
+        if path == "/mup/openapi.json":
+            # Loaded when somebody asks: a running service seldom needs it.
+            from mup.runtime.openapi import document  # noqa: PLC0415
+
+            run = self._run
+            return self._response(_json(document(run.service, run.kind, run.dispatch)))
+        if self._static is not None and self._static.covers(path):
+            if self.draining:
+                return self._draining(path)
+            if method not in ("GET", "HEAD"):
+                return self._refusal("wrong_method", wrong_method(self._run.service, path, ["GET"]))
+            return self._static.response(path) or self._refusal(
+                "no_file", self._failure(404, f"no file {path!r}", path)
+            )
+        return self._refusal("no_endpoint", no_endpoint(self._run.service, self._run.dispatch, path))
 
     def _done(self, link: WorkerLink, failed: bool) -> None:
         self._served += 1
@@ -411,9 +445,9 @@ class Front:
         labels = {"service": self._run.service, "replica": self._run.replica}
         return self._metrics.exposition(labels, gauges, {link.pid for link in self.workers.values()})
 
-    def _tell(self, ticket: _Ticket, trace: int, path: str, status: int, seconds: float) -> None:
+    def _tell(self, ticket: _Ticket, trace: int, key: str, status: int, seconds: float) -> None:
         """Log one line about a request that was answered."""
-        token = CURRENT.set(InWork(path, ticket.request, trace))
+        token = CURRENT.set(InWork(key, ticket.request, trace))
         fields = {"status": status, "seconds": round(seconds, 6)}
         _log.debug("%d after %.1f ms", status, seconds * 1e3, extra={"fields": fields})
         CURRENT.reset(token)
@@ -425,16 +459,19 @@ class Front:
             self._drained.clear()
 
     def _failure(self, status: int, message: str, path: str = "") -> Answer:
-        error = {"error": message, "service": self._run.service}
-        return _json({**error, "endpoint": path} if path else error, status)
+        return failure(self._run.service, status, message, path)
 
-    def _refusal(
-        self, status: int, kind: str, message: str, path: str, *, close: bool = False
-    ) -> StreamResponse:
-        """Answer a request that reaches no worker."""
-        self._metrics.refused(path, status, kind)
-        response = self._response(self._failure(status, message, path))
-        if status == 503:
+    def _draining(self, key: str) -> Response:
+        """Answer a request that comes too late; its caller may ask another replica: nothing has been done."""
+        self._turned_away = time.monotonic()
+        answer = self._failure(503, "the replica is stopping", key)
+        return self._refusal("draining", answer, key, close=True)
+
+    def _refusal(self, kind: str, answer: Answer, key: str = "", *, close: bool = False) -> Response:
+        """Answer a request that reaches no worker, and count it for an endpoint ("" = none)."""
+        self._metrics.refused(key, answer.status, kind)
+        response = self._response(answer)
+        if answer.status == 503:
             response.headers[hdrs.RETRY_AFTER] = "1"
             response.headers[REFUSED] = kind
         if close:
@@ -443,17 +480,20 @@ class Front:
 
     @staticmethod
     def _response(answer: Answer) -> Response:
-        return Response(status=answer.status, headers=CIMultiDict(answer.headers), body=answer.body)
+        headers = CIMultiDict(answer.headers)
+        for cookie in answer.cookies:
+            headers.add(hdrs.SET_COOKIE, cookie)
+        return Response(status=answer.status, headers=headers, body=answer.body)
 
 
 def _json(data: object, status: int = 200) -> Answer:
     return Answer(status, {hdrs.CONTENT_TYPE: "application/json"}, msgspec.json.encode(data))
 
 
-def _hex(text: str | None) -> int:
-    """Return the id in a header; a new one if there is none, or it is none."""
+def _hex(text: str | None, other: int = 0) -> int:
+    """Return the id in a header; the other one, or a new one, if there is none, or it is none."""
     if text is None:
-        return new_id()
+        return other or new_id()
     try:
         number = int(text, 16)
     except ValueError:

@@ -90,6 +90,7 @@ class Deployment:
         log: How they are written; None = as ``MUP_LOG_SEGMENT``, ``MUP_LOG_KEEP`` and ``MUP_LOG_SAMPLE`` say.
         pools: Changed pool sizes by service.
         replicas: Changed numbers of replicas by service.
+        reloading: Whether `reload` will be used.
 
     Raises:
         UsageError: ``pools`` or ``replicas`` name an unknown service, or a number below 1.
@@ -104,8 +105,10 @@ class Deployment:
         log: LogSettings | None = None,
         pools: Mapping[str, int] | None = None,
         replicas: Mapping[str, int] | None = None,
+        reloading: bool = False,
     ) -> None:
         self._project = project
+        self._reloading = reloading
         self._log_dir = str(log_dir.resolve()) if log_dir else os.environ.get("MUP_LOG_DIR", "")
         self._log = log or LogSettings.from_environment(os.environ)
         self._pools = _checked("pool", pools or {}, project)
@@ -157,11 +160,7 @@ class Deployment:
         replicas, self._replicas = self._replicas, []
         databases, self._databases = self._databases, {}
         registry, self._registry = self._registry, None
-        deadline = time.monotonic() + STOP_SECONDS
-        for replica in replicas:
-            replica.child.terminate()
-        for replica in replicas:
-            replica.child.end(deadline)
+        _end(replicas)
         for database in databases.values():
             database.stop()
         if registry is not None:
@@ -250,6 +249,30 @@ class Deployment:
             events.append(f"{who} was restarted (pid {replica.child.pid})")
         return events
 
+    def made_of(self, service: str) -> set[Path]:
+        """Return the source files a service has loaded, if the deployment is one to be reloaded."""
+        return {Path(file) for replica in self._of(service) for file in replica.ready["sources"]}
+
+    def reload(self, service: str) -> None:
+        """Replace the replicas of a service by fresh ones, which serve before the old ones stop.
+
+        Raises:
+            DeploymentError: A fresh one cannot start; the old ones go on.
+        """
+        old = self._of(service)
+        fresh: list[_Replica] = []
+        try:
+            for replica in old:
+                # One by one: those started before one fails have to be stopped.
+                fresh += [self._start_replica(replica.config, replica.number)]
+            for replica in fresh:
+                replica.ready = replica.child.ready(time.monotonic() + READY_SECONDS)
+        except BaseException:
+            _end(fresh)
+            raise
+        self._replicas = [replica for replica in self._replicas if replica not in old] + fresh
+        _end(old)
+
     def _of(self, service: str) -> list[_Replica]:
         mine = [replica for replica in self._replicas if replica.config.name == service]
         return sorted(mine, key=lambda replica: replica.number)
@@ -299,15 +322,19 @@ class Deployment:
             "queue_limit": config.queue_limit,
             "replicas": self._counts.get(config.name, config.replicas),
             "port": config.port,
+            "static": None if config.static is None else dict(config.static),
             "log_dir": self._log_dir,
             "log": msgspec.to_builtins(self._log),
+            "reload": self._reloading,
         }
+        # Whether compiled files are current is decided by the second, and people save twice in one.
+        env = {"PYTHONDONTWRITEBYTECODE": "1"} if self._reloading else {}
         child = Child(
             "mup.runtime.replica",
             ["-"],
             where=f"services.{config.name}",
             first_line=json.dumps(told),
-            env=config.env,
+            env={**env, **config.env},
         )
         return _Replica(config, number, child, time.monotonic(), {})
 
@@ -342,6 +369,15 @@ class Deployment:
             yield
         except (OSError, BrokenError) as error:
             raise DeploymentError(f"{who} does not answer: {error}") from error
+
+
+def _end(replicas: list[_Replica]) -> None:
+    """Stop replicas, requests in work first."""
+    deadline = time.monotonic() + STOP_SECONDS
+    for replica in replicas:
+        replica.child.terminate()
+    for replica in replicas:
+        replica.child.end(deadline)
 
 
 def _checked(what: str, changes: Mapping[str, int], project: Project) -> dict[str, int]:

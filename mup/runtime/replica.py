@@ -13,7 +13,6 @@ import asyncio
 import contextlib
 import errno
 import gc
-import importlib
 import json
 import logging
 import math
@@ -25,20 +24,25 @@ import time
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import msgspec
 
 from mup.errors import DeploymentError, MupError
 from mup.events.settings import LogSettings
 from mup.events.writer import open_log
+from mup.runtime.dispatch import Dispatch
 from mup.runtime.front import MAX_BODY, Front, Limits, WorkerLink
+from mup.runtime.importing import import_service
 from mup.runtime.loops import new_event_loop
 from mup.runtime.registration import Registration
 from mup.runtime.service_log import set_up_logging
 from mup.runtime.threads import run_threads, send_slot
 from mup.runtime.worker import ServiceRun, run_worker
-from mup.service import MS, check_queue_limit, check_service
+from mup.service import check_queue_limit, check_service
+
+if TYPE_CHECKING:
+    from mup.runtime.static_files import StaticFiles
 
 __all__ = ["ReplicaConfig", "main"]
 
@@ -70,12 +74,15 @@ class ReplicaConfig(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         host: Address to listen on.
         log_dir: Folder for event logs, or "".
         log: How they are written.
+        static: Folders of files to serve by path prefix; None = as the class says.
         max_body: Bytes a request body may have.
         body_timeout: Seconds a request body may take to arrive.
         queue_limit: Overrides the class: requests that may wait for a worker; None = as the class says.
         heartbeat: Seconds between signs of life to the registry.
         registry_patience: Seconds to wait for the registry at start.
         drain: Seconds requests in work get when the replica stops.
+        reload: Whether a successor may start on the same port before this replica stops; then it also says
+            which source files it is made of.
     """
 
     service: str
@@ -89,12 +96,14 @@ class ReplicaConfig(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     host: str = "127.0.0.1"
     log_dir: str = ""
     log: LogSettings = LogSettings()
+    static: dict[str, str] | None = None
     max_body: int = MAX_BODY
     body_timeout: float = 30.0
     queue_limit: int | None = None
     heartbeat: float = 1.0
     registry_patience: float = 3.0
     drain: float = 5.0
+    reload: bool = False
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -126,7 +135,7 @@ class _Replica:
         self._config = config
         self._report = report
         self._watch_stdin = watch_stdin
-        kind = _import_service(config.target, Path(config.source))
+        kind = import_service(config.target, Path(config.source))
         self._pool_size: int = kind.pool_size if config.pool_size is None else config.pool_size
         self._replicas: int = kind.replicas if config.replicas is None else config.replicas
         self._port: int = kind.port if config.port is None else config.port
@@ -141,7 +150,7 @@ class _Replica:
         self._run = ServiceRun(
             service=config.service,
             kind=kind,
-            endpoints=endpoints,
+            dispatch=Dispatch(kind, endpoints),
             replica=config.replica,
             registry=config.registry,
             source=Path(config.source),
@@ -150,6 +159,14 @@ class _Replica:
             pinned=kind.pinned,
             log=config.log,
         )
+        folders = kind.static if config.static is None else config.static
+        where = f"services.{config.service}"
+        self._static: StaticFiles | None = None
+        if folders:
+            # What sends files is loaded where there are some.
+            from mup.runtime.static_files import StaticFiles  # noqa: PLC0415
+
+            self._static = StaticFiles(folders, self._run.source, where)
         self._stopping = False
         self._respawns: set[asyncio.Task[None]] = set()
         # Per worker process: the numbers of its workers, and the socket that brings it more of them.
@@ -176,6 +193,8 @@ class _Replica:
         listener = socket.socket()
         try:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if self._config.reload:
+                listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
             listener.bind((self._config.host, port))
             listener.listen(1024)
         except (OSError, OverflowError) as error:
@@ -273,7 +292,7 @@ class _Replica:
         config = self._config
         header = {"role": "front", "service": config.service, "replica": config.replica, "worker": None}
         writer = open_log(config.log_dir, f"{config.service}.{config.replica}.front", header, config.log)
-        self._front = Front(self._run, self._pool_size, writer, self._limits)
+        self._front = Front(self._run, self._pool_size, writer, self._limits, self._static)
         links = [await self._connect(worker) for worker in forked]
         try:
             for link in links:
@@ -377,7 +396,9 @@ class _Replica:
             "replica": self._config.replica,
             "url": self._front.url,
             "pid": os.getpid(),
-            "endpoints": {endpoint.name: path for path, endpoint in self._run.endpoints.items()},
+            "endpoints": {
+                endpoint.name: endpoint.address for endpoint in self._run.dispatch.endpoints.values()
+            },
         }
         config = self._config
         return Registration(
@@ -391,6 +412,7 @@ class _Replica:
             **self._front.status(),
             "replicas": self._replicas,
             "port": self._port,
+            "sources": _sources(self._run.source) if self._config.reload else [],
         }
         with contextlib.suppress(OSError):  # nobody may be listening
             json.dump(ready, self._report)
@@ -440,34 +462,10 @@ def _at_end_of_stdin(stop: Any) -> None:
         stop()
 
 
-def _import_service(target: str, source: Path) -> type[MS]:
-    """Return the class a service is made of.
-
-    Raises:
-        DeploymentError: It cannot be imported, or is no service.
-    """
-    module_name, _, class_name = target.partition(":")
-    sys.path.insert(0, str(source))
-    try:
-        module = importlib.import_module(module_name)
-    except (Exception, SystemExit) as error:
-        # The user's own mistake somewhere in there: show where.
-        _log.exception("cannot import %s", module_name)
-        raise DeploymentError(
-            f"cannot import {module_name!r} from {source}: {type(error).__name__}: {error}", where=target
-        ) from error
-    kind = getattr(module, class_name, None)
-    if not (isinstance(kind, type) and issubclass(kind, MS)):
-        found = [
-            n for n, v in vars(module).items() if isinstance(v, type) and issubclass(v, MS) and v is not MS
-        ]
-        problem = "is not a subclass of mup.MS" if kind is not None else "does not exist"
-        raise DeploymentError(
-            f"{class_name!r} {problem} in {module.__file__}",
-            where=target,
-            hint=f"services there: {', '.join(found) or 'none'}",
-        )
-    return kind
+def _sources(folder: Path) -> list[str]:
+    """Return the files below a folder that are loaded as modules."""
+    files = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
+    return sorted(file for file in files if file and Path(file).is_relative_to(folder))
 
 
 def _open_descriptors() -> set[int]:

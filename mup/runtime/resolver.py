@@ -13,6 +13,7 @@ from urllib.parse import quote
 import msgspec
 
 from mup.errors import CommunicationError, NoReplicaError, UnknownDatabaseError, UnknownServiceError
+from mup.routes import CallRoutes, Route
 from mup.runtime.http_client import Address, BrokenError, ConnectionPool, RawRequest, address_of
 
 __all__ = ["Resolver", "ServiceEntry"]
@@ -27,7 +28,7 @@ class ServiceEntry:
 
     Attributes:
         addresses: Of its live replicas.
-        endpoints: Path of each endpoint name.
+        endpoints: Address of each endpoint name: path, and HTTP method if it is for one.
         fresh_until: Seconds of the monotonic clock.
     """
 
@@ -53,6 +54,7 @@ class Resolver:
         self._pool = pool
         self._ttl = ttl
         self._services: dict[str, ServiceEntry] = {}
+        self._routes: dict[str, CallRoutes] = {}
         self._databases: dict[str, tuple[str, float]] = {}
         self._silent = False
 
@@ -87,16 +89,25 @@ class Resolver:
         self._services[name] = entry
         return entry
 
-    def path_of(self, service: str, endpoint: str) -> str:
-        """Return the path of an endpoint given by path or by name, as far as it is known."""
-        if endpoint.startswith("/"):
-            return endpoint
+    def route(self, service: str, path: str, method: str) -> Route:
+        """Return the endpoint a call means, as far as it is known.
+
+        Args:
+            service: Name of the service.
+            path: Path, template or name of the endpoint; or a path with its parameters filled in.
+            method: HTTP method; "" = the one of the endpoint.
+
+        Raises:
+            CommunicationError: Several methods share the path, and the call does not say which.
+        """
         try:
-            entry = self._services.get(service) or self.service(service)
+            endpoints = (self._services.get(service) or self.service(service)).endpoints
         except CommunicationError:
-            return f"/{endpoint}"
-        # An unknown name goes out as it is: the callee answers 404 and knows what was meant.
-        return entry.endpoints.get(endpoint, f"/{endpoint}")
+            endpoints = {}  # whoever sends the call meets this error again, and reports it
+        known = self._routes.get(service)
+        if known is None or known.endpoints != endpoints:
+            known = self._routes[service] = CallRoutes(endpoints)
+        return known.find(path, method)
 
     def choose(self, name: str, refused: Collection[Address] = ()) -> Address:
         """Return a live replica of a service, uniformly at random.

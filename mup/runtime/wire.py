@@ -29,22 +29,28 @@ class Request(msgspec.Struct, array_like=True):
     Attributes:
         request: Id of the execution.
         trace: Id of the client cycle behind it.
-        path: Path of the endpoint.
+        key: Of the endpoint.
         query: Query string, undecoded.
         headers: As received.
         body: As received.
         deadline: Seconds of the monotonic clock after which nobody waits for the answer; None = never.
         sampled: Whether it is logged, with everything it causes.
+        method: HTTP method.
+        values: Of the parameters of the path, in its order.
+        traceparent: The W3C header, if a valid one came; else "".
     """
 
     request: int
     trace: int
-    path: str
+    key: str
     query: str
     headers: list[tuple[bytes, bytes]]
     body: bytes
     deadline: float | None
     sampled: bool
+    method: str
+    values: tuple[str, ...] = ()
+    traceparent: str = ""
 
 
 class Ready(msgspec.Struct, array_like=True, tag=0):
@@ -54,11 +60,12 @@ class Ready(msgspec.Struct, array_like=True, tag=0):
 
 
 class Answer(msgspec.Struct, array_like=True, tag=1):
-    """The response to the request in work."""
+    """The response to the request in work; ``cookies`` are values of ``Set-Cookie``."""
 
     status: int
     headers: dict[str, str]
     body: bytes
+    cookies: tuple[str, ...] = ()
 
 
 class Done(msgspec.Struct, array_like=True, tag=2):
@@ -80,6 +87,10 @@ def frame(message: msgspec.Struct) -> bytes:
     """Return a message as it travels."""
     data = _encoder.encode(message)
     return len(data).to_bytes(_PREFIX, "little") + data
+
+
+# Said once per request, and always the same.
+_SERVED, _FAILED = frame(Done(failed=False)), frame(Done(failed=True))
 
 
 class FrameBuffer:
@@ -118,6 +129,10 @@ class BlockingChannel:
     def send(self, message: FromWorker) -> None:
         """Send one message."""
         self._sock.sendall(frame(message))
+
+    def done(self, *, failed: bool) -> None:
+        """Say that the worker is free again."""
+        self._sock.sendall(_FAILED if failed else _SERVED)
 
     def receive(self) -> Request | None:
         """Return the next request; None = the front has gone or wants the worker to end."""

@@ -13,18 +13,17 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from mup.errors import MupError
-from mup.events.record import FAILED, Event
 from mup.events.settings import LogSettings
 from mup.events.writer import open_log
+from mup.runtime.dispatch import Dispatch
+from mup.runtime.execution import Execution, describe
 from mup.runtime.http_client import ConnectionPool
 from mup.runtime.resolver import Resolver
-from mup.runtime.service_log import CURRENT, InWork
-from mup.runtime.wire import BlockingChannel, Done, LogOff, Ready, Request
-from mup.runtime.worker_communication import BadRequestError, EventLog, WorkerCommunication, WorkerTools
-from mup.service import MS, EndpointInfo
+from mup.runtime.wire import BlockingChannel, LogOff, Ready, Request
+from mup.runtime.worker_communication import EventLog, WorkerCommunication, WorkerTools
+from mup.service import MS
 
-__all__ = ["ServiceRun", "become_worker_process", "describe", "run_worker", "serve_worker"]
+__all__ = ["ServiceRun", "become_worker_process", "run_worker", "serve_worker"]
 
 _log = logging.getLogger("mup.runtime")
 _IDLE_SECONDS = 1.0
@@ -38,7 +37,7 @@ class ServiceRun:
     Attributes:
         service: Its name.
         kind: Its class.
-        endpoints: By path.
+        dispatch: Its endpoints.
         replica: Number of this replica.
         registry: URL of the registry.
         source: Folder that sites are named relative to.
@@ -50,7 +49,7 @@ class ServiceRun:
 
     service: str
     kind: type[MS]
-    endpoints: dict[str, EndpointInfo]
+    dispatch: Dispatch
     replica: int
     registry: str
     source: Path
@@ -151,35 +150,14 @@ def _serve(instance: MS, run: ServiceRun, tools: WorkerTools, channel: BlockingC
 def _execute(
     instance: MS, run: ServiceRun, tools: WorkerTools, channel: BlockingChannel, request: Request
 ) -> None:
-    endpoint = run.endpoints[request.path]
-    comm = WorkerCommunication(request, f"{run.service}{request.path}", tools, channel)
-    comm.write(Event.BEGIN)
-    CURRENT.set(InWork(request.path, request.request, request.trace))
-    failed = 0
-    try:
-        comm.check_params()
-        getattr(instance, endpoint.method)(comm)
-        if not comm.responded:
-            raise MupError(f"endpoint {endpoint.method!r} returned without respond()")
-    except BadRequestError as error:
-        failed = FAILED
-        comm.write(Event.ERROR, FAILED)
-        _log.warning("bad request: %s", error)
-        comm.fail(400, str(error))
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - the user's code may raise anything
-        failed = FAILED
-        comm.write(Event.ERROR, FAILED)
-        _log.exception("%s%s failed", run.service, request.path)
-        comm.fail(500, describe(error))
-    comm.write(Event.DONE, failed)
-    channel.send(Done(bool(failed)))
+    key, dispatch = request.key, run.dispatch
+    comm = WorkerCommunication(request, f"{run.service}{key}", tools, channel, dispatch.names.get(key, ()))
+    execution = Execution(run.service, request, comm)
+    with execution:
+        values = dispatch.values(key, comm)
+        getattr(instance, dispatch.endpoints[key].method)(comm, **values)
+    channel.done(failed=execution.failed)
     comm.close()
-    CURRENT.set(None)
-
-
-def describe(error: BaseException) -> str:
-    """Return what a client is told of an exception."""
-    return str(error) if isinstance(error, MupError) else f"{type(error).__name__}: {error}"
 
 
 def _die_with(parent: int) -> None:

@@ -4,37 +4,39 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Protocol
-from urllib.parse import parse_qsl, quote
+from urllib.parse import quote
 
 import msgspec
 
-from mup.communication import DEFAULT_TIMEOUT, Communication, Headers
+from mup.communication import DEFAULT_TIMEOUT, Communication, Cookie, Headers, UploadedFile
 from mup.errors import CommunicationError, MupError
 from mup.events.ids import child_id
 from mup.events.record import FAILED, Event
 from mup.events.sites import SiteTable
 from mup.events.writer import EventWriter
 from mup.future import MupFuture
+from mup.routes import WITHOUT_BODY, query_string, target_of
 from mup.runtime.calls import CallFuture, Operation, QueryFuture, connect_and_send
+from mup.runtime.content import Content
 from mup.runtime.http_client import ConnectionPool, RawRequest
 from mup.runtime.resolver import Resolver
-from mup.runtime.wire import Answer, FromWorker, Request
+from mup.runtime.response import OF_THE_CONNECTION, encoded
+from mup.runtime.tracing import child_header
+from mup.runtime.wire import FromWorker, Request
 
 if TYPE_CHECKING:
     from mup.databases.runner import QueryRunner
 
-__all__ = ["BadRequestError", "Channel", "WorkerCommunication", "WorkerTools"]
+__all__ = ["Channel", "EventLog", "WorkerCommunication", "WorkerTools"]
 
 _encode = msgspec.json.Encoder().encode
 _SAFE_IN_PATH = "/:@!$&'()*+,;=-._~%?"
-_OF_THE_CONNECTION = frozenset({"content-length", "transfer-encoding", "connection"})
-"""Headers that say how a message is sent; users pass on others' but do not choose these."""
 
 
 class Channel(Protocol):
@@ -42,10 +44,6 @@ class Channel(Protocol):
 
     def send(self, message: FromWorker) -> None:
         """Send one message."""
-
-
-class BadRequestError(Exception):
-    """What the client sent cannot be decoded; becomes a response with status 400."""
 
 
 class EventLog:
@@ -115,23 +113,40 @@ class WorkerCommunication(Communication):
         endpoint: ``A/epA/``.
         tools: Of the worker.
         channel: Where the answer goes.
+        names: Parameters of the endpoint's path.
 
     Attributes:
         responded: Whether the request has been answered.
     """
 
-    def __init__(self, request: Request, endpoint: str, tools: WorkerTools, channel: Channel) -> None:
+    # What most requests leave as it is costs nothing per request here.
+    _seq = 0
+    _headers: Headers | None = None
+    _cookies: Mapping[str, str] | None = None
+    _content: Content | None = None
+    _params: dict[str, Any] | None = None
+    responded = False
+
+    def __init__(
+        self,
+        request: Request,
+        endpoint: str,
+        tools: WorkerTools,
+        channel: Channel,
+        names: Sequence[str] = (),
+    ) -> None:
         self._request = request
+        self._names = names
         self._tools = tools
         self._channel = channel
         self._log = tools.log if request.sampled else tools.silent
         self._endpoint = self._log.name(endpoint)
-        self._seq = 0
         self._calls: list[CallFuture] = []
-        self._headers: Headers | None = None
-        self._cookies: Mapping[str, str] | None = None
-        self._params: dict[str, Any] | None = None
-        self.responded = False
+
+    @property
+    def method(self) -> str:
+        """HTTP method of the request."""
+        return self._request.method
 
     @property
     def headers(self) -> Headers:
@@ -165,11 +180,40 @@ class WorkerCommunication(Communication):
         return self._request.body
 
     @property
+    def request_id(self) -> str:
+        """Id of this request in logs."""
+        return f"{self._request.request:016x}"
+
+    @property
+    def traceparent(self) -> str:
+        """W3C header for requests this one causes by other means than `call`."""
+        request = self._request
+        return child_header(request.traceparent, request.trace, request.request)
+
+    @property
+    def content(self) -> Content:
+        """What the client sent, for the arguments of the endpoint's method."""
+        if self._content is None:
+            request = self._request
+            self._content = Content(
+                dict(zip(self._names, request.values, strict=True)),
+                request.query,
+                self.headers.get("content-type", "") if request.body else "",
+                request.body,
+            )
+        return self._content
+
+    @property
     def params(self) -> dict[str, Any]:
-        """Query string and body, merged."""
+        """Query string, body and path, merged."""
         if self._params is None:
-            self._params = self._decode_params()
+            self._params = self.content.params()
         return self._params
+
+    @property
+    def files(self) -> Mapping[str, Sequence[UploadedFile]]:
+        """Files of the body by field."""
+        return self.content.files()
 
     def call(
         self,
@@ -178,19 +222,29 @@ class WorkerCommunication(Communication):
         params: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
         timeout: float | None = None,
+        method: str = "",
     ) -> MupFuture:
         """Call an endpoint of a service; see :meth:`Communication.call`."""
         tools = self._tools
         site = self._log.site(sys._getframe(1))  # noqa: SLF001 - the only way to see who calls
         self._seq += 1
         seq = self._seq
-        path = tools.resolver.path_of(dest_ms, path)
-        operation = self._operation(seq, site, f"{dest_ms}{path.partition('?')[0]}", timeout)
+        plain, _, query = path.partition("?")
+        route = tools.resolver.route(dest_ms, plain, method)
+        operation = self._operation(seq, site, f"{dest_ms}{route.key}", timeout)
         operation.log(Event.COMM_START, 0)
         try:
-            target = quote(path, safe=_SAFE_IN_PATH)
-            body = _encode_params(params)
-            request_with = partial(self._call_request, seq, target, dict(headers or {}), body)
+            target, params = target_of(route, plain, params)
+            target = quote(target, safe=_SAFE_IN_PATH)
+            method = method or route.method or "POST"
+            body = None
+            if method not in WITHOUT_BODY:
+                body = _encode_params(params)
+            elif params:
+                query = f"{query}&{query_string(params)}" if query else query_string(params)
+            if query:
+                target = f"{target}?{quote(query, safe=_SAFE_IN_PATH)}"
+            request_with = partial(self._call_request, seq, method, target, dict(headers or {}), body)
             send = partial(connect_and_send, operation, dest_ms, request_with, tools.resolver, tools.pool)
             future = CallFuture(operation, send, tools.pool)
         except BaseException:
@@ -223,19 +277,29 @@ class WorkerCommunication(Communication):
             raise
         return QueryFuture(operation, handle)
 
-    def respond(self, body: Any = None, status: int = 200, headers: Mapping[str, str] | None = None) -> None:
+    def respond(
+        self,
+        body: Any = None,
+        status: int = 200,
+        headers: Mapping[str, str] | None = None,
+        cookies: Mapping[str, str | Cookie] | None = None,
+    ) -> None:
         """Answer the request; see :meth:`Communication.respond`."""
         site = self._log.site(sys._getframe(1))  # noqa: SLF001 - the only way to see who responds
         if self.responded:
             raise MupError("respond() was called twice for one request", hint="the first response stands")
-        self._answer(body, status, headers, site)
+        self._answer(body, status, headers, cookies, site)
 
-    def fail(self, status: int, message: str) -> None:
+    def fail(self, status: int, message: str, **details: str) -> None:
         """Answer with an error the endpoint did not choose itself, unless it has answered."""
         if not self.responded:
-            path = self._request.path
-            body = {"error": message, "service": self._tools.service, "endpoint": path}
-            self._answer(body, status, None, site=0)
+            body = {
+                "error": message,
+                **details,
+                "service": self._tools.service,
+                "endpoint": self._request.key,
+            }
+            self._answer(body, status, None, None, site=0)
 
     def write(self, event: Event, flags: int = 0) -> None:
         """Log an event of the whole execution."""
@@ -249,18 +313,25 @@ class WorkerCommunication(Communication):
             BadRequestError: It is not what its content type says.
         """
         if self.body:
-            self._params = self._decode_params()
+            self._params = self.content.params()
 
     def close(self) -> None:
         """The endpoint has returned: nobody will ask for what has not been asked for."""
         for future in self._calls:
             future.abandon()
 
-    def _answer(self, body: Any, status: int, headers: Mapping[str, str] | None, site: int) -> None:
+    def _answer(
+        self,
+        body: Any,
+        status: int,
+        headers: Mapping[str, str] | None,
+        cookies: Mapping[str, str | Cookie] | None,
+        site: int,
+    ) -> None:
         log, request = self._log, self._request
         # Stamped now but written later: a body that cannot be sent is no end yet.
         stamp = log.stamp()
-        answer = Answer(_checked_status(status), *_encoded(body, headers))
+        answer = encoded(body, status, headers, cookies)
         flags = FAILED if status >= 500 else 0
         log.write(Event.END, request.request, request.trace, 0, site, self._endpoint, flags, *stamp)
         self._channel.send(answer)
@@ -281,39 +352,34 @@ class WorkerCommunication(Communication):
 
         return Operation(log, self._log.site, name, deadline)
 
+    def _trace_headers(self) -> dict[str, str]:
+        """Return what calls pass on of a trace that came with the request."""
+        if not self._request.traceparent:
+            return {}
+        state = self.headers.get("tracestate")
+        return {"traceparent": self.traceparent, **({"tracestate": state} if state else {})}
+
     def _call_request(
-        self, seq: int, target: str, headers: dict[str, str], body: bytes, seconds: float
+        self,
+        seq: int,
+        method: str,
+        target: str,
+        headers: dict[str, str],
+        body: bytes | None,
+        seconds: float,
     ) -> RawRequest:
         complete = {
+            **self._trace_headers(),
             "X-Mup-Request": f"{child_id(self._request.request, seq):016x}",
             "X-Mup-Trace": f"{self._request.trace:016x}",
             "X-Mup-Deadline": f"{seconds * 1000:.0f}",
-            **{name: value for name, value in headers.items() if name.lower() not in _OF_THE_CONNECTION},
+            **{name: value for name, value in headers.items() if name.lower() not in OF_THE_CONNECTION},
         }
         if not self._request.sampled:
             complete["X-Mup-Sampled"] = "0"
-        if not any(name.lower() == "content-type" for name in headers):
+        if body is not None and not any(name.lower() == "content-type" for name in headers):
             complete["Content-Type"] = "application/json"
-        return RawRequest("POST", target, complete, body)
-
-    def _decode_params(self) -> dict[str, Any]:
-        params: dict[str, Any] = dict(parse_qsl(self._request.query, keep_blank_values=True))
-        if not self.body:
-            return params
-        kind = self.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind == "application/json" or kind.endswith("+json"):
-            try:
-                decoded = msgspec.json.decode(self.body)
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
-                raise BadRequestError(f"the body is not JSON: {error}") from error
-            if isinstance(decoded, dict):
-                params.update(decoded)
-        elif kind == "application/x-www-form-urlencoded":
-            try:
-                params.update(parse_qsl(self.body.decode(), keep_blank_values=True))
-            except ValueError as error:
-                raise BadRequestError(f"the body is no form: {error}") from error
-        return params
+        return RawRequest(method, target, complete, body)
 
 
 def _encode_params(params: Any) -> bytes:
@@ -321,31 +387,3 @@ def _encode_params(params: Any) -> bytes:
         return _encode({} if params is None else params)
     except (TypeError, ValueError, msgspec.MsgspecError) as error:
         raise CommunicationError(f"the params cannot be sent as JSON: {error}") from error
-
-
-def _checked_status(status: Any) -> int:
-    if isinstance(status, bool) or not isinstance(status, int) or not 200 <= status <= 599:
-        raise MupError(f"status must be a whole number between 200 and 599, got {status!r}")
-    return status
-
-
-def _encoded(body: Any, headers: Mapping[str, str] | None) -> tuple[dict[str, str], bytes]:
-    """Return headers and body as they are sent."""
-    if isinstance(body, str):
-        kind, data = "text/plain; charset=utf-8", body.encode()
-    elif isinstance(body, bytes | bytearray | memoryview):
-        kind, data = "application/octet-stream", bytes(body)
-    else:
-        try:
-            kind, data = "application/json", _encode(body)
-        except (TypeError, ValueError, msgspec.MsgspecError) as error:
-            raise MupError(f"the body cannot be sent as JSON: {error}") from error
-    complete = {"Content-Type": kind}
-    for name, value in (headers or {}).items():
-        if not isinstance(value, str) or any(c in name + value for c in "\r\n\0"):
-            raise MupError(f"header {name!r} must be a text without line breaks, got {value!r}")
-        if name.lower() == "content-type":
-            complete["Content-Type"] = value
-        elif name.lower() not in _OF_THE_CONNECTION:
-            complete[name] = value
-    return complete, data

@@ -193,8 +193,8 @@ def test_resolver_keeps_what_it_knows() -> None:
         ask(url, "/databases", {"name": "db", "uri": "mongodb://h/x"})
         resolver = Resolver(url, ConnectionPool(), ttl=0.05)
         assert resolver.choose("A") == ("127.0.0.1", 1)
-        assert resolver.path_of("A", "ep") == "/ep/"
-        assert resolver.path_of("A", "/other/") == "/other/"
+        assert resolver.route("A", "ep", "").path == "/ep/"
+        assert resolver.route("A", "/other/", "").path == "/other/"
         assert resolver.database("db") == "mongodb://h/x"
         with pytest.raises(UnknownServiceError, match=r"unknown service 'a'.*did you mean 'A'"):
             resolver.choose("a")

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.services
     ("path", "status", "says"),
     [
         pytest.param("/boom/", 500, "ValueError: no such luck", id="exception"),
-        pytest.param("/silent/", 500, "'silent' returned without respond()", id="no-respond"),
+        pytest.param("/silent/", 500, "'/silent/' returned without respond()", id="no-respond"),
         pytest.param("/unsendable/", 500, "cannot be sent as JSON", id="unsendable"),
         pytest.param("/exit/", 500, "SystemExit: 3", id="sys-exit"),
         pytest.param("/die/", 502, "ended with status 7", id="worker-dies"),

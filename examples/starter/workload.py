@@ -1,0 +1,15 @@
+"""What one visitor does, over and over: think, then ask to be greeted."""
+
+from __future__ import annotations
+
+from mup import Client, Communication
+
+
+class Visitor(Client):
+    """Somebody who likes to be greeted."""
+
+    async def scenario(self, comm: Communication) -> None:
+        """Do it once."""
+        await self.think(0.1, "exponential")
+        language = self.random.choice(["de", "en", "it"])
+        await comm.call("Greeting", "/hello/{name}", {"name": "Ada", "language": language})

@@ -1,0 +1,39 @@
+"""``mup openapi``: describe a service for the tools of others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.argument("project", default=".", type=click.Path())
+@click.option("--service", "name", default="", metavar="NAME", help="Service; needed if there are several.")
+@click.option("-o", "--output", type=click.Path(dir_okay=False), help="File to write instead of printing.")
+def command(project: str, name: str, output: str | None) -> None:
+    """Print the OpenAPI 3.1 document of a service of PROJECT (a folder with mup.toml).
+
+    The module of the service is imported for it. A running replica serves the same document at
+    /mup/openapi.json.
+    """
+    import json
+
+    from mup.errors import UsageError
+    from mup.project import load_project
+    from mup.runtime.dispatch import Dispatch
+    from mup.runtime.importing import import_service
+    from mup.runtime.openapi import document
+    from mup.service import endpoints_of
+
+    loaded = load_project(project)
+    names = [service.name for service in loaded.services]
+    if not name and len(names) != 1:
+        raise UsageError("the project has several services", hint=f"add --service, one of {', '.join(names)}")
+    config = loaded.service(name or names[0])
+    kind = import_service(config.target, loaded.source)
+    text = json.dumps(document(config.name, kind, Dispatch(kind, endpoints_of(kind))), indent=1)
+    if output is None:
+        click.echo(text)
+    else:
+        Path(output).write_text(text + "\n", encoding="utf-8")

@@ -1,0 +1,137 @@
+"""What did the client send? Path and query parameters, and a body that is JSON, a form or an upload."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import parse_qsl
+
+import msgspec
+
+from mup.communication import UploadedFile
+
+__all__ = ["BadRequestError", "Content"]
+
+MAX_PARTS = 1000
+"""Fields a form may have: a body full of separators must not become a million objects."""
+
+
+class BadRequestError(Exception):
+    """What the client sent cannot be used; becomes a response with status 400.
+
+    Attributes:
+        field: Which part of it, e.g. ``items[2].price``; "" if it is about the whole.
+    """
+
+    def __init__(self, message: str, field: str = "") -> None:
+        super().__init__(message)
+        self.field = field
+
+
+class Content:
+    """The parts of one request, decoded when they are asked for.
+
+    Args:
+        path_values: Values of the path's parameters.
+        query: Query string, undecoded.
+        content_type: Of the body.
+        body: As received.
+
+    Raises:
+        BadRequestError: The query string has too many parameters.
+    """
+
+    __slots__ = ("_decoded", "_files", "_form", "body", "content_type", "path_values", "query")
+
+    def __init__(self, path_values: Mapping[str, str], query: str, content_type: str, body: bytes) -> None:
+        self.path_values = path_values
+        self.query = _pairs(query, "query string") if query else []
+        self.content_type = content_type
+        self.body = body
+        self._decoded = False
+        self._form: list[tuple[str, str]] = []
+        self._files: dict[str, list[UploadedFile]] = {}
+
+    @property
+    def kind(self) -> str:
+        """Media type of the body, e.g. ``text/html``."""
+        return self.content_type.partition(";")[0].strip().lower()
+
+    @property
+    def is_json(self) -> bool:
+        """Whether the body claims to be JSON."""
+        kind = self.kind
+        return kind == "application/json" or kind.endswith("+json")
+
+    def json(self) -> Any:
+        """Return the JSON value of the body.
+
+        Raises:
+            BadRequestError: It is none.
+        """
+        try:
+            return msgspec.json.decode(self.body)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise BadRequestError(f"the body is not JSON: {error}") from error
+
+    def form(self) -> list[tuple[str, str]]:
+        """Return the fields of a form in order; none if the body is no form.
+
+        Raises:
+            BadRequestError: The body is not the form it claims to be.
+        """
+        self._decode_form()
+        return self._form
+
+    def files(self) -> Mapping[str, Sequence[UploadedFile]]:
+        """Return the uploaded files by field.
+
+        Raises:
+            BadRequestError: The body is not the form it claims to be.
+        """
+        self._decode_form()
+        return self._files
+
+    def params(self) -> dict[str, Any]:
+        """Return query string, JSON object or form, and path, merged; the later of these win.
+
+        Raises:
+            BadRequestError: The body is not what its content type says.
+        """
+        params: dict[str, Any] = dict(self.query)
+        if self.body:
+            if self.is_json:
+                decoded = self.json()
+                if isinstance(decoded, dict):
+                    params.update(decoded)
+            else:
+                params.update(self.form())
+        params.update(self.path_values)
+        return params
+
+    def _decode_form(self) -> None:
+        if self._decoded:
+            return
+        self._decoded = True
+        kind = self.kind
+        if kind == "application/x-www-form-urlencoded":
+            try:
+                text = self.body.decode()
+            except UnicodeDecodeError as error:
+                raise BadRequestError(f"the body is no form: {error}") from error
+            self._form = _pairs(text, "body")
+        elif kind == "multipart/form-data":
+            # Imported here: few services take uploads.
+            from mup.runtime.multipart import parse  # noqa: PLC0415
+
+            try:
+                self._form, self._files = parse(self.content_type, self.body, MAX_PARTS)
+            except ValueError as error:
+                raise BadRequestError(f"the body is no form: {error}") from error
+
+
+def _pairs(text: str, where: str) -> list[tuple[str, str]]:
+    try:
+        return parse_qsl(text, keep_blank_values=True, max_num_fields=MAX_PARTS)
+    except ValueError as error:
+        raise BadRequestError(f"the {where} is no form: {error}") from error

@@ -1,0 +1,80 @@
+"""What happens around an endpoint's method? Its begin and end are logged, and its errors answered."""
+
+from __future__ import annotations
+
+import logging
+from types import TracebackType
+
+from mup.errors import MupError
+from mup.events.record import FAILED, Event
+from mup.runtime.content import BadRequestError
+from mup.runtime.service_log import CURRENT, InWork
+from mup.runtime.wire import Request
+from mup.runtime.worker_communication import WorkerCommunication
+
+__all__ = ["Execution", "describe"]
+
+_log = logging.getLogger("mup.runtime")
+
+
+class Execution:
+    """A context manager: the body of the ``with`` calls the method, and log lines have the request's ids.
+
+    Args:
+        service: Name of the service.
+        request: Being served.
+        comm: What the method gets.
+
+    Attributes:
+        failed: Whether it ended with an error; known afterwards.
+    """
+
+    __slots__ = ("_comm", "_context", "_request", "_service", "failed")
+
+    def __init__(self, service: str, request: Request, comm: WorkerCommunication) -> None:
+        self._service = service
+        self._request = request
+        self._comm = comm
+        self.failed = False
+
+    def __enter__(self) -> None:
+        request = self._request
+        self._comm.write(Event.BEGIN)
+        self._context = CURRENT.set(InWork(request.key, request.request, request.trace))
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        try:
+            return self._end(error)
+        finally:
+            CURRENT.reset(self._context)
+
+    def _end(self, error: BaseException | None) -> bool:
+        """Log and answer how the method has ended; return whether that is all about its error."""
+        comm = self._comm
+        if error is None and not comm.responded:
+            error = MupError(f"endpoint {self._request.key!r} returned without respond()")
+        if error is not None:
+            if not isinstance(error, Exception | SystemExit):
+                return False  # cancelled or interrupted: nobody waits for an answer any more
+            self.failed = True
+            comm.write(Event.ERROR, FAILED)
+            self._answer(error)
+        comm.write(Event.DONE, FAILED if self.failed else 0)
+        return True
+
+    def _answer(self, error: Exception | SystemExit) -> None:
+        if isinstance(error, BadRequestError):
+            # Part of it may be what the client sent: no line breaks of its own in the log of a test either.
+            reason = "".join(c if c.isprintable() else "?" for c in str(error))
+            _log.warning("bad request: %s", reason)
+            self._comm.fail(400, str(error), **({"field": error.field} if error.field else {}))
+            return
+        _log.error("%s%s failed", self._service, self._request.key, exc_info=error)
+        self._comm.fail(500, describe(error))
+
+
+def describe(error: BaseException) -> str:
+    """Return what a client is told of an exception."""
+    return str(error) if isinstance(error, MupError) else f"{type(error).__name__}: {error}"

@@ -1,0 +1,52 @@
+"""Which source files have changed? Found by looking at modification times now and then."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+__all__ = ["SourceWatcher"]
+
+_Stamps = dict[Path, tuple[int, int]]
+
+
+class SourceWatcher:
+    """The Python files below a folder; hidden folders and virtual environments left out.
+
+    Args:
+        folder: Where to look.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._known = self._last = _stamps(folder)
+
+    def changed(self) -> set[Path]:
+        """Return the files written, added or removed since they were last returned.
+
+        Nothing while files still change from one call to the next: an editor or a checkout may be half way.
+        """
+        last, self._last = self._last, _stamps(self._folder)
+        if self._last != last:
+            return set()
+        known, self._known = self._known, self._last
+        return {path for path, _ in known.items() ^ self._last.items()}
+
+
+def _stamps(folder: Path) -> _Stamps:
+    found: _Stamps = {}
+    for place, folders, files in os.walk(folder):
+        folders[:] = [
+            name
+            for name in folders
+            if not name.startswith((".", "__pycache__")) and not Path(place, name, "pyvenv.cfg").exists()
+        ]
+        for name in files:
+            if name.endswith(".py"):
+                path = Path(place, name)
+                try:
+                    status = path.stat()
+                except OSError:
+                    continue  # it has gone meanwhile
+                found[path] = (status.st_mtime_ns, status.st_size)
+    return found

@@ -1,0 +1,170 @@
+"""What do endpoints under test get from other services and databases? Answers that the test has laid out."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from mup.errors import CallError, CommunicationError, MupError, UsageError
+from mup.future import MupFuture, Response
+from mup.routes import WITHOUT_BODY, CallRoutes, query_string, target_of
+from mup.runtime.calls import decode_body
+from mup.runtime.response import encoded
+from mup.runtime.worker_communication import WorkerCommunication
+
+__all__ = ["StubCall", "StubCommunication", "Stubs"]
+
+_NOBODY = CallRoutes({})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StubCall:
+    """A call an endpoint under test has made.
+
+    Attributes:
+        dest, path, method, headers: As the endpoint gave them.
+        params: As they would arrive: what JSON makes of them.
+    """
+
+    dest: str
+    path: str
+    params: Any
+    method: str
+    headers: Mapping[str, str]
+
+
+@dataclass(slots=True)
+class _Stub:
+    answer: Any
+    status: int
+    headers: Mapping[str, str]
+
+
+class Stubs:
+    """The answers laid out, and what was asked for.
+
+    Attributes:
+        calls: What was called, in order.
+    """
+
+    def __init__(self) -> None:
+        self.calls: list[StubCall] = []
+        self._calls: dict[tuple[str, str, str], _Stub] = {}
+        self._queries: dict[tuple[str, str], Any] = {}
+
+    def add_call(
+        self, dest: str, path: str, method: str, answer: Any, status: int, headers: Mapping[str, str]
+    ) -> None:
+        """Lay out what a call gets."""
+        self._calls[dest, path, method] = _Stub(answer, status, headers)
+
+    def add_query(self, database: str, name: str, answer: Any) -> None:
+        """Lay out what a query gets."""
+        self._queries[database, name] = answer
+
+    def call(self, call: StubCall) -> _StubFuture:
+        """Note a call and return its future.
+
+        Raises:
+            UsageError: Nothing is laid out for it.
+        """
+        self.calls.append(call)
+        plain = call.path.partition("?")[0]
+        stub = self._calls.get((call.dest, plain, call.method)) or self._calls.get((call.dest, plain, ""))
+        if stub is None:
+            raise UsageError(
+                f"the test has no stub for the call of {call.dest}{plain}",
+                hint=f"client.stub({call.dest!r}, {plain!r}, ...)",
+            )
+        answer = stub.answer
+        name = f"{call.dest}{plain}"
+        if callable(answer):
+            answer = answer(call.params)
+        if isinstance(answer, MupError):
+            return _StubFuture(name, answer)
+        # By way of the bytes a service would send: what JSON cannot express must not pass a test.
+        sent = encoded(answer, stub.status, stub.headers)
+        names = {key.lower(): value for key, value in sent.headers.items()}
+        body = decode_body(sent.body, names.get("content-type", ""))
+        return _StubFuture(name, Response(sent.status, names, body))
+
+    def query(self, database: str, name: str, collection: str, text: Any) -> _StubFuture:
+        """Return the future of a query.
+
+        Raises:
+            UsageError: Nothing is laid out for it.
+        """
+        if (database, name) not in self._queries:
+            raise UsageError(
+                f"the test has no stub for query {database}.{name}",
+                hint=f"client.stub_query({database!r}, {name!r}, [...])",
+            )
+        answer = self._queries[database, name]
+        if callable(answer):
+            answer = answer(collection, text)
+        return _StubFuture(
+            f"{database}.{name}", answer if isinstance(answer, MupError) else Response(200, {}, answer)
+        )
+
+
+class _StubFuture(MupFuture):
+    def __init__(self, name: str, outcome: Response | MupError) -> None:
+        self._name = name
+        self._outcome = outcome
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        """Return what is laid out, to an ``async def`` endpoint."""
+        yield from ()  # nothing to wait for
+        return self.get()
+
+    def get(self, timeout: float | None = None, *, check: bool = True) -> Any:  # noqa: ARG002 - it is there
+        """Return what is laid out; see :meth:`MupFuture.get`."""
+        outcome = self._outcome
+        if isinstance(outcome, MupError):
+            raise outcome
+        if check and not outcome.ok:
+            raise CallError(
+                f"{self._name} answered {outcome.status}: {outcome.body}",
+                status=outcome.status,
+                body=outcome.body,
+            )
+        return outcome.body if check else outcome
+
+
+class StubCommunication(WorkerCommunication):
+    """A request served in the process of the test; others are stubs."""
+
+    stubs: Stubs
+
+    def call(
+        self,
+        dest_ms: str,
+        path: str,
+        params: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+        timeout: float | None = None,
+        method: str = "",
+    ) -> MupFuture:
+        """Ask a stub; see :meth:`Communication.call`."""
+        if timeout is not None and timeout <= 0:
+            raise CommunicationError(f"timeout must be > 0 seconds, got {timeout!r}")
+        plain = path.partition("?")[0]
+        _, rest = target_of(_NOBODY.find(plain, method), plain, params)
+        if method in WITHOUT_BODY:
+            query_string(rest or {})
+        try:
+            arrives = msgspec.json.decode(msgspec.json.encode({} if params is None else params))
+        except (TypeError, ValueError, msgspec.MsgspecError) as error:
+            raise CommunicationError(f"the params cannot be sent as JSON: {error}") from error
+        return self.stubs.call(
+            StubCall(dest=dest_ms, path=path, params=arrives, method=method, headers=dict(headers or {}))
+        )
+
+    def query(
+        self, db_name: str, qry_name: str, coll_name: str, qry_txt: str | bytes | Mapping[str, Any]
+    ) -> MupFuture:
+        """Ask a stub; see :meth:`Communication.query`."""
+        return self.stubs.query(db_name, qry_name, coll_name, qry_txt)

@@ -1,0 +1,181 @@
+"""Are parameters of endpoint methods filled from the request, and are wrong values refused with their field?"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+import json
+from typing import Annotated, Any, Literal, TypedDict
+
+import msgspec
+import pytest
+
+from mup.errors import DeploymentError
+from mup.runtime.content import BadRequestError, Content
+from mup.runtime.dispatch import Dispatch
+from mup.service import EP, MS, endpoints_of
+
+
+class Item(msgspec.Struct):
+    name: str
+    price: float
+
+
+class Order(msgspec.Struct):
+    items: list[Item]
+    note: str | None = None
+    tags: list[str] = []
+
+
+@dataclasses.dataclass
+class Point:
+    x: int
+    y: int = 0
+
+
+class Options(TypedDict):
+    depth: int
+
+
+class Shop(MS):
+    @EP("/plain")
+    def plain(self, comm: Any) -> None: ...
+
+    @EP("/orders/{order_id}/{day}")
+    def show(
+        self,
+        comm: Any,
+        order_id: int,
+        day: dt.date,
+        verbose: bool = False,
+        sort: Literal["up", "down"] = "up",
+        tag: list[int] | None = None,
+    ) -> None: ...
+
+    @EP("/order")
+    def order(self, comm: Any, order: Order, dry: bool = False) -> None: ...
+
+    @EP("/point")
+    def point(self, comm: Any, point: Point | None = None) -> None: ...
+
+    @EP("/options")
+    def options(self, comm: Any, options: Options) -> None: ...
+
+    @EP("/add")
+    def add(self, comm: Any, a: Annotated[int, msgspec.Meta(ge=0)], b: int = 1, untyped=None) -> None: ...  # type: ignore[no-untyped-def] # noqa: ANN001
+
+    @EP("/many")
+    def many(self, comm: Any, points: list[Point]) -> None: ...
+
+
+DISPATCH = Dispatch(Shop, endpoints_of(Shop))
+JSON = "application/json"
+FORM = "application/x-www-form-urlencoded"
+
+
+def values(key: str, body: Any = b"", kind: str = JSON, query: str = "", **path: str) -> dict[str, Any]:
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    return DISPATCH.arguments[key].values(Content(path, query, kind if data else "", data))
+
+
+def test_methods_that_take_comm_alone_cost_nothing() -> None:
+    """There is nothing to convert for them."""
+    assert "/plain" not in DISPATCH.arguments
+
+
+def test_path_and_query() -> None:
+    """Texts become what the hints say; a list takes all values; what is missing keeps its default."""
+    show = "/orders/{order_id}/{day}"
+    known = {"order_id": 7, "day": dt.date(2024, 2, 29)}
+    path = {"order_id": "7", "day": "2024-02-29"}
+    assert values(show, **path) == known
+    query = "verbose=true&tag=1&tag=2&sort=down&unknown=1"
+    assert values(show, query=query, **path) == {**known, "verbose": True, "tag": [1, 2], "sort": "down"}
+
+
+def test_bodies() -> None:
+    """Structs, dataclasses and TypedDicts come from JSON and from forms; beside them, the query string counts."""
+    order = Order([Item("tea", 2.5)], tags=["a"])
+    body = {"items": [{"name": "tea", "price": 2.5}], "tags": ["a"]}
+    assert values("/order", body, query="dry=1") == {"order": order, "dry": True}
+    assert values("/point", {"x": 1}) == {"point": Point(1)}
+    assert values("/point") == {"point": None}
+    assert values("/point", b"x=1&y=2", FORM) == {"point": Point(1, 2)}
+    assert values("/options", {"depth": 3}) == {"options": {"depth": 3}}
+    assert values("/many", [{"x": 1}, {"x": 2}]) == {"points": [Point(1), Point(2)]}
+
+
+def test_scalars_come_from_the_body_too() -> None:
+    """What a call sends as params fills parameters; a value of the body wins over the query string."""
+    assert values("/add", {"a": 1, "b": 2, "untyped": [3]}) == {"a": 1, "b": 2, "untyped": [3]}
+    assert values("/add", {"a": 1}, query="a=5&b=6") == {"a": 1, "b": 6}
+    assert values("/add", b"a=3&b=4", FORM) == {"a": 3, "b": 4}
+
+
+@pytest.mark.parametrize(
+    ("key", "body", "query", "field", "message"),
+    [
+        pytest.param(
+            "/order",
+            {"items": [{"name": "a", "price": 1}, {"name": "b", "price": "x"}]},
+            "",
+            "items[1].price",
+            "Expected `float`, got `str`",
+            id="nested",
+        ),
+        pytest.param(
+            "/order", {"items": [{"name": "a"}]}, "", "items[0].price", "missing", id="missing-nested"
+        ),
+        pytest.param("/order", {}, "", "items", "missing", id="missing"),
+        pytest.param("/order", [], "", "", "Expected `object`", id="whole"),
+        pytest.param("/order", b"", "", "", "needs a body", id="no-body"),
+        pytest.param("/order", b"{", "", "", "not JSON", id="no-json"),
+        pytest.param("/order", b"\xff", "", "", "not JSON", id="no-text"),
+        pytest.param("/add", b"", "", "a", "missing", id="missing-parameter"),
+        pytest.param("/add", b"", "a=x", "a", "Expected `int`", id="text"),
+        pytest.param("/add", {"a": "1"}, "", "a", "Expected `int`, got `str`", id="json-is-strict"),
+        pytest.param("/add", {"a": -1}, "", "a", "Expected `int` >= 0", id="constraint"),
+        pytest.param("/many", [{"x": 1}, {}], "", "[1].x", "missing", id="list-as-body"),
+        pytest.param("/add", b"", "&".join(["a=1"] * 2000), "", "query string", id="too-many"),
+    ],
+)
+def test_wrong_values_are_refused(key: str, body: Any, query: str, field: str, message: str) -> None:
+    """The field is named by its path, the message says what was expected."""
+    with pytest.raises(BadRequestError, match=message) as caught:
+        values(key, body, query=query)
+    assert caught.value.field == field
+
+
+def test_a_wrong_path_parameter_is_refused() -> None:
+    """It has a field, too."""
+    with pytest.raises(BadRequestError) as caught:
+        values("/orders/{order_id}/{day}", order_id="x", day="2024-01-01")
+    assert caught.value.field == "order_id"
+
+
+def test_other_kinds_of_body_are_refused() -> None:
+    """A structure is JSON or a form."""
+    with pytest.raises(BadRequestError, match="must be JSON or a form"):
+        values("/order", b"<order/>", "text/xml")
+
+
+def _two(self: Any, comm: Any, a: Point, b: Point) -> None: ...
+def _strange(self: Any, comm: Any, a: MS) -> None: ...
+def _unknown(self: Any, comm: Any, a: Nowhere) -> None: ...  # type: ignore[name-defined]  # noqa: F821
+def _positional(self: Any, comm: Any, a: int, /) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("method", "message"),
+    [
+        (_two, "only one parameter"),
+        (_strange, "cannot have type"),
+        (_unknown, "hint"),
+        (_positional, "positional"),
+    ],
+)
+def test_methods_that_cannot_be_called(method: Any, message: str) -> None:
+    """The service does not start, and says which parameter is the matter."""
+    kind = type("Bad", (MS,), {"x": EP("/x")(method)})
+    with pytest.raises(DeploymentError, match=message):
+        Dispatch(kind, endpoints_of(kind))
