@@ -16,7 +16,7 @@ import pymongo
 from bson.errors import BSONError, InvalidId
 from pymongo.errors import PyMongoError, ServerSelectionTimeoutError
 
-from mup.databases.address import database_of, server_of
+from mup.databases.address import checked_uri, database_of, server_of
 from mup.databases.command import Command
 from mup.databases.driver import ANSWER_SECONDS, CONNECT_SECONDS
 from mup.errors import QueryError
@@ -47,7 +47,9 @@ class MongoDriver:
         self._name = name
         self._uri = uri
         try:
-            self._client: pymongo.MongoClient[dict[str, Any]] = pymongo.MongoClient(uri, **CLIENT_OPTIONS)
+            self._client: pymongo.MongoClient[dict[str, Any]] = pymongo.MongoClient(
+                checked_uri(uri), **CLIENT_OPTIONS
+            )
             self._database = self._client[database_of(uri) or name]
         except (PyMongoError, ValueError) as error:
             raise QueryError(f"database {name!r}: {error}", where=server_of(uri)) from error

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from bson.errors import BSONError
 from pymongo.errors import PyMongoError
 
-from mup.databases.address import database_of, server_of
+from mup.databases.address import checked_uri, database_of, server_of
 from mup.databases.command import Command
 from mup.databases.mongo import CLIENT_OPTIONS, as_query_error, plain, plan
 from mup.errors import QueryError
@@ -32,7 +32,7 @@ def open_motor(name: str, uri: str, *, queries: int) -> MotorDriver:
     from motor.motor_asyncio import AsyncIOMotorClient  # noqa: PLC0415
 
     try:
-        return MotorDriver(name, uri, AsyncIOMotorClient(uri, **CLIENT_OPTIONS))
+        return MotorDriver(name, uri, AsyncIOMotorClient(checked_uri(uri), **CLIENT_OPTIONS))
     except (PyMongoError, ValueError) as error:
         raise QueryError(f"database {name!r}: {error}", where=server_of(uri)) from error
 

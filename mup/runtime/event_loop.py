@@ -23,7 +23,6 @@ from mup.runtime.awaited_calls import Network
 from mup.runtime.awaited_communication import AwaitedCommunication, AwaitedTools
 from mup.runtime.http_client import ConnectionPool
 from mup.runtime.loops import new_event_loop
-from mup.runtime.resolver import Resolver
 from mup.runtime.threads import pin, receive_slot
 from mup.runtime.wire import Done, FrameBuffer, FromWorker, Ready, Request, frame
 from mup.runtime.worker import ServiceRun, become_worker_process, describe
@@ -64,8 +63,10 @@ class _Loop:
         header = {"role": "worker", "service": run.service, "replica": run.replica, "worker": 0}
         writer = open_log(run.log_dir, f"{run.service}.{run.replica}.w0", header)
         pool = ConnectionPool()
-        tools = WorkerTools(run.service, EventLog(writer, run.source), Resolver(run.registry, pool), pool)
-        network = Network(run.registry, AwaitedLog(writer, run.source), run.replica, {})
+        tools = WorkerTools(run.service, EventLog(writer, run.source), run.resolver(pool), pool)
+        network = Network(
+            run.registry, AwaitedLog(writer, run.source), run.replica, {}, cache=run.registry_cache
+        )
         self._tools = AwaitedTools(tools, network)
         failure = await self._set_up()
         loop = asyncio.get_running_loop()

@@ -10,14 +10,15 @@ import select
 import signal
 import socket
 import sys
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from mup.errors import MupError
 from mup.events.record import FAILED, Event
 from mup.events.writer import open_log
 from mup.runtime.http_client import ConnectionPool
-from mup.runtime.resolver import Resolver
+from mup.runtime.resolver import CACHE_SECONDS, Resolver
 from mup.runtime.wire import BlockingChannel, Done, Ready, Request
 from mup.runtime.worker_communication import BadRequestError, EventLog, WorkerCommunication, WorkerTools
 from mup.service import MS, EndpointInfo
@@ -43,6 +44,9 @@ class ServiceRun:
         log_dir: Folder for event logs, or "".
         runtime: ``process``, ``thread`` or ``async``.
         pinned: Whether a process with several workers stays on one core.
+        registry_token: What the registry wants to see.
+        registry_cache: Seconds a list of replicas is used.
+        databases: URIs of databases the registry need not be asked for.
     """
 
     service: str
@@ -54,6 +58,19 @@ class ServiceRun:
     log_dir: str
     runtime: str = "process"
     pinned: bool = True
+    registry_token: str = field(default="", repr=False)
+    registry_cache: float = CACHE_SECONDS
+    databases: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    def resolver(self, pool: ConnectionPool) -> Resolver:
+        """Return what finds replicas and databases for the workers that share some connections."""
+        return Resolver(
+            self.registry,
+            pool,
+            ttl=self.registry_cache,
+            token=self.registry_token,
+            databases=self.databases,
+        )
 
 
 def run_worker(run: ServiceRun, number: int, sock: socket.socket, parent: int) -> None:
@@ -89,7 +106,7 @@ def serve_worker(run: ServiceRun, number: int, sock: socket.socket) -> None:
     header = {"role": "worker", "service": run.service, "replica": run.replica, "worker": number}
     writer = open_log(run.log_dir, f"{run.service}.{run.replica}.w{number}", header)
     pool = ConnectionPool()
-    tools = WorkerTools(run.service, EventLog(writer, run.source), Resolver(run.registry, pool), pool)
+    tools = WorkerTools(run.service, EventLog(writer, run.source), run.resolver(pool), pool)
     try:
         instance = run.kind()
         instance.service_name = run.service
