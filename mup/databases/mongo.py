@@ -26,9 +26,13 @@ __all__ = ["CLIENT_OPTIONS", "MongoDriver", "Plan", "as_query_error", "plan"]
 CLIENT_OPTIONS: dict[str, Any] = {
     "serverSelectionTimeoutMS": int(CONNECT_SECONDS * 1000),
     "connectTimeoutMS": int(CONNECT_SECONDS * 1000),
+    # Not PyMongo's timeout for whole operations: with it, one on a server that is gone would look for it all
+    # that time.
     "socketTimeoutMS": int(ANSWER_SECONDS * 1000),
-    # A bound would be a queue inside the driver; 0 = none.
+    # A bound would be a queue inside the driver; 0 = none. There are as many connections as queries were
+    # under way at once, which the pool of workers and their code decide; what a burst leaves is closed.
     "maxPoolSize": 0,
+    "maxIdleTimeMS": 60_000,
     "appname": "mup",
 }
 """Defaults of every client; options in the URI take precedence."""
@@ -109,8 +113,15 @@ def as_query_error(error: Exception, name: str, uri: str, collection: str, comma
             where=where,
             hint="is the database running? its address is in the project's mup.toml",
         )
-    reason = str(error).partition(", full error:")[0].partition(" (configured timeouts")[0]
-    return QueryError(f"database {name!r}: {command.kind} failed: {reason}", where=where)
+    if isinstance(error, PyMongoError) and error.timeout:
+        return QueryError(
+            f"database {name!r}: {command.kind} was not answered in time: {_reason(error)}", where=where
+        )
+    return QueryError(f"database {name!r}: {command.kind} failed: {_reason(error)}", where=where)
+
+
+def _reason(error: Exception) -> str:
+    return str(error).partition(", full error:")[0].partition(" (configured timeouts")[0]
 
 
 def plain(value: Any) -> Any:
