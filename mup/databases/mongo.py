@@ -21,9 +21,9 @@ from mup.databases.command import Command
 from mup.databases.driver import ANSWER_SECONDS, CONNECT_SECONDS
 from mup.errors import QueryError
 
-__all__ = ["CLIENT_OPTIONS", "MongoDriver", "Plan", "as_query_error", "plan"]
+__all__ = ["MongoDriver", "Plan", "as_query_error", "client_options", "plan"]
 
-CLIENT_OPTIONS: dict[str, Any] = {
+_DEFAULTS: dict[str, Any] = {
     "serverSelectionTimeoutMS": int(CONNECT_SECONDS * 1000),
     "connectTimeoutMS": int(CONNECT_SECONDS * 1000),
     # Not PyMongo's timeout for whole operations: with it, one on a server that is gone would look for it all
@@ -35,7 +35,6 @@ CLIENT_OPTIONS: dict[str, Any] = {
     "maxIdleTimeMS": 60_000,
     "appname": "mup",
 }
-"""Defaults of every client; options in the URI take precedence."""
 
 # What to call on a collection, and how to turn what comes back into documents.
 Plan = tuple[str, tuple[Any, ...], dict[str, Any], Callable[[Any], list[dict[str, Any]]] | None]
@@ -52,7 +51,7 @@ class MongoDriver:
         self._uri = uri
         try:
             self._client: pymongo.MongoClient[dict[str, Any]] = pymongo.MongoClient(
-                checked_uri(uri), **CLIENT_OPTIONS
+                checked_uri(uri), **client_options(uri)
             )
             self._database = self._client[database_of(uri) or name]
         except (PyMongoError, ValueError) as error:
@@ -70,6 +69,12 @@ class MongoDriver:
     def close(self) -> None:
         """Close every connection."""
         self._client.close()
+
+
+def client_options(uri: str) -> dict[str, Any]:
+    """Return the options of a client but those the URI has: PyMongo would prefer ours."""
+    given = {option.partition("=")[0].lower() for option in uri.partition("?")[2].split("&")}
+    return {name: value for name, value in _DEFAULTS.items() if name.lower() not in given}
 
 
 def plan(command: Command) -> Plan:

@@ -17,7 +17,7 @@ from pymongo.errors import PyMongoError
 
 from mup.databases.address import checked_uri, database_of, server_of
 from mup.databases.command import Command
-from mup.databases.mongo import CLIENT_OPTIONS, as_query_error, plain, plan
+from mup.databases.mongo import as_query_error, client_options, plain, plan
 from mup.errors import QueryError
 
 __all__ = ["AsyncMongoDriver", "open_motor", "open_pymongo"]
@@ -55,7 +55,7 @@ class AsyncMongoDriver:
         self._name = name
         self._uri = uri
         try:
-            self._client = kind(checked_uri(uri), **CLIENT_OPTIONS)
+            self._client = kind(checked_uri(uri), **client_options(uri))
             self._database = self._client[database_of(uri) or name]
         except (PyMongoError, ValueError) as error:
             raise QueryError(f"database {name!r}: {error}", where=server_of(uri)) from error
