@@ -80,7 +80,7 @@ class _Loop:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if not failure:
             await self._tear_down()
-        self._tools.close()
+        await self._tools.close()
         await network.close()
         pool.close()
         if writer is not None:

@@ -139,6 +139,11 @@ class Resolver:
             self._dropped[address, entry.listed[address]] = time.monotonic() + _DROPPED_SECONDS
             entry.addresses = [other for other in entry.addresses if other != address]
 
+    def fresh_database(self, name: str) -> str | None:
+        """Return the URI of a database if the registry need not be asked for it now."""
+        known = self._databases.get(name)
+        return known[0] if known is not None and time.monotonic() < known[1] else None
+
     def database(self, name: str) -> str:
         """Return the URI of a database, the name inside the server included.
 

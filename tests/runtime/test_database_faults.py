@@ -37,21 +37,38 @@ class Reader(MS):
     @EP("/read/")
     def read(self, comm: Communication) -> None:
         comm.respond(comm.query("db", "all", "words", {}).get())
+
+
+class Threads(Reader):
+    runtime = "thread"
+
+
+class Loop(MS):
+    runtime = "async"
+    pool_size = 2
+
+    @EP("/read/")
+    async def read(self, comm: Communication) -> None:
+        comm.respond(await comm.query("db", "all", "words", {}))
 """
 
 
 @contextmanager
-def reading(folder: Path, uri: str) -> Iterator[System]:
+def reading(folder: Path, service: str, uri: str) -> Iterator[System]:
     """A service that reads a database."""
-    project = make_project(folder, SOURCE, "Reader")
+    project = make_project(folder, SOURCE, service)
     with running(replace(project, databases=(DatabaseConfig(name="db", uri=uri),))) as system:
-        assert system.ask("Reader", "/read/").status == 200
+        assert system.ask(service, "/read/").status == 200
         yield system
 
 
-def test_mongod_killed_under_load(tmp_path: Path, own_mongod: OwnMongod) -> None:
+@pytest.mark.parametrize("service", ["Reader", "Threads", "Loop"])
+def test_mongod_killed_under_load(tmp_path: Path, own_mongod: OwnMongod, service: str) -> None:
     """Queries of a killed server fail with a clear error, soon, and work within 2 s of its return."""
-    with reading(tmp_path, own_mongod.uri) as system, load(lambda: system.ask("Reader", "/read/")) as users:
+    with (
+        reading(tmp_path, service, own_mongod.uri) as system,
+        load(lambda: system.ask(service, "/read/")) as users,
+    ):
         users.await_answers(10)
         own_mongod.kill()
         killed = time.monotonic()
@@ -70,7 +87,7 @@ def test_mongod_killed_under_load(tmp_path: Path, own_mongod: OwnMongod) -> None
     assert all("database 'db'" in error for error in errors), errors
     # One look for the server (2 s), and what this machine adds.
     assert users.slowest(killed) < 5.0
-    logged = [read_log(file).records for file in sorted(system.logs.glob("Reader.0.w*.mlog"))]
+    logged = [read_log(file).records for file in sorted(system.logs.glob(f"{service}.0.w*.mlog"))]
     ends = [record for records in logged for record in records if record["event"] == Event.COMM_FINISH]
     assert sum(bool(record["flags"] & FAILED) for record in ends) >= len(users.bad())
     starts = sum(int((records["event"] == Event.COMM_START).sum()) for records in logged)
