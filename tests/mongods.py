@@ -67,8 +67,14 @@ class OwnMongod:
         self._process.wait()
 
     def stop(self) -> None:
-        """Let it hang."""
+        """Let it hang; return when it does."""
         os.kill(self.pid, signal.SIGSTOP)
+        deadline = time.monotonic() + 10
+        while any(
+            ") T" not in (thread / "stat").read_text() for thread in Path(f"/proc/{self.pid}/task").iterdir()
+        ):
+            assert time.monotonic() < deadline, "it does not stop"
+            time.sleep(0.01)
 
     def go_on(self) -> None:
         """Let it go on."""
