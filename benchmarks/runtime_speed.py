@@ -5,7 +5,7 @@
 Every server answers ``{"ok": true}``. One round asks each of them for the same number of requests over the
 same number of kept connections, one request at a time on each; rounds are interleaved. Processor seconds are
 those of all processes of the server, read from their clocks; the load generator's own do not count. The ratio
-is bare aiohttp's processor time per request over the server's, the median over rounds: 1 is as fast as aiohttp.
+is bare aiohttp's processor time per request over the server's, the median over rounds; 1 is aiohttp's speed.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ class ServiceConfig:
     Attributes:
         name: The name other services call it by.
         target: ``module:Class`` of the ``MS`` subclass, importable from the project's source folder.
-        pool_size, replicas, port: Override the class attributes; None = as the class says.
+        pool_size, replicas, port, queue_limit: Override the class attributes; None = as the class says.
         env: Environment of its processes, on top of mup's own.
         host: Machine of ``Project.hosts`` it is deployed on; "" = the one everything is on.
         cpus: Cores a container lets each replica use; None = no limit. A statement for the model: mup does
@@ -41,6 +41,7 @@ class ServiceConfig:
     name: str
     target: str
     pool_size: int | None = None
+    queue_limit: int | None = None
     replicas: int | None = None
     port: int | None = None
     env: Mapping[str, str] = field(default_factory=dict)
@@ -290,6 +291,7 @@ def _project(data: dict[str, Any], file: Path) -> Project:
                 name=key,
                 target=fields.target("class"),
                 pool_size=fields.whole("pool_size", 1),
+                queue_limit=fields.whole("queue_limit", 0),
                 replicas=fields.whole("replicas", 1),
                 port=fields.whole("port", 0, 65535),
                 env=fields.strings("env"),

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TypeVar
 
 from mup.errors import DeploymentError
 
-__all__ = ["EP", "MS", "EndpointInfo", "check_service", "endpoints_of"]
+__all__ = ["EP", "MS", "EndpointInfo", "check_queue_limit", "check_service", "endpoints_of"]
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 _MARK = "__mup_endpoint__"
@@ -30,6 +30,7 @@ class MS:
         pool_size: Requests one replica serves at once.
         replicas: Identical copies, each a process of its own.
         port: Port of replica 0; replica i listens on ``port + i``. 0 = any free port.
+        queue_limit: Requests that may wait for a worker of one replica; more are refused. None = any number.
         runtime: What a worker is. ``"process"``: a process of its own. ``"thread"``: a thread; all of a
             replica share one core. ``"async"``: endpoints are ``async def`` and run on one event loop, at
             most ``pool_size`` at once.
@@ -40,6 +41,7 @@ class MS:
     pool_size: ClassVar[int] = 1
     replicas: ClassVar[int] = 1
     port: ClassVar[int] = 0
+    queue_limit: ClassVar[int | None] = None
     runtime: ClassVar[str] = "process"
     pinned: ClassVar[bool] = True
     service_name: str = ""
@@ -154,6 +156,19 @@ def check_service(service: type[MS], *, pool_size: Any, replicas: Any, port: Any
                 hint="write 'async def' and await calls, or set runtime = 'thread'",
             )
     return endpoints
+
+
+def check_queue_limit(limit: Any, service: type[MS]) -> None:
+    """Check ``queue_limit``, whoever has set it.
+
+    Raises:
+        DeploymentError: It is no number of requests.
+    """
+    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
+        raise DeploymentError(
+            f"queue_limit must be a whole number >= 0 or None, got {limit!r}",
+            where=f"{service.__module__}.{service.__qualname__}",
+        )
 
 
 def _check_path(path: Any, where: str) -> None:

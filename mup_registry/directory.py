@@ -155,6 +155,11 @@ class Directory:
         known = self.service(service, now)
         return None if known is None else known.live()
 
+    def live(self, now: float) -> dict[str, list[Instance]]:
+        """Return the live instances of every service that was ever registered."""
+        self._expire(now)
+        return {name: self.services[name].live() for name in sorted(self.services)}
+
     def resolve(self, service: str, now: float) -> Instance | None:
         """Return a live instance of a service, uniformly at random; None = there is none."""
         live = self.replicas(service, now)

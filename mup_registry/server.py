@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Any, TypeVar
 from urllib.parse import urlsplit
@@ -24,7 +25,9 @@ from aiohttp.web_server import Server
 
 from mup.databases.address import has_credentials
 from mup.errors import did_you_mean
+from mup.runtime.metrics import CONTENT_TYPE
 from mup_registry.directory import Directory, ListeningClock, Service
+from mup_registry.metrics import metrics, targets
 
 __all__ = ["RegistryServer"]
 
@@ -82,6 +85,7 @@ class RegistryServer:
         self.tick = min(0.25, directory.expiry / 12)
         self._clock = ListeningClock(2 * self.tick, time.monotonic())
         self._lists: dict[str, tuple[str, bytes]] = {}
+        self._requests: Counter[tuple[str, int]] = Counter()
         self._handlers: dict[tuple[str, str], _Handler] = {
             ("GET", "/healthz"): self._health,
             ("POST", "/register"): self._register,
@@ -93,6 +97,8 @@ class RegistryServer:
             ("GET", "/databases"): self._databases,
             ("POST", "/databases"): self._add_database,
             ("DELETE", "/databases"): self._remove_database,
+            ("GET", "/mup/metrics"): self._metrics,
+            ("GET", "/mup/targets"): self._targets,
         }
         self._paths = {path for _, path in self._handlers}
 
@@ -105,6 +111,13 @@ class RegistryServer:
         return self._clock.read(time.monotonic())
 
     async def _handle(self, request: BaseRequest) -> Response:
+        response = await self._answer(request)
+        # Unknown paths share a label, so that clients cannot invent them.
+        path = request.path if request.path in self._paths else ""
+        self._requests[path, response.status] += 1
+        return response
+
+    async def _answer(self, request: BaseRequest) -> Response:
         path = request.path
         try:
             if self._token and path != "/healthz":
@@ -187,9 +200,7 @@ class RegistryServer:
         return known
 
     async def _services(self, _: BaseRequest) -> Response:
-        now = self.now()
-        names = sorted(self._directory.services)
-        listed = {name: self._directory.replicas(name, now) or [] for name in names}
+        listed = self._directory.live(self.now())
         return _answer({"services": {name: [i.describe() for i in live] for name, live in listed.items()}})
 
     async def _databases(self, request: BaseRequest) -> Response:
@@ -218,6 +229,13 @@ class RegistryServer:
     async def _remove_database(self, request: BaseRequest) -> Response:
         data = await _read(request, _DatabaseName)
         return _answer({"removed": self._directory.databases.pop(data.name, None) is not None})
+
+    async def _metrics(self, _: BaseRequest) -> Response:
+        body = metrics(self._directory.live(self.now()), len(self._directory.databases), self._requests)
+        return Response(body=body, headers={hdrs.CONTENT_TYPE: CONTENT_TYPE})
+
+    async def _targets(self, _: BaseRequest) -> Response:
+        return Response(body=targets(self._directory.live(self.now())), content_type=_JSON)
 
     def _service_of(self, request: BaseRequest) -> tuple[str, Service]:
         name = request.query.get("service", "")

@@ -8,6 +8,7 @@ a run that is killed can be used and resumed.
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 from collections.abc import Callable, Sequence
@@ -43,6 +44,7 @@ from analyzer.calibration.running_log import RunningLogs
 from analyzer.calibration.stop_rule import Knowledge, State
 from analyzer.static.application import Application
 from mup.errors import LogError, StaleLogError, UsageError
+from mup.events.settings import LogSettings
 from mup.project import Project
 from mup.runtime.launcher import Deployment, ProcessInfo
 from mup.workload import speed
@@ -240,7 +242,8 @@ class _Exploration:
         name = f"part-{self._part + 1}" if self._part else ""
         self._folder = directory / name if name else directory
         self._logs = RunningLogs(self._folder)
-        self._info = PartInfo(folder=name, created=describe_host()["created"])
+        sample = LogSettings.from_environment(os.environ).sample
+        self._info = PartInfo(folder=name, created=describe_host()["created"], sample=sample)
         self._phases: tuple[Phase, ...] = ("hot", "cold")
         self._good = self._bad = 0
         self._first_error = ""
@@ -299,10 +302,12 @@ class _Exploration:
     def _load(self) -> None:
         """Start the services, run rounds until the rule is met or the time is up, stop them."""
         settings = self._settings
+        # Everything that is logged stays: a round without its beginning would tell nothing.
+        log = LogSettings(sample=self._info.sample)
         with (
             SpeedMonitor() if self.monitor else nullcontext() as monitor,
-            Deployment(self._project.with_any_ports(), log_dir=self._folder) as deployment,
-            LoadDriver(self._project, deployment.registry_url, log_dir=self._folder) as driver,
+            Deployment(self._project.with_any_ports(), log_dir=self._folder, log=log) as deployment,
+            LoadDriver(self._project, deployment.registry_url, log_dir=self._folder, log=log) as driver,
         ):
             generator = ProcessInfo(role="client", service=self._earlier.client, pid=driver.pid)
             meter = Meter(deployment.processes(), generator, [] if monitor is None else [monitor.pid])

@@ -3,7 +3,8 @@
 The log charges the endpoint's own thread between ``begin`` and ``done``. Everything else a process
 does for a request (parsing HTTP, dispatching, reading frames, the database server's work) shows only
 in the total processor time of the process. Total minus what it uses when idle, minus what was logged,
-divided by the requests, is the framework work per request. All three are known per window.
+divided by the requests, is the framework work per request. All three are known per window. Where only a
+sample of the requests was logged, each of them stands for as many as the sampling rate says.
 """
 
 from __future__ import annotations
@@ -130,11 +131,12 @@ def framework_work(observed: Observed) -> FrameworkWork:
     dispatch: dict[str, Sample] = defaultdict(Sample)
     for execution in observed.executions:
         index = observed.window_of[execution.request]
-        requests[execution.service][index] += 1
-        seen[execution.service][index] += logged_cpu(execution) / float(observed.slowness[index])
+        stands_for = observed.parts[index].info.sample
+        requests[execution.service][index] += stands_for
+        seen[execution.service][index] += stands_for * logged_cpu(execution) / float(observed.slowness[index])
         for operation in execution.operations.values():
             if operation.is_query:
-                queries[operation.dest.split(".", 1)[0]][index] += 1
+                queries[operation.dest.split(".", 1)[0]][index] += stands_for
         if execution.arrive is not None and not execution.queued:
             dispatch[execution.service].add((execution.begin.time - execution.arrive) / 1e9, index)
     return FrameworkWork(dict(used), dict(seen), dict(requests), dict(queries), servers, dict(dispatch))

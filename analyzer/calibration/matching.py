@@ -31,6 +31,7 @@ __all__ = [
     "SegmentKey",
     "SegmentSamples",
     "Shape",
+    "Span",
     "Unmatched",
     "body_counts",
     "count_distribution",
@@ -44,6 +45,10 @@ OperationKey = tuple[Place, int]
 
 SegmentKey = tuple[Place, int]
 """Part of a plan and index of the segment in it: segment ``i`` is the work before operation ``i``."""
+
+
+Span: TypeAlias = tuple[tuple[int, ...] | None, int]
+"""The steps the latest of which a gap begins after (None: all before it), and the step it ends before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +88,8 @@ class Shape:
             it, in order; without loops and choices there is exactly one.
         loops: Every entry into a loop.
         choices: Every decision.
+        spans: With concurrent tasks, where each gap lies. Empty: gaps lie between neighbours.
+        unseen: Gaps that hold the work of tasks that did no step of their own.
     """
 
     plan: int
@@ -90,6 +97,8 @@ class Shape:
     gaps: tuple[tuple[SegmentKey, ...], ...]
     loops: tuple[LoopEntry, ...]
     choices: tuple[Decision, ...] = ()
+    spans: tuple[Span, ...] = ()
+    unseen: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,11 +300,10 @@ def _match_sequence(
     """Return the shape of a sequence, for each of its steps the step of the log (or -1 - the awaited one)."""
     furthest = 0
     for program in programs:
-        trace, reached = program.run(tokens)
+        found, reached = program.match(tokens)
         furthest = max(furthest, reached)
-        if trace is not None:
-            shape, origins = program.shape(trace)
-            return shape, origins, ""
+        if found is not None:
+            return *found, ""
     if not programs:
         return None, (), "the entry has no path"
     if furthest == len(tokens):
@@ -332,15 +340,22 @@ class _Take:
     site: SiteKey
     target: str
     back: int | None
-    """Of a get: how many steps ago the awaited operation was; None if a loop or choice lies between."""
+    """Of a get: how many steps ago the awaited operation was; None if a loop, choice or task lies between."""
+    awaited: OperationKey | None = None
+    """Of a get: the operation it waits for; None if it is not known."""
 
     def fits(self, token: _Token) -> bool:
+        return self.is_a(token) and (self.back is None or token[2] in (0, self.back))
+
+    def is_a(self, token: _Token) -> bool:
+        """Return whether a step is this operation, whatever it waits for."""
         op, site, detail = token
-        if op != self.op or site != self.site:
+        if op != self.op:
             return False
         if op == "get":
-            return self.back is None or detail in (0, self.back)
-        return detail == self.target
+            # Where asyncio waits on behalf of the source (gather), there is no site.
+            return site is None or site == self.site
+        return site == self.site and detail == self.target
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,7 +363,7 @@ class _Wait:
     """An operation the log does not show."""
 
     key: OperationKey
-    of: int
+    of: OperationKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -381,13 +396,36 @@ class _Decide:
 
 
 @dataclass(slots=True)
+class _Spawn:
+    """A task begins with the next instruction, while the flow goes on behind it."""
+
+    task: OperationKey
+    behind: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Stop:
+    """A task has come to its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Join:
+    """A task must have ended, or (``early``) does nothing more."""
+
+    task: OperationKey
+    early: bool
+
+
+@dataclass(slots=True)
 class _Split:
     """Go on at any of these, the first that fits."""
 
     targets: list[int] = field(default_factory=list)
 
 
-_Instruction: TypeAlias = _Take | _Wait | _Work | _Enter | _Iterate | _Decide | _Split
+_Instruction: TypeAlias = (
+    _Take | _Wait | _Work | _Enter | _Iterate | _Decide | _Spawn | _Stop | _Join | _Split
+)
 _Trace: TypeAlias = "tuple[_Instruction, _Trace] | None"
 
 
@@ -402,6 +440,7 @@ class _Program:
     def __init__(self, number: int, path: Path, *, waits: bool) -> None:
         self.number = number
         self.loops = 0
+        self.tasks = 0
         self._waits = waits
         self._code: list[_Instruction] = []
         self._gaps: dict[tuple[SegmentKey, ...], tuple[SegmentKey, ...]] = {}
@@ -426,13 +465,18 @@ class _Program:
                 split.targets.append(len(code))
             elif operation.op == "choice":
                 self._choice(key, operation.bodies)
+            elif operation.op == "task":
+                self._task(key, operation)
+            elif operation.op == "join" and operation.of is not None:
+                code.append(_Join(_inside(place, operation.of), early=operation.target == "early"))
             elif operation.op == "get" and not self._waits and operation.of is not None:
-                code.append(_Wait(key, operation.of))
+                code.append(_Wait(key, _inside(place, operation.of)))
             else:
                 site = operation.site
                 back = _steps_back(path.operations, index)
                 where = (site.file, site.function, site.ordinal)
-                code.append(_Take(key, operation.op, where, operation.target, back))
+                awaited = None if operation.of is None else _inside(place, operation.of)
+                code.append(_Take(key, operation.op, where, operation.target, back, awaited))
             code.append(_Work((place, index + 1)))
 
     def _choice(self, key: OperationKey, bodies: Sequence[Path]) -> None:
@@ -446,6 +490,23 @@ class _Program:
             self._part(body, (*key[0], key[1], number))
             code.append(behind)
         behind.targets.append(len(code))
+
+    def _task(self, key: OperationKey, operation: Operation) -> None:
+        self.tasks += 1
+        spawn = _Spawn(key)
+        self._code.append(spawn)
+        self._part(operation.bodies[0], (*key[0], key[1], 0))
+        self._code.append(_Stop())
+        spawn.behind = len(self._code)
+
+    def match(self, tokens: Sequence[_Token]) -> tuple[tuple[Shape, tuple[int, ...]] | None, int]:
+        """Return the shape of the steps and the origin of each, or None, and how far they fit."""
+        if self.tasks:
+            from analyzer.calibration.interleaving import interleaved  # noqa: PLC0415  (it needs this module)
+
+            return interleaved(self.number, self._code, tokens)
+        trace, reached = self.run(tokens)
+        return None if trace is None else self.shape(trace), reached
 
     def run(self, tokens: Sequence[_Token]) -> tuple[list[_Instruction] | None, int]:
         """Return the instructions that accept the steps (None if none do), and how far they came."""
@@ -499,7 +560,7 @@ class _Program:
                 decisions.append(instruction.decision)
             elif isinstance(instruction, _Take | _Wait):
                 if isinstance(instruction, _Wait):
-                    origins.append(-1 - latest[instruction.key[0], instruction.of])
+                    origins.append(-1 - latest[instruction.of])
                 else:
                     origins.append(taken)
                     taken += 1
@@ -512,11 +573,22 @@ class _Program:
         return Shape(self.number, tuple(steps), segments, loops, tuple(decisions)), tuple(origins)
 
 
+_UNEVEN = ("loop", "choice", "task", "join")
+"""What may be any number of steps, or none of the flow's own."""
+
+
 def _steps_back(operations: Sequence[Operation], index: int) -> int | None:
     of = operations[index].of
-    if of is None or any(o.op in ("loop", "choice") for o in operations[of:index]):
+    if of is None or of < 0 or any(o.op in _UNEVEN for o in operations[of:index]):
         return None
     return index - of
+
+
+def _inside(place: Place, index: int) -> OperationKey:
+    """Return an operation by its index in a part of a plan; < 0 if it is before the task that part is."""
+    while index < 0:
+        place, index = place[:-2], place[-2] + index
+    return place, index
 
 
 def _listed(trace: _Trace) -> list[_Instruction]:

@@ -22,7 +22,7 @@ import msgspec
 
 from analyzer.static.application import Application
 from mup.errors import LogError, StaleLogError
-from mup.events.reader import Log, read_log
+from mup.events.reader import Log, log_files, read_log
 from mup.lqn import Model, entry_label
 
 __all__ = [
@@ -168,6 +168,7 @@ class PartInfo(msgspec.Struct, frozen=True, kw_only=True):
         deployment: Pool size and replicas per service.
         replaced: Services of which a process died and was replaced by one whose time was not measured (older
             runs; now such rounds are void).
+        sample: One in so many client cycles was logged, with everything it caused.
     """
 
     folder: str = ""
@@ -178,6 +179,7 @@ class PartInfo(msgspec.Struct, frozen=True, kw_only=True):
     databases: dict[str, DatabaseUse] = {}
     deployment: dict[str, dict[str, int]] = {}
     replaced: list[str] = []
+    sample: int = 1
 
 
 class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -462,8 +464,17 @@ def load_run(path: str | Path) -> Run:
 
 def _load_part(folder: Path, info: PartInfo, *, complete: bool) -> Part:
     # A process that was killed before it wrote anything leaves an empty file.
-    files = [p for p in sorted(folder.glob("*.mlog")) if complete or p.stat().st_size]
-    return Part(folder, info, tuple(read_log(p) for p in files))
+    found = log_files(folder) if folder.is_dir() else []
+    used = [[p for p in paths if complete or p.stat().st_size] for paths in found]
+    logs = tuple(read_log(paths) for paths in used if paths)
+    samples = {log.header.get("sample", 1) for log in logs} or {info.sample}
+    if len(samples) > 1:
+        raise LogError(
+            f"its logs are of different sampling rates: 1 in {', 1 in '.join(map(str, sorted(samples)))}",
+            where=str(folder),
+            hint="give all services and clients the same MUP_LOG_SAMPLE",
+        )
+    return Part(folder, msgspec.structs.replace(info, sample=samples.pop()), logs)
 
 
 def merge_runs(paths: Sequence[str | Path]) -> Run:

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from analyzer.calibration.executions import Execution, Moment, Operation, Step
 from analyzer.calibration.matching import Match, OperationKey, SegmentKey, spread
 from analyzer.calibration.observed import Observed, Sample
+from analyzer.calibration.task_times import gap_times
 from analyzer.static.translate import PathPlan
 from mup.events.ids import child_id
 
@@ -85,10 +86,17 @@ def sample_path(
         cpu_clock: Tell processor time from delays; else all wall time counts as processor time.
     """
     samples = PathSamples()
+    concurrent: dict[int, list[tuple[float, float]]] = {}
     windows = [observed.window_of[one.execution.request] for one in matches]
 
     def measure(one: Match, gap: int) -> tuple[float, float]:
-        demand, delay = _segment(one.execution, gap)
+        if one.shape.spans:
+            key = one.execution.request
+            if key not in concurrent:
+                concurrent[key] = gap_times(one.execution, one.shape)
+            demand, delay = concurrent[key][gap]
+        else:
+            demand, delay = _segment(one.execution, gap)
         return (demand, delay) if cpu_clock else (demand + delay, 0.0)
 
     for key, found in spread(matches, plan, measure).items():
@@ -123,8 +131,23 @@ def _segment(execution: Execution, index: int) -> tuple[float, float]:
     before = steps[index - 1] if index else None
     until = steps[index].start if index < len(steps) else _last(execution)
     if before is not None and before.op == "get":
-        return _after_get(before, execution.operations.get(before.seq), until)
-    start = before.resume if before is not None else execution.begin
+        return _after_get(before, _last_answered(execution, index - 1), until)
+    return _since(before.resume if before is not None else execution.begin, until)
+
+
+def _last_answered(execution: Execution, index: int) -> Operation | None:
+    """Return what was answered last of the operations waited for up to a step: gathered, waits overlap."""
+    steps, operations = execution.steps, execution.operations
+    last = operations.get(steps[index].seq)
+    while index > 0 and steps[index - 1].op == "get":
+        index -= 1
+        other = operations.get(steps[index].seq)
+        if last is not None and last.finish is not None and other is not None and other.finish is not None:
+            last = max(last, other, key=lambda o: o.finish.time if o.finish is not None else 0)
+    return last
+
+
+def _since(start: Moment, until: Moment) -> tuple[float, float]:
     wall = (until.time - start.time) * _NS
     if start.cpu < 0:
         return max(0.0, wall), 0.0

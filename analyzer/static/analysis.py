@@ -238,11 +238,15 @@ class _Analysis:
 
 
 def _responses(path: Path) -> Iterator[Operation]:
-    """Yield the responses outside of loops; all bodies of a choice have equally many."""
-    for operation in path.operations:
+    """Yield the responses outside of loops and of tasks that may respond too late.
+
+    All bodies of a choice have equally many.
+    """
+    joined = {o.of for o in path.operations if o.op == "join"}
+    for index, operation in enumerate(path.operations):
         if operation.op == "respond":
             yield operation
-        elif operation.op == "choice":
+        elif operation.op == "choice" or (operation.op == "task" and index in joined):
             yield from _responses(operation.bodies[0])
 
 

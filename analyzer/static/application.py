@@ -6,6 +6,7 @@ everything that could not be analysed.
 A *path* is a sequence of remote operations. Two executions that differ in local work only are the same path.
 A loop that communicates an unknown number of times is one element of it, with the paths of one iteration.
 Where there would be too many paths, branches that do not depend on each other are elements, too: choices.
+A concurrent task is another one, with what the task does; a path that waits for it has a ``join`` later.
 """
 
 from __future__ import annotations
@@ -22,22 +23,26 @@ from mup.lqn.distributions import Distribution
 
 __all__ = ["Application", "ClientClass", "Endpoint", "Operation", "OperationKind", "Path", "Service"]
 
-OperationKind = Literal["call", "query", "get", "respond", "think", "loop", "choice"]
+OperationKind = Literal["call", "query", "get", "respond", "think", "loop", "choice", "task", "join"]
 End = Literal["return", "raise"]
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One element of a path: a remote operation, a think step, or a loop or choice of them.
+    """One element of a path: a remote operation, a think step, a loop or choice of them, or a task.
 
     Attributes:
         op: What it does.
         site: The expression in the source that does it; of a loop or choice its place, with ordinal 0.
-        target: ``B/epB/`` for a call (``B`` and the endpoint's path), ``db.qry`` for a query, else "".
-        of: For ``get``: index in the path's operations of the call or query it waits for.
+        target: ``B/epB/`` for a call (``B`` and the endpoint's path), ``db.qry`` for a query; ``early`` for a
+            join that does not care whether the task has come to its end or failed before; else "".
+        of: For ``get``: index in the path's operations of the call or query it waits for; for ``join``: of
+            the task. Below 0 in the path of a task: -1 is the operation before it in the path around it.
         think: For ``think``: the time in seconds, None if the source does not tell.
         bodies: For ``loop``: the paths of one iteration that communicates and may be followed by another.
-            For ``choice``: the paths exactly one of which is taken; the last may be empty.
+            For ``choice``: the paths exactly one of which is taken; the last may be empty. For ``task``: the
+            one path it takes. Its operations happen any time from here to the ``join``; without a ``join`` it
+            may also stop anywhere.
     """
 
     op: OperationKind
@@ -55,6 +60,13 @@ class Operation:
 
     def __hash__(self) -> int:
         return self._hash
+
+    def outward(self) -> Iterator[int]:
+        """Yield where, relative to a task, the operations of the path around it are that it waits for."""
+        for body in self.bodies if self.op == "task" else ():
+            for index, operation in enumerate(body.operations):
+                waited = [*operation.outward(), *([] if operation.of is None else [operation.of - index])]
+                yield from (index + place for place in waited if index + place < 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +88,9 @@ class Path:
 
     @property
     def size(self) -> int:
-        """Return how many paths this is, bodies of loops and choices included."""
-        return 1 + sum(body.size for operation in self.operations for body in operation.bodies)
+        """Return how many paths this is, bodies of loops and choices included; a task is part of its path."""
+        inside = ((o, body) for o in self.operations for body in o.bodies)
+        return 1 + sum(body.size - (operation.op == "task") for operation, body in inside)
 
     def walk(self) -> Iterator[Operation]:
         """Yield all operations in order; each loop or choice is followed by what its bodies may do."""

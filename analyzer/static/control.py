@@ -7,14 +7,15 @@ Turns a body into a small tree of nodes: steps, branches, loops, protected block
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import libcst as cst
 import libcst.matchers as m
 
-from analyzer.static.names import assigned_names
+if TYPE_CHECKING:
+    from analyzer.static.state import Flow, State
 
 __all__ = [
     "Arm",
@@ -24,10 +25,13 @@ __all__ = [
     "Exit",
     "Handler",
     "Loop",
+    "Managed",
     "Node",
     "Protected",
+    "Run",
     "Step",
     "Unsupported",
+    "With",
     "lower",
 ]
 
@@ -54,16 +58,14 @@ class Arm:
 
     Attributes:
         test: What must hold; None = may always be taken.
-        names: Names a pattern captures.
+        pattern: What the subject must look like, or None.
         certain: Whether it is taken by whatever comes here.
-        pattern: Whether there is a pattern, too: what it matches is not known.
     """
 
     test: cst.BaseExpression | None
     body: Block
-    names: frozenset[str] = frozenset()
+    pattern: cst.MatchPattern | None = None
     certain: bool = False
-    pattern: bool = False
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -83,7 +85,7 @@ class Branch:
 class Loop:
     """``for`` (with a target) or ``while`` (with a test)."""
 
-    node: cst.For | cst.While
+    node: cst.CSTNode
     target: cst.BaseExpression | None
     iterable: cst.BaseExpression | None
     test: cst.BaseExpression | None
@@ -112,6 +114,32 @@ class Protected:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class Managed:
+    """``async with`` something that may decide how its body ends: a timeout, or a group of tasks.
+
+    Attributes:
+        plain: What it is if it is neither.
+    """
+
+    node: cst.CSTNode
+    call: cst.Call
+    target: cst.BaseExpression | None
+    body: Block
+    plain: With
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class With:
+    """``with``: enter a context manager, run the body, leave it."""
+
+    node: cst.WithItem
+    value: cst.BaseExpression
+    target: cst.BaseExpression | None
+    body: Block
+    asynchronous: bool = False
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class Exit:
     """Leave the function, or an iteration of the innermost loop."""
 
@@ -128,6 +156,14 @@ class Define:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class Run:
+    """A step the source does not spell out."""
+
+    node: cst.CSTNode
+    action: Callable[[State], list[Flow]]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class Unsupported:
     """A statement that is not followed; harmless unless it communicates."""
 
@@ -135,7 +171,7 @@ class Unsupported:
     what: str
 
 
-Node: TypeAlias = "Step | Branch | Loop | Protected | Exit | Define | Unsupported"
+Node: TypeAlias = "Step | Branch | Loop | Protected | Managed | With | Exit | Define | Run | Unsupported"
 Block: TypeAlias = tuple[Node, ...]
 
 
@@ -181,9 +217,7 @@ def _small(node: cst.BaseSmallStatement) -> Sequence[Node]:
     if isinstance(node, cst.Del):
         parts = node.target.elements if isinstance(node.target, cst.Tuple) else ()
         return (Step(node, None, tuple(p.value for p in parts) or (node.target,)),)
-    if isinstance(node, cst.Nonlocal):
-        return (Unsupported(node, "nonlocal"),)
-    return ()  # pass, global, type aliases
+    return ()  # pass, global, nonlocal, type aliases
 
 
 def _compound(node: cst.BaseStatement) -> Sequence[Node]:
@@ -228,10 +262,8 @@ def _orelse(node: cst.Else | None) -> Block:
 
 def _case(node: cst.MatchCase) -> Arm:
     # `case _:` and `case name:` always match.
-    anything = m.matches(node.pattern, m.MatchAs(pattern=None))
-    names = frozenset(assigned_names(node.pattern))
-    certain = anything and node.guard is None
-    return Arm(node.guard, lower(node.body), names, certain, pattern=not anything)
+    certain = node.guard is None and m.matches(node.pattern, m.MatchAs(pattern=None))
+    return Arm(node.guard, lower(node.body), node.pattern, certain)
 
 
 def _with(node: cst.With, items: Sequence[cst.WithItem]) -> Sequence[Node]:
@@ -245,5 +277,13 @@ def _with(node: cst.With, items: Sequence[cst.WithItem]) -> Sequence[Node]:
         assert isinstance(call, cst.Call)  # noqa: S101  (what the matcher just said)
         handlers = tuple(Handler(argument.value, "", ()) for argument in call.args)
         return (Protected(node, inner, handlers, (), ()),)
-    targets = () if item.asname is None else (item.asname.name,)
-    return (Step(item, call, targets), *inner)
+    target = None if item.asname is None else item.asname.name
+    plain = With(item, call, target, inner, node.asynchronous is not None)
+    if plain.asynchronous and isinstance(call, cst.Call) and m.matches(call, _MANAGERS):
+        return (Managed(node, call, target, inner, plain),)
+    return (plain,)
+
+
+_MANAGERS = m.Call(
+    func=m.OneOf(*(m.Name(n) | m.Attribute(attr=m.Name(n)) for n in ("TaskGroup", "timeout", "timeout_at")))
+)

@@ -38,6 +38,9 @@ CODES: dict[str, tuple[Severity, str]] = {
     "MUP041": ("error", "communication leaves the code that can be analysed"),
     "MUP042": ("error", "an operation its owner does not have"),
     "MUP043": ("warning", "a think time is not known from the source"),
+    "MUP050": ("error", "two concurrent flows wait for the same operation"),
+    "MUP051": ("warning", "a sleep in a scenario"),
+    "MUP052": ("error", "a list of futures is shared with a task"),
 }
 """Severity and meaning of every code."""
 

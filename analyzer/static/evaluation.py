@@ -4,21 +4,20 @@ Walks expressions in evaluation order. Operations on ``Communication`` and futur
 helpers that are handed one of them are inlined; whatever would let them out of sight is a diagnostic.
 """
 
-# ruff: noqa: N802  (visit_NODE is how libcst spells it)
-
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import Literal
 
 import libcst as cst
+import libcst.matchers as m
 
 from analyzer.static.application import Operation, OperationKind
 from analyzer.static.catalogue import Catalogue
+from analyzer.static.control import Block
 from analyzer.static.diagnostics import Diagnostics
 from analyzer.static.expressions import combine, literal, operands, unless_tracked
 from analyzer.static.factoring import fold
@@ -33,22 +32,29 @@ from analyzer.static.values import (
     LOST,
     NONE,
     UNKNOWN,
+    Awaitable,
     ClassValue,
     Closure,
     Comm,
     Const,
     Coroutine,
     DictRef,
+    EnumMember,
     External,
     FunctionValue,
     Future,
+    Generator,
+    Group,
     Instance,
     ListRef,
     Lost,
     MapValue,
     Method,
     ModuleValue,
+    ObjectRef,
     OneOf,
+    Partial,
+    SharedObject,
     Super,
     TupleValue,
     Unknown,
@@ -56,23 +62,26 @@ from analyzer.static.values import (
     alternatives,
     from_python,
     join,
-    text_method,
     tracked,
     truth,
 )
+from analyzer.static.variables import Context, Variables
 from mup.errors import ModelError, UsageError
 from mup.events.sites import Site
 from mup.lqn.distributions import Constant, Distribution, Empirical, Exponential
 from mup.workload.times_file import read_times
 
-__all__ = ["Context", "Evaluation", "Failure", "Points", "Role", "TooManyPathsError"]
+__all__ = ["Arguments", "Context", "Evaluation", "Failure", "Points", "Results", "Role", "TooManyPathsError"]
 
 Role = Literal["endpoint", "client"]
-Failure = Literal["call", "query", "get of call", "get of query", "local"]
+Failure = Literal["call", "query", "get of call", "get of query", "local", "timeout", "cancelled", "group"]
 Results = list[tuple[State, Value]]
 
 MAX_PATHS = 1000
 MAX_INLINE_DEPTH = 50
+MAX_QUIET_DEPTH = 3
+"""Functions that do not communicate are walked this deep for what they do to objects."""
+
 MAX_UNROLLED = 1000
 
 REQUEST_DATA = {"params", "headers", "cookies", "body"}
@@ -82,14 +91,43 @@ HARMLESS = {
     f"builtins.{n}" for n in ("isinstance", "len", "print", "repr", "str", "id", "type", "bool", "hash")
 }
 
+# Functions of these modules do not change what they are given.
+LOOKS_ONLY = (
+    "builtins.",
+    "collections.",
+    "copy.",
+    "dataclasses.",
+    "datetime.",
+    "functools.",
+    "itertools.",
+    "json.",
+    "logging.",
+    "math.",
+    "operator.",
+    "statistics.",
+    "time.",
+    "uuid.",
+)
+
+# What these return is known, but not what the functions they are given do meanwhile.
+CALLING = {"builtins.max", "builtins.min", "builtins.sorted"}
+
+LOGGING = m.Attribute(
+    attr=m.OneOf(*map(m.Name, ("debug", "info", "warning", "error", "exception", "critical", "log")))
+)
+
 # These reach every variable there is.
 SEE_EVERYTHING = {f"builtins.{n}" for n in ("eval", "exec", "locals", "vars")}
 
-# Keyword arguments whose meaning is known; with any other the result is not.
-FOLLOWED_KEYWORDS = {"sorted": {"reverse"}, "enumerate": {"start"}, "zip": {"strict"}}
-
 # Decorators that leave what a function does alone.
 TRANSPARENT = {
+    "builtins.property",
+    "functools.cached_property",
+    "functools.wraps",
+    "contextlib.asynccontextmanager",
+    "contextlib.contextmanager",
+    "typing.no_type_check",
+    "typing.overload",
     "builtins.staticmethod",
     "builtins.classmethod",
     "typing.override",
@@ -127,22 +165,8 @@ class TooManyPathsError(Exception):
     """Enumeration has exploded; the endpoint is given up."""
 
 
-@dataclass(frozen=True, eq=False)
-class Context:
-    """The function whose code is being walked; one per frame of a state.
-
-    Attributes:
-        function: None for code at module or class level.
-        owner: Class whose attributes are plain names here (class bodies only).
-        closure: Frame in which the names of the enclosing function live, or None.
-        comprehension: Whether the frame has the variables of a comprehension only.
-    """
-
-    module: Module
-    function: FunctionInfo | None = None
-    owner: ClassInfo | None = None
-    closure: int | None = None
-    comprehension: bool = False
+PLACEHOLDER = cst.Name("_")
+"""Stands for the expression of an argument that the source does not spell out."""
 
 
 @dataclass(frozen=True)
@@ -162,25 +186,44 @@ class Arguments:
         pairs = zip(self.nodes, self.values, strict=True)
         return [v for a, v in pairs if a.keyword is None and not a.star]
 
-    def keywords(self) -> dict[str, Value]:
-        """Return the values with a keyword."""
+    def keywords(self) -> list[tuple[str, Value]]:
+        """Return the values with keyword."""
         pairs = zip(self.nodes, self.values, strict=True)
-        return {a.keyword.value: v for a, v in pairs if a.keyword is not None}
+        return [(a.keyword.value, v) for a, v in pairs if a.keyword is not None]
 
     def get(self, position: int, names: Sequence[str]) -> tuple[Value | None, cst.CSTNode | None]:
         """Return an argument by position or any of its names, with its node; (None, None) if missing."""
         if not self.plain:
-            return UNKNOWN, self.nodes[0]
+            return UNKNOWN, self._place(self.nodes[0])
         free = [(a, v) for a, v in zip(self.nodes, self.values, strict=True) if a.keyword is None]
         if position < len(free):
-            return free[position][1], free[position][0]
+            return free[position][1], self._place(free[position][0])
         for argument, value in zip(self.nodes, self.values, strict=True):
             if argument.keyword is not None and argument.keyword.value in names:
-                return value, argument
+                return value, self._place(argument)
         return None, None
 
+    @staticmethod
+    def _place(argument: cst.Arg) -> cst.Arg | None:
+        return None if argument.value is PLACEHOLDER else argument
 
-class Evaluation(ABC):
+    @staticmethod
+    def of(*values: Value) -> Arguments:
+        """Return arguments that the source does not spell out."""
+        return Arguments(tuple(cst.Arg(PLACEHOLDER) for _ in values), values)
+
+    def behind(self, values: Sequence[Value], keywords: Sequence[tuple[str, Value]] = ()) -> Arguments:
+        """Return these arguments with others before them; a keyword given here wins."""
+        own = {name for name, _ in self.keywords()}
+        named = [(name, value) for name, value in keywords if name not in own]
+        nodes = [cst.Arg(PLACEHOLDER, keyword=cst.Name(name)) for name, _ in named]
+        return Arguments(
+            (*(cst.Arg(PLACEHOLDER) for _ in values), *self.nodes, *nodes),
+            (*values, *self.values, *(value for _, value in named)),
+        )
+
+
+class Evaluation(Variables):
     """Evaluates expressions; statements are the subclass's business.
 
     Args:
@@ -190,17 +233,19 @@ class Evaluation(ABC):
     """
 
     def __init__(self, names: Names, catalogue: Catalogue, diagnostics: Diagnostics) -> None:
+        super().__init__()
         self.names = names
         self.catalogue = catalogue
         self.diagnostics = diagnostics
         self.role: Role = "endpoint"
-        self.contexts: list[Context] = []
         self.raised: list[Flow] = []
         self.loops = 0
+        self._quiet = 0
         self.limit = MAX_PATHS
         self.factoring = False
         self.liveness = Liveness()
         self._numbers = 0
+        self._factories: dict[FunctionInfo, bool] = {}
         self._constants: dict[Assigned, Value] = {}
         self._busy: set[Assigned] = set()
 
@@ -209,6 +254,11 @@ class Evaluation(ABC):
     @abstractmethod
     def run_body(self, function: FunctionInfo, state: State) -> list[Flow]:
         """Run the body of a function whose frame and context are in place."""
+
+    @property
+    @abstractmethod
+    def is_protected(self) -> bool:
+        """Whether the code being walked is inside a ``try``."""
 
     @abstractmethod
     def may_fail(self, state: State, kind: Failure) -> None:
@@ -223,12 +273,113 @@ class Evaluation(ABC):
     def watched(self) -> AbstractContextManager[Points]:
         """Collect where exceptions can occur in a piece of code instead of noting them."""
 
-    # Small services.
+    # What ``await`` and asyncio provide.
 
-    @property
-    def module(self) -> Module:
-        """Return the module of the code being walked."""
-        return self.contexts[-1].module
+    @abstractmethod
+    def await_(self, node: cst.Await, state: State) -> Results:
+        """Return what ``await`` does."""
+
+    @abstractmethod
+    def library(self, name: str, arguments: Arguments, node: cst.Call, state: State) -> Results | None:
+        """Return what calling a function of the library does; None if it does nothing special."""
+
+    @abstractmethod
+    def task_method(
+        self, method: Method, arguments: Arguments, node: cst.Call, state: State
+    ) -> Results | None:
+        """Return what calling a method of a task or a group of tasks does; None if the owner is neither."""
+
+    # What generators and the library provide.
+
+    @abstractmethod
+    def generator_expression(self, node: cst.GeneratorExp, state: State) -> Results:
+        """Return the generator an expression makes."""
+
+    @abstractmethod
+    def generator_body(self, function: FunctionInfo) -> Block | None:
+        """Return the body of a generator function; None for any other function."""
+
+    @abstractmethod
+    def new_generator(
+        self, context: Context, body: Block, frame: dict[str, Value], state: State, *, communicates: bool
+    ) -> tuple[State, Generator]:
+        """Return the state with a generator that nobody has taken an item from."""
+
+    @abstractmethod
+    def yielded(self, node: cst.Yield, state: State) -> Results:
+        """Return what a ``yield`` does."""
+
+    @abstractmethod
+    def consume(
+        self,
+        generator: Generator,
+        state: State,
+        node: cst.CSTNode,
+        each: Callable[[State, Value], list[Flow]],
+    ) -> list[Flow]:
+        """Take all items of a generator."""
+
+    @abstractmethod
+    def listed(
+        self, values: Sequence[Value], node: cst.CSTNode, state: State
+    ) -> list[tuple[State, tuple[Value, ...]]]:
+        """Return values with a list in the place of every generator."""
+
+    @abstractmethod
+    def outside(self, name: str, arguments: Arguments, node: cst.CSTNode, state: State) -> Results | None:
+        """Return what a function outside the source tree does; None if that is not known."""
+
+    @abstractmethod
+    def text(self, owner: Const, name: str, arguments: Arguments, node: cst.CSTNode, state: State) -> Results:
+        """Return what a method of a constant text does."""
+
+    @abstractmethod
+    def expanded(self, arguments: Arguments, state: State) -> Arguments:
+        """Return arguments with ``*`` and ``**`` replaced by what they stand for, where that is known."""
+
+    # What objects provide.
+
+    @abstractmethod
+    def instantiate(self, info: ClassInfo, arguments: Arguments, node: cst.CSTNode, state: State) -> Results:
+        """Return what calling a class does."""
+
+    @abstractmethod
+    def call_object(
+        self, owner: ObjectRef | SharedObject, arguments: Arguments, node: cst.CSTNode, state: State
+    ) -> Results:
+        """Return what calling an object does."""
+
+    @abstractmethod
+    def assign_attribute(self, target: cst.Attribute, value: Value, state: State, node: cst.CSTNode) -> State:
+        """Return the state after ``target = value``."""
+
+    @abstractmethod
+    def item_of_object(
+        self, owner: ObjectRef | SharedObject, key: Value, node: cst.CSTNode, state: State
+    ) -> Results:
+        """Return what reading an item of an object does."""
+
+    @abstractmethod
+    def iterables(self, node: cst.BaseExpression, state: State) -> Results:
+        """Evaluate what a loop is over; objects of known classes say what that is."""
+
+    @abstractmethod
+    def operated(self, values: Iterable[Value], node: cst.CSTNode, state: State) -> None:
+        """Report operators that run code which communicates."""
+
+    @abstractmethod
+    def members(self, info: ClassInfo) -> tuple[Value, ...] | None:
+        """Return the members of an enumeration; None for any other class."""
+
+    @abstractmethod
+    def freeze(self, value: Value, state: State) -> Value:
+        """Return a value that needs no heap: what is made once outlives every state."""
+
+    @abstractmethod
+    def decorated(self, function: FunctionInfo) -> Value | None:
+        """Return what a function's decorators make of it; None if they leave it alone or are not known."""
+
+    # Small services.
 
     def report(self, code: str, message: str, node: cst.CSTNode, hint: str = "") -> None:
         """Record a finding about a piece of the code being walked."""
@@ -277,26 +428,28 @@ class Evaluation(ABC):
             return UNKNOWN
         if binding not in self._constants:
             self._busy.add(binding)
-            outer, self.contexts = self.contexts, [Context(module, owner=owner)]
-            raised, self.raised = self.raised, []
-            results = self.evaluate(binding.value, State(({},)))
-            value = join(self._freeze(v, s) for s, v in results) if results else UNKNOWN
-            self.contexts, self.raised = outer, raised
+            with self.apart(Context(module, owner=owner)):
+                results = self.evaluate(binding.value, State(({},)))
+                value = join(self.freeze(v, s) for s, v in results) if results else UNKNOWN
             self._busy.discard(binding)
             self._constants[binding] = value
         return self._constants[binding]
 
-    def _freeze(self, value: Value, state: State) -> Value:
-        """Return a value that needs no heap: module constants outlive every state."""
-        if isinstance(value, ListRef | DictRef):
-            content = state.heap[value.number]
-            if isinstance(content, Value):
-                return UNKNOWN
-            pairs = tuple((self._freeze(k, state), self._freeze(v, state)) for k, v in content)
-            return MapValue(pairs) if isinstance(value, DictRef) else TupleValue(tuple(v for _, v in pairs))
-        if isinstance(value, TupleValue):
-            return TupleValue(tuple(self._freeze(item, state) for item in value.items))
-        return value
+    @contextmanager
+    def apart(self, context: Context, diagnostics: Diagnostics | None = None) -> Iterator[None]:
+        """Walk code that does not run now, but when its module is imported or the service starts.
+
+        Args:
+            context: Where that code is.
+            diagnostics: Where its findings go; None = with the others.
+        """
+        outer = self.contexts, self.raised, self.diagnostics
+        self.contexts, self.raised = [context], []
+        self.diagnostics = diagnostics or self.diagnostics
+        try:
+            yield
+        finally:
+            self.contexts, self.raised, self.diagnostics = outer
 
     # Names and attributes.
 
@@ -305,11 +458,17 @@ class Evaluation(ABC):
         if name in state.frames[-1]:
             return state.frames[-1][name]
         context = self.contexts[-1]
-        depth = context.closure
-        while depth is not None and depth < len(state.frames):
+        inner: Context | None = context
+        while inner is not None:
+            for captured, value in inner.captured:
+                if captured == name:
+                    return value
+            depth = inner.closure
+            if depth is None or depth >= len(state.frames):
+                break
             if name in state.frames[depth]:
                 return state.frames[depth][name]
-            depth = self.contexts[depth].closure if depth < len(self.contexts) else None
+            inner = self.contexts[depth] if depth < len(self.contexts) else None
         if context.owner is not None and name in context.owner.bindings:
             binding = context.owner.bindings[name]
             if isinstance(binding, Assigned):
@@ -319,18 +478,30 @@ class Evaluation(ABC):
 
     def _global(self, module: Module, name: str) -> Value:
         found = self.names.find(module, name)
+        if isinstance(found, tuple) and isinstance(found[1], FunctionInfo):
+            wrapped = self.decorated(found[1])
+            if wrapped is not None:
+                return wrapped
         value = self.names.value_of(found)
         if value is None and isinstance(found, tuple) and isinstance(found[1], Assigned):
             if self.contexts and name in self.names.changes(self.module).attributes:
                 return UNKNOWN
+            if found[0] is module and self.names.rebound(module, name):
+                return self._rebound(module, name)
             return self.constant(found[0], found[1])
         return value or UNKNOWN
+
+    def _rebound(self, module: Module, name: str) -> Value:
+        """Return what a global name is worth that functions rebind: an object that is made when needed."""
+        values = [self.constant(module, binding) for binding in self.names.rebound(module, name)]
+        made_once = all(value == NONE or isinstance(value, SharedObject) for value in values)
+        return join(values) if made_once else UNKNOWN
 
     def attribute(self, owner: Value, name: str, node: cst.CSTNode, state: State) -> Value | None:
         """Return ``owner.name``; None if reading it raises."""
         if isinstance(owner, Comm):
             return UNKNOWN if name in REQUEST_DATA else Method(owner, name)
-        if isinstance(owner, Future | Lost | ListRef | DictRef | MapValue | TupleValue):
+        if isinstance(owner, Future | Lost | ListRef | DictRef | MapValue | TupleValue | Awaitable | Group):
             return Method(owner, name)
         if isinstance(owner, Const):
             if owner.value is None:
@@ -341,41 +512,18 @@ class Evaluation(ABC):
         if isinstance(owner, ModuleValue):
             value = self.names.member(owner, name)
             return self._global(owner.module, name) if value is None else value
-        if isinstance(owner, Instance | ClassValue | Super):
-            return self._class_attribute(owner, name)
-        if isinstance(owner, FunctionValue | Closure | Coroutine | Method):
+        if isinstance(owner, FunctionValue | Closure | Coroutine | Method | Partial):
             self.release([owner], state, node, f"attribute {name!r}")
         return UNKNOWN
 
-    def _class_attribute(self, owner: Instance | ClassValue | Super, name: str) -> Value:
-        place = self.names.lookup_class(owner)
-        if place is None:
-            return UNKNOWN
-        info, after = place
-        found = self.names.attribute(info, name, after)
-        if found is None:
-            inside_client = name == "think" and self.names.derives_from(info, "Client")
-            return Method(Instance(info), "think") if inside_client else UNKNOWN
-        provider, binding = found
-        if isinstance(binding, Assigned):
-            changed = any(name in self.names.changes(m).attributes for m in (provider.module, self.module))
-            if changed or self.names.assigned_by_methods(info, name):
-                return UNKNOWN
-            return self.constant(provider.module, binding, provider)
-        if not isinstance(binding, FunctionInfo):
-            return self.names.binding_value(binding) or UNKNOWN
-        decorators = self.decorators(binding)
-        if "builtins.staticmethod" in decorators:
-            return FunctionValue(binding)
-        if "builtins.classmethod" in decorators:
-            return FunctionValue(binding, ClassValue(info))
-        if "builtins.property" in decorators:
-            return UNKNOWN
-        return (
-            FunctionValue(binding)
-            if isinstance(owner, ClassValue)
-            else FunctionValue(binding, Instance(info))
-        )
+    def read_attribute(self, owner: Value, name: str, node: cst.CSTNode, state: State) -> Results:
+        """Return what reading ``owner.name`` does."""
+        value = self.attribute(owner, name, node, state)
+        if value is None:
+            missing = External("builtins.AttributeError")
+            self.raised.append(Flow(state, "raise", missing, self.module.line(node)))
+            return []
+        return [(state, value)]
 
     def decorators(self, function: FunctionInfo) -> list[str]:
         """Return the dotted names of a function's decorators; code for those that have none."""
@@ -407,7 +555,7 @@ class Evaluation(ABC):
         if isinstance(node, cst.Call):
             return self._call(node, state)
         if isinstance(node, cst.Await):
-            return self._await(node, state)
+            return self.await_(node, state)
         if isinstance(node, cst.IfExp):
             return self._conditional(node, state)
         if isinstance(node, cst.BooleanOperation):
@@ -415,12 +563,14 @@ class Evaluation(ABC):
         if isinstance(node, cst.NamedExpr):
             return [(self._named(node.target, v, s), v) for s, v in self.evaluate(node.value, state)]
         if isinstance(node, cst.Lambda):
-            info = FunctionInfo(self.module, node, f"{self._qualname()}<lambda>")
-            return [(state, Closure(info, len(state.frames) - 1, self.defaults(node.params, state)))]
+            name = f"{self._qualname()}<lambda>"
+            return [(state, self.closure(node, name, state))]
         if isinstance(node, cst.BaseComp):
+            if isinstance(node, cst.GeneratorExp):
+                return self.generator_expression(node, state)
             return self._comprehension(node, state)
         if isinstance(node, cst.Yield):
-            self.report("MUP030", "a generator is not analysed yet", node, "return a list instead")
+            return self.yielded(node, state)
         return self._pure(node, state)
 
     def evaluate_all(
@@ -479,15 +629,49 @@ class Evaluation(ABC):
                 results.append(
                     (after, self._content_of(values, after) if items is None else TupleValue(items))
                 )
-            elif isinstance(node, cst.BinaryOperation):
-                results.append(self._binary(node, values, after))
             elif isinstance(node, cst.Dict):
                 results.append(self._new_dict(node, values, after))
+            elif isinstance(node, cst.BinaryOperation) and isinstance(values[-1], DictRef):
+                # `"%(name)s" % {...}`
+                results.append((after, combine(node, (values[0], self.freeze(values[1], after)))))
             elif isinstance(node, cst.Subscript):
-                results.append((after, self._subscript(node, values, after)))
+                results += self._subscripted(node, values, after)
+            elif isinstance(node, cst.UnaryOperation) and isinstance(values[0], ListRef | DictRef):
+                known = self.truth(values[0], after)
+                results.append((after, UNKNOWN if known is None else Const.of(not known)))
+            elif isinstance(node, cst.BinaryOperation):
+                results.append(self._combined(node, values, after))
             else:
+                self.operated(values, node, after)
                 results.append((after, combine(node, values)))
         return results
+
+    def _combined(
+        self, node: cst.BinaryOperation, values: Sequence[Value], state: State
+    ) -> tuple[State, Value]:
+        """Return the result of an operator; that of lists and dicts may hold futures, too."""
+        left, right = values
+        self.operated(values, node, state)
+        if isinstance(node.operator, cst.Add) and isinstance(left, ListRef) and isinstance(right, ListRef):
+            items, more = self.items(left, state), self.items(right, state)
+            if items is not None and more is not None:
+                return self._new_list((*items, *more), state)
+        value = combine(node, values)
+        if isinstance(value, Unknown) and any(state.holds_tracked(v) for v in values):
+            return state, LOST
+        return state, value
+
+    def _subscripted(self, node: cst.Subscript, values: Sequence[Value], state: State) -> Results:
+        """Return what reading ``owner[key]`` does: an object of a known class decides for itself."""
+        results: Results = []
+        rest = [owner for owner in alternatives(values[0]) if not isinstance(owner, ObjectRef | SharedObject)]
+        for owner in alternatives(values[0]):
+            if isinstance(owner, ObjectRef | SharedObject):
+                given = values[1] if len(values) == 2 else UNKNOWN
+                results += self.item_of_object(owner, given, node, state)
+        if rest:
+            results.append((state, self._subscript(node, [join(rest), *values[1:]], state)))
+        return merge_results(results)
 
     def _displayed(
         self, elements: Sequence[cst.BaseElement], values: Sequence[Value], state: State
@@ -501,20 +685,6 @@ class Evaluation(ABC):
             found += items
         return tuple(found)
 
-    def _binary(
-        self, node: cst.BinaryOperation, values: Sequence[Value], state: State
-    ) -> tuple[State, Value]:
-        """Return the result of an operator; that of lists and dicts may hold futures, too."""
-        left, right = values
-        if isinstance(node.operator, cst.Add) and isinstance(left, ListRef) and isinstance(right, ListRef):
-            items, more = self.items(left, state), self.items(right, state)
-            if items is not None and more is not None:
-                return self._new_list((*items, *more), state)
-        value = combine(node, values)
-        if isinstance(value, Unknown) and any(state.holds_tracked(v) for v in values):
-            return state, LOST
-        return state, value
-
     def _content_of(self, values: Iterable[Value], state: State) -> Value:
         return LOST if any(state.holds_tracked(v) for v in values) else UNKNOWN
 
@@ -524,20 +694,29 @@ class Evaluation(ABC):
 
     def _new_dict(self, node: cst.Dict, values: Sequence[Value], state: State) -> tuple[State, Value]:
         number = self._allocate()
-        if any(isinstance(e, cst.StarredDictElement) for e in node.elements):
-            return state.store(number, self._content_of(values, state)), DictRef(number)
-        content = self._distinct(tuple(zip(values[::2], values[1::2], strict=True)), state)
-        return state.store(number, content), DictRef(number)
+        rest = list(values)
+        pairs: list[tuple[Value, Value]] = []
+        for element in node.elements:
+            if isinstance(element, cst.DictElement):
+                pairs.append((rest.pop(0), rest.pop(0)))
+                continue
+            spread = rest.pop(0)
+            more = self._pairs(spread, state) if isinstance(spread, DictRef | MapValue) else None
+            if more is None:
+                return state.store(number, self._content_of(values, state)), DictRef(number)
+            pairs += more
+        return state.store(number, self._distinct(tuple(pairs), state)), DictRef(number)
 
     def _distinct(self, pairs: Content, state: State) -> Content | Value:
         """Return the items of a dict that got these one after the other; keys nobody knows may be equal."""
-        if len(pairs) > 1 and not all(isinstance(key, Const) for key, _ in pairs):
+        if len(pairs) > 1 and not all(isinstance(key, Const | EnumMember) for key, _ in pairs):
             return forget([pairs], state.heap)
         return tuple(dict(pairs).items())
 
     def _subscript(self, node: cst.Subscript, values: Sequence[Value], state: State) -> Value:
-        single = len(node.slice) == 1 and isinstance(node.slice[0].slice, cst.Index)
-        if not single:
+        if len(node.slice) == 1 and isinstance(node.slice[0].slice, cst.Slice):
+            return self._sliced(node.slice[0].slice, values, state)
+        if len(node.slice) != 1:
             return self._content_of(values[:1], state)
         results = []
         for owner in alternatives(values[0]):
@@ -548,6 +727,29 @@ class Evaluation(ABC):
                 results.append(combine(node, (TupleValue(tuple(v for _, v in items)), values[1])))
             else:
                 results.append(_item(items, values[1]))
+        return join(results)
+
+    def _sliced(self, part: cst.Slice, values: Sequence[Value], state: State) -> Value:
+        """Return ``owner[a:b:c]`` as a tuple: a copy that shares nothing with the owner."""
+        bounds: list[int | None] = []
+        rest = list(values[1:])
+        for bound in (part.lower, part.upper, part.step):
+            value = NONE if bound is None else rest.pop(0)
+            if not isinstance(value, Const) or not isinstance(value.value, int | None):
+                return self._content_of(values[:1], state)
+            bounds.append(value.value)
+        results = []
+        for owner in alternatives(values[0]):
+            items = None if isinstance(owner, DictRef | MapValue) else self.items(owner, state)
+            if bounds[2] == 0 or items is None:
+                return self._content_of(values[:1], state)
+            taken = items[slice(*bounds)]
+            text = isinstance(owner, Const) and all(isinstance(i, Const) for i in taken)
+            results.append(
+                Const.of("".join(i.value for i in taken if isinstance(i, Const)))
+                if text
+                else TupleValue(taken)
+            )
         return join(results)
 
     def _known_or_lost(self, owner: Value, state: State) -> Value:
@@ -568,6 +770,8 @@ class Evaluation(ABC):
 
     def items(self, value: Value, state: State) -> tuple[Value, ...] | None:
         """Return what iterating over a value yields; None if that is not known."""
+        if isinstance(value, ClassValue):
+            return self.members(value.info)
         pairs = self._pairs(value, state)
         if pairs is not None:
             by_key = isinstance(value, DictRef | MapValue)
@@ -579,27 +783,21 @@ class Evaluation(ABC):
     def _attribute(self, node: cst.Attribute, state: State) -> Results:
         results: Results = []
         for after, owner in self.evaluate(node.value, state):
-            values = []
             if not isinstance(owner, Comm | Future):
                 self.may_fail_behind(state, after)
             for one in alternatives(owner):
-                value = self.attribute(one, node.attr.value, node, after)
-                if value is None:
-                    self.raised.append(
-                        Flow(after, "raise", External("builtins.AttributeError"), self.module.line(node))
-                    )
-                else:
-                    values.append(value)
-            if values:
-                results.append((after, join(values)))
-        return results
+                results += self.read_attribute(one, node.attr.value, node, after)
+        return merge_results(results)
 
     def _named(self, target: cst.BaseExpression, value: Value, state: State) -> State:
         """Return the state after ``target := value``, which binds outside of comprehensions."""
         assert isinstance(target, cst.Name)  # noqa: S101  (the grammar has no other target)
         depth = len(state.frames) - 1
         while self.contexts[depth].comprehension:
-            depth -= 1
+            outside = self.contexts[depth].closure
+            if outside is None:
+                break
+            depth = outside
         frame = {**state.frames[depth], target.value: value}
         return replace(state, frames=(*state.frames[:depth], frame, *state.frames[depth + 1 :]))
 
@@ -613,7 +811,7 @@ class Evaluation(ABC):
         stops = not isinstance(node.operator, cst.And)
         results: Results = []
         for after, value in self.evaluate(node.left, state):
-            known = truth(value)
+            known = self.truth(value, after)
             if known is None or known is stops:
                 results.append((after, holding(value, stops)))
             if known is None or known is not stops:
@@ -624,13 +822,21 @@ class Evaluation(ABC):
         """Return the states behind a condition, each with the answer that leads there."""
         results = []
         for after, value in self.evaluate(node, state):
-            known = truth(value)
+            known = self.truth(value, after)
             results += [
                 (self.narrow(node, after, holds=answer), answer)
                 for answer in (True, False)
                 if known is None or known is answer
             ]
         return results
+
+    def truth(self, value: Value, state: State) -> bool | None:
+        """Return whether a value counts as true, contents of lists and dicts included."""
+        answers = set()
+        for one in alternatives(value):
+            pairs = self._pairs(one, state) if isinstance(one, ListRef | DictRef) else None
+            answers.add(truth(one) if pairs is None else bool(pairs))
+        return answers.pop() if len(answers) == 1 else None
 
     def narrow(self, node: cst.BaseExpression, state: State, *, holds: bool) -> State:
         """Return the state with what a condition's answer tells about a variable."""
@@ -675,7 +881,6 @@ class Evaluation(ABC):
         found: list[tuple[State, tuple[tuple[Value, Value], ...] | Value]] = self._clause(
             node.for_in, element, [(inner, ())], node
         )
-        self.contexts.pop()
         results: Results = []
         for after, content in found:
             number = self._allocate()
@@ -684,9 +889,12 @@ class Evaluation(ABC):
                 content = forget([content], after.heap)  # noqa: PLW2901  (a set has no order)
             if isinstance(node, cst.DictComp) and not isinstance(content, Value):
                 content = self._distinct(content, after)  # noqa: PLW2901
+            values = [] if isinstance(content, Value) else [v for _, v in content]
+            left, settled = self.left(values, after, depth)
             if not isinstance(content, Value):
-                content = tuple((k, self._outlived(v, after, depth, comprehension=True)) for k, v in content)  # noqa: PLW2901
-            results.append((after.leave(depth).store(number, content), ref))
+                content = tuple((k, v) for (k, _), v in zip(content, settled, strict=True))  # noqa: PLW2901
+            results.append((left.store(number, content), ref))
+        self.contexts.pop()
         return results
 
     def _clause(
@@ -698,7 +906,10 @@ class Evaluation(ABC):
     ) -> list[tuple[State, tuple[tuple[Value, Value], ...] | Value]]:
         results: list[tuple[State, tuple[tuple[Value, Value], ...] | Value]] = []
         for state, content in states:
-            for after, iterable in self.evaluate(clause.iter, state):
+            for after, iterable in self.iterables(clause.iter, state):
+                if isinstance(iterable, Generator):
+                    results += self._generator_clause(clause, element, after, content, iterable, node)
+                    continue
                 self.may_fail_behind(state, after)
                 items = self.items(iterable, after)
                 if items is None or len(items) > MAX_UNROLLED:
@@ -752,6 +963,28 @@ class Evaluation(ABC):
             raise TooManyPathsError
         return merged
 
+    def _generator_clause(
+        self,
+        clause: cst.CompFor,
+        element: Sequence[cst.BaseExpression],
+        state: State,
+        content: Content | Value,
+        iterable: Generator,
+        node: cst.BaseComp,
+    ) -> list[tuple[State, Content | Value]]:
+        """Walk a comprehension over a generator; what it has collected is in the heap meanwhile."""
+        number = self._allocate()
+
+        def each(inner: State, item: Value) -> list[Flow]:
+            ends = self._iteration(
+                clause, element, item, [(inner, inner.heap[number])], node, len(inner.operations)
+            )
+            return [Flow(after.store(number, found)) for after, found in ends]
+
+        flows = self.consume(iterable, state.store(number, content), node, each)
+        self.raised += [flow for flow in flows if flow.kind != "next"]
+        return [(flow.state, flow.state.heap[number]) for flow in flows if flow.kind == "next"]
+
     def _unknown_clause(
         self,
         clause: cst.CompFor,
@@ -798,6 +1031,7 @@ class Evaluation(ABC):
             # What an iteration leaves behind, the next one finds.
             start, self.raised = following, []
         loop = repetition(before, again, self.place(node))
+        misplaced = loop.has_tasks_that_wait_for_earlier([*flows, *self.raised])
         self.raised = [*outer, *(loop.leave(flow) for flow in self.raised)]
         for kind, state in points.merged(len(before.frames)):
             self.may_fail(loop.leave(Flow(state)).state, kind)
@@ -805,7 +1039,7 @@ class Evaluation(ABC):
             self.loops += 1
             if sum(body.size for body in loop.loop.bodies) > self.limit:
                 raise TooManyPathsError
-        if loop.waits_for_earlier:
+        if loop.waits_for_earlier or misplaced:
             self.report(
                 "MUP031",
                 "a loop without a visible bound waits for an operation made before it",
@@ -819,21 +1053,30 @@ class Evaluation(ABC):
     def assign(self, target: cst.BaseExpression, value: Value, state: State, node: cst.CSTNode) -> State:
         """Return the state after binding a value to a target."""
         if isinstance(target, cst.Name):
-            return state.bind(target.value, value)
+            return self.bind(target.value, value, state, node)
         if isinstance(target, cst.StarredElement):
             return self.assign(target.value, value, state, node)
         if isinstance(target, cst.Tuple | cst.List):
             return self._unpack(target, value, state, node)
         if isinstance(target, cst.Subscript):
             return self._assign_item(target, value, state, node)
-        self.release([value], state, node, f"the attribute '{self.code(target)}'")
+        if isinstance(target, cst.Attribute):
+            return self.assign_attribute(target, value, state, node)
+        self.release([value], state, node, f"'{self.code(target)}'")
         return state
 
     def _unpack(self, target: cst.Tuple | cst.List, value: Value, state: State, node: cst.CSTNode) -> State:
+        for after, (listed,) in self.listed([value], node, state)[:1]:
+            state, value = after, listed
         items = self.items(value, state)
-        starred = any(isinstance(e, cst.StarredElement) for e in target.elements)
-        if items is None or starred or len(items) != len(target.elements):
-            items = (self._content_of([value], state),) * len(target.elements)
+        size = len(target.elements)
+        stars = [i for i, e in enumerate(target.elements) if isinstance(e, cst.StarredElement)]
+        if items is not None and stars and len(items) >= size - 1:
+            before, behind = stars[0], size - stars[0] - 1
+            state, middle = self._new_list(items[before : len(items) - behind], state)
+            items = (*items[:before], middle, *items[len(items) - behind :])
+        if items is None or len(items) != size:
+            items = (self._content_of([value], state),) * size
         for element, item in zip(target.elements, items, strict=True):
             state = self.assign(element.value, item, state, node)
         return state
@@ -894,7 +1137,9 @@ class Evaluation(ABC):
                     "MUP041",
                     f"the Communication object is handed to {to}, where its use cannot be seen",
                     node,
-                    "call it here, or in a function of this source tree",
+                    _THREAD_HINT
+                    if _starts_thread(node)
+                    else "call it here, or in a function of this source tree",
                 )
             elif isinstance(value, Closure):
                 if self._captures(value, state):
@@ -902,17 +1147,35 @@ class Evaluation(ABC):
                         "MUP041",
                         f"a function that communicates is handed to {to}",
                         node,
-                        "call it here, or in a function of this source tree",
+                        _THREAD_HINT
+                        if _starts_thread(node)
+                        else "call it here, or in a function of this source tree",
+                    )
+            elif isinstance(value, Generator):
+                if value.communicates:
+                    self.report(
+                        "MUP030",
+                        f"a generator that communicates is handed to {to}: not analysed yet",
+                        node,
+                        "make a list of it here",
                     )
             elif isinstance(value, Coroutine):
                 self.report(
                     "MUP030",
                     f"a coroutine that communicates is handed to {to}: not analysed yet",
                     node,
-                    "await it here",
+                    "await it here, or with asyncio.gather or a task",
                 )
-            elif isinstance(value, FunctionValue) and not tracked(value):
+            elif isinstance(value, FunctionValue) and not state.holds_tracked(value):
                 continue
+            elif isinstance(value, ObjectRef) and state.holds_tracked(value):
+                self.report(
+                    "MUP041",
+                    f"an object of {value.info.qualname!r} that communicates is handed to {to},"
+                    " where its use cannot be seen",
+                    node,
+                    "call its methods here, or in a function of this source tree",
+                )
             elif state.holds_tracked(value):
                 self.report(
                     "MUP041",
@@ -920,32 +1183,6 @@ class Evaluation(ABC):
                     node,
                     "wait for it here with get()",
                 )
-
-    def _outlived(self, value: Value, state: State, depth: int, *, comprehension: bool = False) -> Value:
-        """Return what a value is worth when the frames from ``depth`` on are gone."""
-        if isinstance(value, TupleValue):
-            items = (self._outlived(item, state, depth, comprehension=comprehension) for item in value.items)
-            return TupleValue(tuple(items))
-        if isinstance(value, OneOf):
-            return join(
-                self._outlived(item, state, depth, comprehension=comprehension) for item in value.values
-            )
-        if not isinstance(value, Closure) or value.depth < depth:
-            return value
-        used = _names_in(value.info.node) - {name for name, _ in value.defaults}
-        if comprehension and value.depth == depth and used.isdisjoint(state.frames[depth]):
-            return replace(value, depth=depth - 1)
-        return LOST if self._captures(value, state) else UNKNOWN
-
-    def _captures(self, closure: Closure, state: State) -> bool:
-        """Return whether a nested function can reach communication or futures of the function around it."""
-        held = [value for _, value in closure.defaults]
-        used = _names_in(closure.info.node)
-        depth: int | None = closure.depth
-        while depth is not None and depth < len(state.frames):
-            held += [value for name, value in state.frames[depth].items() if name in used]
-            depth = self.contexts[depth].closure if depth < len(self.contexts) else None
-        return any(state.holds_tracked(value) for value in held)
 
     def _communicates(self, values: Iterable[Value], state: State) -> bool:
         """Return whether a function that gets these values can communicate."""
@@ -965,17 +1202,42 @@ class Evaluation(ABC):
         results: Results = []
         for called, callee in self.evaluate(node.func, state):
             for after, values in self.evaluate_all([a.value for a in node.args], called):
-                arguments = Arguments(tuple(node.args), values)
-                if node.args or not _waits(callee):
-                    self.may_fail(after, "local")
                 if may_change(node, callee, values, after):
                     after = without_facts(after)  # noqa: PLW2901
-                for one in alternatives(callee):
-                    results += self.apply(one, arguments, node, after)
+                for ready, given in self._spread(node, values, after):
+                    arguments = self.expanded(Arguments(tuple(node.args), given), ready)
+                    if node.args or not _waits(callee):
+                        self.may_fail(ready, "local")
+                    for one in alternatives(callee):
+                        results += self.apply(one, arguments, node, ready)
         return merge_results(results) if len(results) > 1 else results
 
-    def apply(self, callee: Value, arguments: Arguments, node: cst.Call, state: State) -> Results:
+    def _spread(
+        self, node: cst.Call, values: tuple[Value, ...], state: State
+    ) -> list[tuple[State, tuple[Value, ...]]]:
+        """Return arguments after ``*`` has taken the items of the generators it is put before."""
+        if not any(a.star and isinstance(v, Generator) for a, v in zip(node.args, values, strict=True)):
+            return [(state, values)]
+        results: list[tuple[State, tuple[Value, ...]]] = [(state, ())]
+        for argument, value in zip(node.args, values, strict=True):
+            results = [
+                (after, (*known, *more))
+                for before, known in results
+                for after, more in (
+                    self.listed([value], node, before) if argument.star else [(before, (value,))]
+                )
+            ]
+        return results
+
+    def apply(self, callee: Value, arguments: Arguments, node: cst.CSTNode, state: State) -> Results:
         """Return what calling one value does."""
+        if isinstance(callee, Partial):
+            before = arguments.behind(callee.values, callee.keywords)
+            return [r for one in alternatives(callee.function) for r in self.apply(one, before, node, state)]
+        if isinstance(callee, ClassValue):
+            return self.instantiate(callee.info, arguments, node, state)
+        if isinstance(callee, ObjectRef | SharedObject):
+            return self.call_object(callee, arguments, node, state)
         if isinstance(callee, Method):
             return self._method(callee, arguments, node, state)
         if isinstance(callee, FunctionValue | Closure):
@@ -985,8 +1247,10 @@ class Evaluation(ABC):
         if isinstance(callee, Lost):
             self._unknown_future(node)
             return [(state, UNKNOWN)]
-        where = f"'{self.code(node.func)}'"
-        self.release(arguments.values, state, node, where)
+        function = node.func if isinstance(node, cst.Call) else node
+        self.release(arguments.values, state, node, f"'{self.code(function)}'")
+        if not m.matches(function, LOGGING):
+            state = self.forget_contents(arguments.values, state)
         return [(state, UNKNOWN)]
 
     def _unknown_future(self, node: cst.CSTNode) -> None:
@@ -998,13 +1262,20 @@ class Evaluation(ABC):
             " the same iteration, or loop over range(constant) or a literal sequence",
         )
 
-    def _method(self, method: Method, arguments: Arguments, node: cst.Call, state: State) -> Results:
+    def _method(self, method: Method, arguments: Arguments, node: cst.CSTNode, state: State) -> Results:
         owner, name = method.owner, method.name
-        if isinstance(owner, Comm):
+        task = self.task_method(method, arguments, node, state) if isinstance(node, cst.Call) else None
+        if task is not None:
+            return task
+        if isinstance(owner, Comm | Future | Instance) and not isinstance(node, cst.Call):
+            # An operation needs a call of its own in the source.
+            self.release([method], state, node, "a library")
+            return [(state, UNKNOWN)]
+        if isinstance(node, cst.Call) and isinstance(owner, Comm):
             return self._communication(name, arguments, node, state)
-        if isinstance(owner, Instance):
+        if isinstance(node, cst.Call) and isinstance(owner, Instance):
             return self._think(arguments, node, state)
-        if isinstance(owner, Future):
+        if isinstance(node, cst.Call) and isinstance(owner, Future):
             if name != "get":
                 self.report("MUP042", f"a future has no operation {name!r}", node, "wait for it with get()")
                 return [(state, UNKNOWN)]
@@ -1013,11 +1284,11 @@ class Evaluation(ABC):
             self._unknown_future(node)
             return [(state, UNKNOWN)]
         if isinstance(owner, Const):
-            return [(state, text_method(name, owner, arguments.positional()))]
+            return self.text(owner, name, arguments, node, state)
         return self._container_method(owner, name, arguments, node, state)
 
     def _container_method(
-        self, owner: Value, name: str, arguments: Arguments, node: cst.Call, state: State
+        self, owner: Value, name: str, arguments: Arguments, node: cst.CSTNode, state: State
     ) -> Results:
         pairs = self._pairs(owner, state)
         given = arguments.positional()
@@ -1051,17 +1322,30 @@ class Evaluation(ABC):
         self.release(arguments.values, state, node, f"{name!r}")
         return [(state, unless_tracked([owner]))]
 
-    def _external(self, name: str, arguments: Arguments, node: cst.Call, state: State) -> Results:
+    def _external(self, name: str, arguments: Arguments, node: cst.CSTNode, state: State) -> Results:
+        special = self.library(name, arguments, node, state) if isinstance(node, cst.Call) else None
+        if special is not None:
+            return special
+        found = self.outside(name, arguments, node, state)
+        if found is None or name in CALLING:
+            functions = [v for v in arguments.values if isinstance(v, Closure | Method | Partial)]
+            state = self.forget_contents(functions, state) if name not in HARMLESS else state
+            found = None if found is None else [(self.forget_contents(functions, s), v) for s, v in found]
+        if found is not None:
+            return found
         given = arguments.positional()
         self.check_reach(name, given, node, state)
-        if name.startswith("builtins.") and arguments.plain:
-            value = self._builtin(name.removeprefix("builtins."), given, arguments.keywords(), state)
+        if name.startswith("builtins.") and arguments.plain and not arguments.keywords():
+            value = self._builtin(name.removeprefix("builtins."), given, state)
             if isinstance(value, tuple):
                 return [self._new_list(value, state)]
             if value is not None:
                 return [(state, value)]
         if name not in HARMLESS:
-            self.release(arguments.values, state, node, f"'{self.code(node.func)}'")
+            function = node.func if isinstance(node, cst.Call) else node
+            self.release(arguments.values, state, node, f"'{self.code(function)}'")
+            if not name.startswith(LOOKS_ONLY):
+                state = self.forget_contents(arguments.values, state)
         return [(state, UNKNOWN)]
 
     def check_reach(self, name: str, given: Sequence[Value], node: cst.CSTNode, state: State) -> None:
@@ -1072,17 +1356,17 @@ class Evaluation(ABC):
             short = name.removeprefix("builtins.")
             self.report("MUP041", f"{short!r} can see all variables here", node, "use them by their names")
 
-    def _builtin(
-        self, name: str, given: list[Value], keywords: dict[str, Value], state: State
-    ) -> Value | tuple[Value, ...] | None:
+    def _builtin(self, name: str, given: list[Value], state: State) -> Value | tuple[Value, ...] | None:
         """Return what a built-in function returns: a value, a tuple for a new list, None if not known."""
-        if not set(keywords) <= FOLLOWED_KEYWORDS.get(name, set()):
-            return None
         if name == "super" and not given:
             function = self.contexts[-1].function
             me = next(iter(state.frames[-1].values()), None)
-            if function is not None and function.owner is not None and isinstance(me, Instance):
-                return Super(me.info, function.owner)
+            if (
+                function is not None
+                and function.owner is not None
+                and isinstance(me, Instance | ObjectRef | SharedObject | ClassValue)
+            ):
+                return Super(me.info, function.owner, me)
             return None
         if (
             name == "range"
@@ -1099,35 +1383,17 @@ class Evaluation(ABC):
                 return from_python(convert(given[0].value))
             except (TypeError, ValueError, OverflowError):
                 return UNKNOWN
-        sequences = [self.items(v, state) for v in given[:1] if name != "zip"] or [
-            self.items(v, state) for v in given
-        ]
-        known = [s for s in sequences if s is not None]
-        if not known or len(known) != len(sequences):
+        items = self.items(given[0], state) if len(given) == 1 else () if not given else None
+        if items is None:
             return None
         if name == "len":
-            return Const.of(len(known[0]))
+            return Const.of(len(items))
         if name == "list":
-            return known[0]
-        if name == "sorted" and len(given) == 1:
-            plain = [v.value for v in known[0] if isinstance(v, Const)]
-            if len(plain) == len(known[0]) and len({type(v) for v in plain}) <= 1:
-                descending = truth(keywords.get("reverse", NONE))
-                return None if descending is None else tuple(map(Const.of, sorted(plain, reverse=descending)))
-            return None
+            return items
         if name in ("tuple", "iter"):
-            return TupleValue(known[0])
+            return TupleValue(items)
         if name == "reversed":
-            return TupleValue(known[0][::-1])
-        if name == "enumerate" and len(given) == 1:
-            start = keywords.get("start", Const.of(0))
-            if not isinstance(start, Const) or not isinstance(start.value, int):
-                return TupleValue(tuple(TupleValue((UNKNOWN, v)) for v in known[0]))
-            return TupleValue(
-                tuple(TupleValue((Const.of(i), v)) for i, v in enumerate(known[0], start.value))
-            )
-        if name == "zip":
-            return TupleValue(tuple(TupleValue(row) for row in zip(*known, strict=False)))
+            return TupleValue(items[::-1])
         return None
 
     # Operations.
@@ -1162,6 +1428,7 @@ class Evaluation(ABC):
         choices: list[tuple[list[str], cst.CSTNode]] = []
         for position, names in enumerate(parameters):
             value, place = arguments.get(position, names)
+            value = None if value is None else join(_as_text(v) for v in alternatives(value))
             texts = [] if value is None else [v.value for v in alternatives(value) if isinstance(v, Const)]
             if (
                 value is None
@@ -1258,25 +1525,16 @@ class Evaluation(ABC):
         means = tuple(sum(part) / len(part) for part in parts)
         return Constant(means[0]) if means[0] == means[-1] else Empirical(means)
 
-    def _await(self, node: cst.Await, state: State) -> Results:
-        results: Results = []
-        for after, awaited in self.evaluate(node.expression, state):
-            for one in alternatives(awaited):
-                if isinstance(one, Future):
-                    results += self._get(one, node, after)
-                elif isinstance(one, Coroutine):
-                    results += self._inline(one.function, dict(one.arguments), one.call, after)
-                elif isinstance(one, Lost):
-                    self._unknown_future(node)
-                    results.append((after, UNKNOWN))
-                else:
-                    results.append((after, one))
-        return results
-
     # Inlining.
 
     def _function(
-        self, callee: FunctionValue | Closure, arguments: Arguments, node: cst.Call, state: State
+        self,
+        callee: FunctionValue | Closure,
+        arguments: Arguments,
+        node: cst.CSTNode,
+        state: State,
+        *,
+        follow: bool = False,
     ) -> Results:
         info = callee.info
         given = [
@@ -1285,11 +1543,13 @@ class Evaluation(ABC):
         ]
         own = isinstance(callee, Closure) and self._captures(callee, state)
         communicates = own or self._communicates(given, state)
-        if not communicates and not _is_expression(info):
-            return [(state, UNKNOWN)]
+        follow = follow or communicates or _is_expression(info) or self._is_worth_following(callee, given)
+        follow = follow or self.generator_body(info) is not None
+        if not follow:
+            return [(self._after_unfollowed(callee, given, state), UNKNOWN)]
         if communicates:
-            unknown = [d for d in self.decorators(info) if d not in TRANSPARENT]
-            if unknown:
+            unknown = [name for name in self.decorators(info) if not is_transparent(name)]
+            if unknown and self.decorated(info) is None:
                 self.report(
                     "MUP030",
                     f"the decorator {unknown[0]!r} may change what {info.qualname!r} communicates",
@@ -1304,41 +1564,100 @@ class Evaluation(ABC):
                     node,
                     "write the communication as a loop with a visible bound",
                 )
-            return [(state, UNKNOWN)]
+            return [(self._after_unfollowed(callee, given, state), UNKNOWN)]
         frame = self._parameters(callee, arguments, node, state)
+        body = self.generator_body(info)
+        if body is not None:
+            return [self._made_generator(callee, body, frame, state, communicates=communicates)]
         if info.is_async:
-            return [(state, Coroutine(callee, tuple(frame.items()), node) if communicates else UNKNOWN)]
-        return self._inline(callee, frame, node, state)
+            if communicates:
+                return [(state, Coroutine(callee, tuple(frame.items()), node))]
+            return [(self._after_unfollowed(callee, given, state), UNKNOWN)]
+        if communicates:
+            return self._inline(callee, frame, node, state)
+        return self._followed_quietly(callee, frame, node, state)
+
+    def _made_generator(
+        self,
+        callee: FunctionValue | Closure,
+        body: Block,
+        frame: dict[str, Value],
+        state: State,
+        *,
+        communicates: bool,
+    ) -> tuple[State, Value]:
+        closure = callee.depth if isinstance(callee, Closure) else None
+        captured = callee.captured if isinstance(callee, Closure) else ()
+        context = Context(callee.info.module, callee.info, closure=closure, captured=captured)
+        return self.new_generator(context, body, frame, state, communicates=communicates)
+
+    def _is_worth_following(self, callee: FunctionValue | Closure, given: Sequence[Value]) -> bool:
+        """Return whether a function that does not communicate is walked for what it does to objects."""
+        if self._quiet >= MAX_QUIET_DEPTH:
+            return False
+        if isinstance(callee, FunctionValue) and isinstance(callee.bound, SharedObject):
+            return True
+        if isinstance(callee, Closure) or any(isinstance(value, ObjectRef) for value in given):
+            return True
+        effects = self.effects(callee.info)
+        if callee.info not in self._factories:
+            made = (self.names.dotted(callee.info.module, name) for name in effects.called)
+            self._factories[callee.info] = any(isinstance(kind, ClassValue) for kind in made)
+        return effects.defines or self._factories[callee.info]
+
+    def _after_unfollowed(
+        self, callee: FunctionValue | Closure, given: Sequence[Value], state: State
+    ) -> State:
+        """Return the state after a function that was not walked: what it can reach may have changed."""
+        reached = given if self.effects(callee.info).contents else ()
+        return self.forget_contents([callee, *reached] if isinstance(callee, Closure) else reached, state)
+
+    def _followed_quietly(
+        self, callee: FunctionValue | Closure, frame: dict[str, Value], node: cst.CSTNode, state: State
+    ) -> Results:
+        """Walk a function that does not communicate: its exceptions and lines are local work as any other."""
+        outer, self.raised = self.raised, []
+        self._quiet += 1
+        results = self._inline(callee, frame, node, state)
+        self._quiet -= 1
+        # Without a way on, the exception is what happens; inside `try`, it says what the handler gets.
+        self.raised = [*outer, *(self.raised if self.is_protected or not results else ())]
+        return [
+            (replace(s, local_lines=state.local_lines) if s.operations == state.operations else s, v)
+            for s, v in results
+        ]
 
     def _inline(
-        self, callee: FunctionValue | Closure, frame: dict[str, Value], node: cst.Call, state: State
+        self, callee: FunctionValue | Closure, frame: dict[str, Value], node: cst.CSTNode, state: State
     ) -> Results:
         info = callee.info
         depth = len(state.frames)
         closure = callee.depth if isinstance(callee, Closure) else None
         line = self.module.line(node)
-        self.contexts.append(Context(info.module, info, closure=closure))
+        captured = callee.captured if isinstance(callee, Closure) else ()
+        self.contexts.append(Context(info.module, info, closure=closure, captured=captured))
         results: Results = []
         if isinstance(info.node, cst.Lambda):
-            results = [(s.leave(depth), v) for s, v in self.evaluate(info.node.body, state.enter(frame))]
+            for s, v in self.evaluate(info.node.body, state.enter(frame)):
+                after, (value,) = self.left([v], s, depth)
+                results.append((after, value))
             self.contexts.pop()
             return results
         outer, self.raised = self.raised, []
         flows = self.run_body(info, state.enter(frame))
         flows += self.raised
         self.raised = outer
-        self.contexts.pop()
         for flow in flows:
-            after = flow.state.leave(depth)
+            after, (value,) = self.left([flow.value], flow.state, depth)
             if flow.kind == "raise":
-                self.raised.append(Flow(after, "raise", flow.value, flow.line or line))
+                self.raised.append(Flow(after, "raise", value, flow.line or line))
             else:
-                value = flow.value if flow.kind == "return" else NONE
-                results.append((after, self._outlived(value, flow.state, depth)))
+                results.append((after, value if flow.kind == "return" else NONE))
+        self.contexts.pop()
         return merge_results(results)
 
     def _parameters(
-        self, callee: FunctionValue | Closure, arguments: Arguments, node: cst.Call, state: State
+        self, callee: FunctionValue | Closure, arguments: Arguments, node: cst.CSTNode, state: State
     ) -> dict[str, Value]:
         """Bind arguments to parameters; what cannot be matched must not be tracked."""
         info = callee.info
@@ -1348,6 +1667,9 @@ class Evaluation(ABC):
         given = arguments.positional()
         if isinstance(callee, FunctionValue) and callee.bound is not None:
             given = [callee.bound, *given]
+        if not arguments.plain:
+            # How many there are is not known, so nobody knows which parameter gets which.
+            given = given[: 1 if isinstance(callee, FunctionValue) and callee.bound is not None else 0]
         frame.update(zip(names, given, strict=False))
         rest = given[len(names) :]
         keywords = {
@@ -1397,9 +1719,13 @@ class Evaluation(ABC):
 
     def communication_of(self, function: FunctionInfo, receiver: ClassInfo) -> dict[str, Value]:
         """Return the first frame of an endpoint or scenario: ``self`` and its Communication."""
+        return self.first_frame(function, (Instance(receiver), COMM))
+
+    def first_frame(self, function: FunctionInfo, values: Sequence[Value]) -> dict[str, Value]:
+        """Return the frame of a function that the framework calls with these values."""
         declared = function.node.params
         names = [p.name.value for p in (*declared.posonly_params, *declared.params)]
-        frame = dict(zip(names, (Instance(receiver), COMM), strict=False))
+        frame = dict(zip(names, values, strict=False))
         for parameter in (*declared.params, *declared.kwonly_params):
             name = parameter.name.value
             if name not in frame:
@@ -1409,22 +1735,16 @@ class Evaluation(ABC):
         return frame
 
 
-class _Used(cst.CSTVisitor):
-    """Collect every name a piece of code mentions. Read ``found`` after the visit."""
-
-    def __init__(self) -> None:
-        self.found: set[str] = set()
-
-    def visit_Name(self, node: cst.Name) -> None:
-        self.found.add(node.value)
+_THREAD_STARTERS = {"Thread", "submit", "to_thread", "run_in_executor", "start_new_thread", "apply_async"}
+_THREAD_HINT = "calls need no threads: make all calls first, then wait for each; they run meanwhile"
 
 
-@lru_cache(maxsize=10_000)
-def _names_in(node: cst.CSTNode) -> frozenset[str]:
-    # Asked at every call of a nested function, in every state.
-    visitor = _Used()
-    node.visit(visitor)
-    return frozenset(visitor.found)
+def _starts_thread(node: cst.CSTNode) -> bool:
+    """Return whether a call looks like one that runs something in another thread."""
+    if not isinstance(node, cst.Call):
+        return False
+    name = node.func.attr if isinstance(node.func, cst.Attribute) else node.func
+    return isinstance(name, cst.Name) and name.value in _THREAD_STARTERS
 
 
 def _holds_communication(value: Value) -> bool:
@@ -1462,11 +1782,21 @@ def _item(pairs: Sequence[tuple[Value, Value]], key: Value, default: Value | Non
     results: list[Value] = []
     for one in alternatives(key):
         exact = [value for k, value in pairs if k == one]
-        if isinstance(one, Const) and all(isinstance(k, Const) for k, _ in pairs):
+        if isinstance(one, Const | EnumMember) and all(isinstance(k, Const | EnumMember) for k, _ in pairs):
             results.append(exact[-1] if exact else default or UNKNOWN)
         else:
             results += [value for _, value in pairs] + ([default] if default else [])
     return join(results) if results else UNKNOWN
+
+
+def is_transparent(name: str) -> bool:
+    """Return whether a decorator leaves what a function does alone."""
+    endpoint = name.startswith("mup.") and name.endswith(".EP")
+    return name in TRANSPARENT or endpoint or name.endswith(".setter")
+
+
+def _as_text(value: Value) -> Value:
+    return value.value if isinstance(value, EnumMember) and value.textual else value
 
 
 def _packed(content: tuple[tuple[Value, Value], ...] | Value) -> Value:

@@ -21,6 +21,7 @@ import libcst as cst
 
 from analyzer.static.application import Path
 from analyzer.static.catalogue import Catalogue
+from analyzer.static.concurrency import Concurrency
 from analyzer.static.control import (
     Arm,
     Block,
@@ -29,25 +30,29 @@ from analyzer.static.control import (
     Exit,
     Handler,
     Loop,
+    Managed,
     Node,
     Protected,
+    Run,
     Step,
     Unsupported,
+    With,
     lower,
 )
 from analyzer.static.diagnostics import Diagnostic, Diagnostics
 from analyzer.static.evaluation import (
     MAX_PATHS,
     MAX_UNROLLED,
-    TRANSPARENT,
+    Arguments,
     Context,
-    Evaluation,
     Failure,
     Points,
     Role,
     TooManyPathsError,
+    is_transparent,
 )
 from analyzer.static.factoring import as_trees
+from analyzer.static.library import Library
 from analyzer.static.names import (
     Assigned,
     ClassInfo,
@@ -57,16 +62,23 @@ from analyzer.static.names import (
     mup_name,
     target_names,
 )
-from analyzer.static.source import Module
 from analyzer.static.state import Flow, State, merge, merge_flows
 from analyzer.static.values import (
+    COMM,
     LOST,
     NONE,
     UNKNOWN,
     ClassValue,
     Closure,
     Const,
+    DictRef,
     External,
+    Generator,
+    Instance,
+    Leaving,
+    ListRef,
+    ObjectRef,
+    SharedObject,
     TupleValue,
     Value,
     alternatives,
@@ -108,22 +120,20 @@ RAISES: dict[Failure, tuple[str, ...]] = {
 }
 """What a failing operation may raise."""
 
+ASYNCIO: dict[Failure | Value, set[str]] = {
+    "timeout": {"TimeoutError", "OSError", "Exception", "BaseException"},
+    "cancelled": {"CancelledError", "BaseException"},
+    "group": {"ExceptionGroup", "BaseExceptionGroup", "Exception", "BaseException"},
+}
+"""What certainly catches what asyncio raises."""
 
-class Execution(Evaluation):
+
+class Execution(Concurrency, Library):
     """Symbolic execution of one endpoint or scenario at a time."""
 
     def __init__(self, names: Names, catalogue: Catalogue, diagnostics: Diagnostics) -> None:
         super().__init__(names, catalogue, diagnostics)
-        self._tries: list[Points] = []
         self._lowered: dict[cst.CSTNode, Block] = {}
-
-    def constant(self, module: Module, binding: Assigned, owner: ClassInfo | None = None) -> Value:
-        """Return what a module or class constant is worth; unknown if it is not one."""
-        # A constant is computed when its module is imported, not inside the `try` that uses it.
-        outer, self._tries = self._tries, []
-        value = super().constant(module, binding, owner)
-        self._tries = outer
-        return value
 
     def paths(self, function: FunctionInfo, receiver: ClassInfo, role: Role) -> tuple[Path, ...]:
         """Return the paths of a method.
@@ -171,12 +181,13 @@ class Execution(Evaluation):
         self.factoring, self.limit = factoring, limit
         self.diagnostics = Diagnostics()
         self._constants = constants
+        self.forget_tasks()
         self.contexts = [Context(function.module, function)]
         self.raised = []
         self._tries = []
         self._check_decorators(function)
         try:
-            flows = self.run_body(function, State((self.communication_of(function, receiver),)))
+            flows = self._run_endpoint(function, receiver)
             found = _paths([*flows, *self.raised])
             if factoring and _size(found) > MAX_PATHS:
                 found = as_trees(found)
@@ -203,12 +214,23 @@ class Execution(Evaluation):
             )
             return _Attempt(_paths(self.raised), self.diagnostics)
 
+    def _run_endpoint(self, function: FunctionInfo, receiver: ClassInfo) -> list[Flow]:
+        wrapped = self.decorated(function)
+        if wrapped is None:
+            return self.run_body(function, State((self.communication_of(function, receiver),)))
+        self.contexts = [Context(function.module)]
+        given = Arguments.of(Instance(receiver), COMM)
+        results = self.apply(wrapped, given, self._name_of(function), State(({},)))
+        return [Flow(state, "return", value) for state, value in results]
+
     def _name_of(self, function: FunctionInfo) -> cst.CSTNode:
         return function.node.name if isinstance(function.node, cst.FunctionDef) else function.node
 
     def _check_decorators(self, function: FunctionInfo) -> None:
+        if self.decorated(function) is not None:
+            return
         for name in self.decorators(function):
-            if name not in TRANSPARENT and not (name.startswith("mup.") and name.endswith(".EP")):
+            if not is_transparent(name):
                 self.report(
                     "MUP030",
                     f"the decorator {name!r} may change what {function.qualname!r} does",
@@ -229,6 +251,11 @@ class Execution(Evaluation):
         with self.liveness.during(len(self.contexts) - 1, self.liveness.nested(function.node)):
             return self._block(block, [state])
 
+    @property
+    def is_protected(self) -> bool:
+        """Whether the code being walked is inside a ``try``."""
+        return bool(self._tries)
+
     def may_fail(self, state: State, kind: Failure) -> None:
         """Note that an exception can occur here."""
         if self._tries:
@@ -242,11 +269,22 @@ class Execution(Evaluation):
             # Outside of every `try` a failure ends the request: nobody wants to know.
             yield points
             return
+        with self.collected() as points:
+            yield points
+
+    @contextmanager
+    def collected(self) -> Iterator[Points]:
+        """Collect where exceptions can occur in a piece of code, in a ``try`` or not."""
+        points = Points()
         self._tries.append(points)
         try:
             yield points
         finally:
             self._tries.pop()
+
+    def run_block(self, block: Block, states: list[State]) -> list[Flow]:
+        """Run statements from states."""
+        return self._block(block, states)
 
     # Statements.
 
@@ -309,8 +347,14 @@ class Execution(Evaluation):
             return self._loop(node, state)
         if isinstance(node, Protected):
             return self._protected(node, state)
+        if isinstance(node, Managed):
+            return self.managed(node, state)
+        if isinstance(node, With):
+            return self._with_block(node, state)
         if isinstance(node, Exit):
             return self._exit(node, state)
+        if isinstance(node, Run):
+            return node.action(state)
         if isinstance(node, Define):
             return [Flow(self._define(node, state))]
         return self._unsupported(node, state)
@@ -338,27 +382,29 @@ class Execution(Evaluation):
     def _augment(
         self, node: Step, target: cst.BaseExpression, value: Value, state: State
     ) -> tuple[State, Value]:
-        if isinstance(target, cst.Name):
-            old = self.lookup(target.value, state)
+        for after, old in self.evaluate(target, state)[:1]:
+            state = after
             old_items, more = self.items(old, state), self.items(value, state)
-            number = getattr(old, "number", None)
-            if number is not None and old_items is not None and more is not None and node.augmented == "Add":
-                content = tuple((UNKNOWN, item) for item in (*old_items, *more))
-                return state.store(number, content), value
             held = state.holds_tracked(old) or state.holds_tracked(value)
-            if number is not None:
-                return state.store(number, LOST if held else UNKNOWN), value
-            return state.bind(target.value, LOST if held else binary(node.augmented, old, value)), value
-        changed = LOST if state.holds_tracked(value) else UNKNOWN
-        return self.assign(target, changed, state, node.node), value
+            if isinstance(old, ListRef):
+                known = old_items is not None and more is not None and node.augmented == "Add"
+                content = tuple((UNKNOWN, item) for item in (*(old_items or ()), *(more or ())))
+                return state.store(old.number, content if known else LOST if held else UNKNOWN), value
+            if isinstance(old, DictRef | ObjectRef):
+                return state.store(old.number, LOST if held else UNKNOWN), value
+            combined = binary(node.augmented, old, value)
+            known = combined != UNKNOWN or not held
+            return self.assign(target, combined if known else LOST, state, node.node), value
+        return state, value
 
     def _define(self, node: Define, state: State) -> State:
         definition = node.node
         if isinstance(definition, cst.FunctionDef):
             name = definition.name.value
-            info = FunctionInfo(self.module, definition, f"{self._qualname()}{name}")
-            defaults = self.defaults(definition.params, state)
-            return state.bind(name, Closure(info, len(state.frames) - 1, defaults))
+            made: Value = self.closure(definition, f"{self._qualname()}{name}", state)
+            if definition.decorators:
+                made = self._decorated_closure(definition, made, state)
+            return self.bind(name, made, state)
         if isinstance(definition, cst.ClassDef):
             for used in sorted(_communicating(definition, state)):
                 self.report(
@@ -369,8 +415,24 @@ class Execution(Evaluation):
                 )
             return state.bind(definition.name.value, UNKNOWN)
         for name, value in self.names.imported(self.module, definition):
-            state = state.bind(name, value)
+            known = self._global(*value) if isinstance(value, tuple) else value
+            state = self.bind(name, known, state)
         return state
+
+    def _decorated_closure(self, definition: cst.FunctionDef, made: Value, state: State) -> Value:
+        """Return a nested function with its decorators; those that wrap it are not followed."""
+        assert isinstance(made, Closure)  # noqa: S101  (what the caller has made)
+        own = [name for name in self.decorators(made.info) if not is_transparent(name)]
+        if not own:
+            return made
+        if self._captures(made, state):
+            self.report(
+                "MUP030",
+                f"the decorator {own[0]!r} may change what {made.info.qualname!r} communicates",
+                definition.name,
+                "call an undecorated function",
+            )
+        return UNKNOWN
 
     def _unsupported(self, node: Unsupported, state: State) -> list[Flow]:
         self.report("MUP030", f"{node.what} is not analysed yet", node.node)
@@ -397,60 +459,75 @@ class Execution(Evaluation):
         if not all(isinstance(kind, External | ClassValue) for _, kind in kinds):
             return self.evaluate(value, state)
         arguments = [a.value for a in value.args]
-        return [(after, one) for before, one in kinds for after, _ in self.evaluate_all(arguments, before)]
+        results = []
+        for before, kind in kinds:
+            for after, values in self.evaluate_all(arguments, before):
+                self.release(values, after, value, "an exception")
+                results.append((after, kind))
+        return results
 
     # Branches.
 
     def _branch(self, node: Branch, state: State) -> list[Flow]:
         line = self.module.line(node.node)
         states = [state]
-        captured: Value = UNKNOWN
         if node.subject is not None:
-            subjects = self.evaluate(node.subject, state)
-            states = [s for s, _ in subjects]
-            captured = LOST if any(s.holds_tracked(value) for s, value in subjects) else UNKNOWN
+            states = [s.bind(SUBJECT, v) for s, v in self.evaluate(node.subject, state)]
         self.may_fail(state, "local")
         flows: list[Flow] = []
         for arm in node.arms:
-            entered, states = self._arm(arm, states, captured, line)
+            entered, states = self._arm(arm, states, line)
             if entered:
                 flows += self._block(arm.body, merge(entered))
             states = merge(states)
-        return [*flows, *(Flow(s) for s in states)]
+        flows += [Flow(s) for s in states]
+        if node.subject is not None:
+            flows = [replace(flow, state=flow.state.unbind(SUBJECT)) for flow in flows]
+        return flows
 
-    def _arm(
-        self, arm: Arm, states: list[State], captured: Value, line: int
-    ) -> tuple[list[State], list[State]]:
+    def _arm(self, arm: Arm, states: list[State], line: int) -> tuple[list[State], list[State]]:
         """Return the states that enter an arm and those that go on to the next."""
         entered: list[State] = []
         passed: list[State] = []
-        for before in states:
-            state = before
-            for name in sorted(arm.names):
-                state = state.bind(name, captured)
-            if arm.test is None:
-                entered.append(state)
-            if arm.pattern:
-                # Without a match the guard is not even asked.
-                passed.append(before.at_local_work(line))
-            if arm.test is None:
-                continue
-            for after, holds in self.test(arm.test, state):
-                if after.operations == state.operations:
-                    after = after.at_local_work(line)  # noqa: PLW2901
-                (entered if holds else passed).append(after)
+        for state in states:
+            matching, missed = self._matching(arm, state)
+            passed += [s.at_local_work(line) for s in missed]
+            for start in matching:
+                if arm.test is None:
+                    entered.append(start)
+                    continue
+                for after, holds in self.test(arm.test, start):
+                    if after.operations == start.operations:
+                        after = after.at_local_work(line)  # noqa: PLW2901
+                    (entered if holds else passed).append(after)
         return entered, passed
+
+    def _matching(self, arm: Arm, state: State) -> tuple[list[State], list[State]]:
+        """Return the state if the subject may match the arm's pattern, and if it may not."""
+        if arm.pattern is None:
+            return [state], ([state] if arm.test is None and not arm.certain else [])
+        match = self.match(arm.pattern, state.frames[-1].get(SUBJECT, UNKNOWN), state)
+        missed = [] if match.holds is True else [state]
+        if match.holds is False:
+            return [], missed
+        for name, value in match.captured.items():
+            state = self.bind(name, value, state)
+        return [state], missed
 
     # Loops.
 
     def _loop(self, node: Loop, state: State) -> list[Flow]:
         if node.iterable is None:
-            return self._unbounded(node, state, UNKNOWN)
+            counted = self._counted(node, state)
+            return self._unbounded(node, state, UNKNOWN) if counted is None else counted
         flows: list[Flow] = []
         self.may_fail(state, "local")
-        for before, iterable in self.evaluate(node.iterable, state):
+        for before, iterable in self.iterables(node.iterable, state):
             self.may_fail_behind(state, before)
             for one in alternatives(iterable):
+                if isinstance(one, Generator):
+                    flows += self._over_generator(node, before, one)
+                    continue
                 items = self.items(one, before)
                 if items is None:
                     flows += self._unbounded(node, before, one)
@@ -464,6 +541,70 @@ class Execution(Evaluation):
                     found = self._unbounded(node, before, one)
                 flows += found
         return flows
+
+    def _counted(self, node: Loop, state: State) -> list[Flow] | None:
+        """Unroll a ``while`` whose every test has a known answer; None if there is one that has not."""
+        assert node.test is not None  # noqa: S101  (only `while` has no iterable)
+        if truth(_constant(node.test)) is not None:
+            return None
+        saved = self.diagnostics, self._tries, self.raised
+        self.diagnostics, self.raised = Diagnostics(), []
+        self._tries = [Points({k: list(v) for k, v in p.states.items()}) for p in self._tries]
+        flows = None
+        try:
+            flows = self._tested(node, node.test, state)
+        except TooManyPathsError:
+            pass
+        finally:
+            trial = self.diagnostics, self._tries, self.raised
+            self.diagnostics, self._tries, self.raised = saved
+        if flows is not None:
+            self.diagnostics.extend(trial[0])
+            for points, seen in zip(self._tries, trial[1], strict=True):
+                points.states.update(seen.states)
+            self.raised += trial[2]
+        return flows
+
+    def _tested(self, node: Loop, test: cst.BaseExpression, state: State) -> list[Flow] | None:
+        states, finished, done = [state], list[State](), list[Flow]()
+        for _ in range(SHORT_SEQUENCE + 1):
+            inside: list[State] = []
+            for before in states:
+                answers = self.test(test, before)
+                if len({holds for _, holds in answers}) > 1:
+                    return None
+                for after, holds in answers:
+                    (inside if holds else finished).append(after)
+            if not inside:
+                rest = self._block(node.orelse, merge(finished)) if finished else []
+                line = self.module.line(node.node)
+                return [_marked(f, state, line) for f in merge_flows([*done, *rest])]
+            following: list[State] = []
+            for flow in self._block(node.body, merge(inside)):
+                if flow.kind in ("next", "continue"):
+                    following.append(flow.state)
+                else:
+                    done.append(replace(flow, kind="next") if flow.kind == "break" else flow)
+            states = merge(following)
+        return None
+
+    def _over_generator(self, node: Loop, state: State, generator: Generator) -> list[Flow]:
+        """Walk a loop that takes the items of a generator."""
+
+        def each(inner: State, item: Value) -> list[Flow]:
+            assert node.target is not None  # noqa: S101  (only `for` has an iterable)
+            return self._block(node.body, [self.assign(node.target, item, inner, node.node)])
+
+        done: list[Flow] = []
+        finished: list[State] = []
+        for flow in self.consume(generator, state, node.node, each):
+            if flow.kind == "next":
+                finished.append(flow.state)
+            else:
+                done.append(replace(flow, kind="next") if flow.kind == "break" else flow)
+        rest = self._block(node.orelse, merge(finished)) if finished else []
+        line = self.module.line(node.node)
+        return [_marked(f, state, line) for f in merge_flows([*done, *rest])]
 
     def _long(self, node: Loop, state: State, iterable: Value, items: tuple[Value, ...]) -> list[Flow]:
         """Unroll a long loop only if it has to be: if iterations that others follow communicate."""
@@ -508,7 +649,7 @@ class Execution(Evaluation):
         """Walk one iteration, knowing nothing that an earlier one may have changed."""
         line = self.module.line(node.node)
         before = state
-        names = assigned_names(node.node.body)
+        names = assigned_names(getattr(node.node, "body", node.node))
         if node.target is not None:
             names |= target_names(node.target)
         for name in sorted(names & set(before.frames[-1])):
@@ -619,6 +760,8 @@ class Execution(Evaluation):
         entered: dict[int, list[State]],
     ) -> bool:
         """Send a state to the handlers that may catch what was raised; tell whether it may pass them."""
+        if isinstance(raised, Leaving):
+            return True
         kinds = alternatives(raised) if isinstance(raised, Value) else (Const.of(raised),)
         passed = [self._catch_one(handlers, kind, state.bind(HANDLED, kind), entered) for kind in kinds]
         return any(passed)
@@ -648,6 +791,9 @@ class Execution(Evaluation):
     def _matches(self, raised: Failure | Value, kind: Value) -> bool | None:
         """Return whether a handler catches something; None = perhaps."""
         name = _class_name(kind)
+        if raised in ASYNCIO:
+            # `except*` may catch a group by what is in it.
+            return True if name in ASYNCIO[raised] else None if not name or raised == "group" else False
         if name in CATCH_ALL:
             return True
         builtin = isinstance(kind, External) and kind.name.startswith("builtins.")
@@ -726,6 +872,10 @@ The class of what was raised, or as a constant the kind of operation that has fa
 """
 
 
+SUBJECT = "<subject>"
+"""Local variable that holds what a ``match`` is about."""
+
+
 def _class_name(value: Value) -> str:
     if isinstance(value, External):
         return value.name.rsplit(".", 1)[-1]
@@ -733,6 +883,8 @@ def _class_name(value: Value) -> str:
 
 
 def _exception(value: Value) -> Value:
+    if isinstance(value, ObjectRef | SharedObject):
+        return ClassValue(value.info)
     return value if isinstance(value, External | ClassValue) else UNKNOWN
 
 

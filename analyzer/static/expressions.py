@@ -6,7 +6,7 @@ next and belong to ``analyzer.static.execution``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import libcst as cst
 
@@ -14,6 +14,7 @@ from analyzer.static.values import (
     LOST,
     UNKNOWN,
     Const,
+    EnumMember,
     TupleValue,
     Value,
     alternatives,
@@ -143,15 +144,34 @@ def _format(node: cst.FormattedString, values: Sequence[Value]) -> Value:
             piece: Value = Const.of(_unescape(node, part.value))
         elif isinstance(part, cst.FormattedStringExpression):
             value = rest.pop(0)
-            if part.format_spec or part.conversion or part.equal:
+            spec = "" if part.format_spec is None else _spec(part.format_spec)
+            if spec is None or part.equal:
                 return UNKNOWN
-            piece = join(
-                Const.of(str(v.value)) if isinstance(v, Const) else UNKNOWN for v in alternatives(value)
-            )
+            piece = join(_formatted_value(v, part.conversion, spec) for v in alternatives(value))
         else:
             return UNKNOWN
         result = binary("Add", result, piece)
     return result
+
+
+def _spec(parts: Sequence[cst.BaseFormattedStringContent]) -> str | None:
+    """Return a format specification; None if it is not constant."""
+    texts = [part.value for part in parts if isinstance(part, cst.FormattedStringText)]
+    return "".join(texts) if len(texts) == len(parts) else None
+
+
+def _formatted_value(value: Value, conversion: str | None, spec: str) -> Value:
+    if isinstance(value, EnumMember) and value.textual:
+        # Only these print as their value; the others say so in their own `__str__` or not at all.
+        value = value.value if value.prints_as_value else UNKNOWN
+    if not isinstance(value, Const):
+        return UNKNOWN
+    converters: dict[str, Callable[[object], str]] = {"r": repr, "s": str, "a": ascii}
+    try:
+        plain = converters[conversion](value.value) if conversion else value.value
+        return Const.of(format(plain, spec))
+    except (TypeError, ValueError):
+        return UNKNOWN
 
 
 def _unescape(node: cst.FormattedString, text: str) -> str:

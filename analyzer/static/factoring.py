@@ -107,7 +107,9 @@ class _Way:
     @staticmethod
     def of(operations: Operations, lines: Lines) -> _Way:
         """Return a way that did these operations."""
-        return _Way(operations, lines, tuple((n, o.of) for n, o in enumerate(operations) if o.of is not None))
+        waits = [(n, o.of) for n, o in enumerate(operations) if o.of is not None]
+        waits += [(n, n + place) for n, o in enumerate(operations) for place in o.outward()]
+        return _Way(operations, lines, tuple(waits))
 
     def part(self, start: int, end: int | None = None) -> Operations:
         """Return the operations of a stretch, counted from its first."""
@@ -192,7 +194,7 @@ def _first_site(ways: Iterable[_Way], cut: int) -> Site:
 def _responses(operations: Operations) -> int:
     """Return how often a way responds; all bodies of a choice do it equally often."""
     return sum(
-        1 if o.op == "respond" else _responses(o.bodies[0].operations) if o.op == "choice" else 0
+        1 if o.op == "respond" else _responses(o.bodies[0].operations) if o.op in ("choice", "task") else 0
         for o in operations
     )
 
@@ -219,7 +221,8 @@ def _named(state: State, live: Live) -> Iterator[tuple[tuple[int, str], Value]]:
     for depth, frame in enumerate(state.frames):
         names = live[depth] if depth < len(live) else None
         for name, value in frame.items():
-            if names is None or name in names:
+            # No code mentions the variables of the analyzer's own, which it may still read.
+            if names is None or name in names or name.startswith("<"):
                 yield (depth, name), value
 
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 
 import libcst as cst
 
-from analyzer.static.control import Block, Branch, Loop, Node, Protected, Step
+from analyzer.static.control import Block, Branch, Loop, Node, Protected, Step, With
 
 __all__ = ["Liveness"]
 
@@ -88,6 +88,8 @@ class Liveness:
             return self.own(node).union(*(self.behind(arm.body)[0] for arm in node.arms))
         if isinstance(node, Protected):
             return self._recovering(node) | self.behind(node.body)[0]
+        if isinstance(node, With):
+            return self._of(node.node) | self.behind(node.body)[0]
         if isinstance(node, Loop):
             around = [part for part in (node.target, node.iterable, node.test) if part is not None]
             return self._of(*around) | self.behind(node.body)[0] | self.behind(node.orelse)[0]
@@ -124,6 +126,10 @@ class _NestedNames(cst.CSTVisitor):
 
     def visit_Lambda(self, node: cst.Lambda) -> bool:
         self._take(node)
+        return False
+
+    def visit_GeneratorExp(self, node: cst.GeneratorExp) -> bool:
+        self._take(node)  # it runs when somebody takes items from it
         return False
 
     def _take(self, node: cst.CSTNode) -> None:

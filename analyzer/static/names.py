@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import libcst as cst
+import libcst.matchers as m
 from libcst.helpers import get_full_name_for_node
 
 from analyzer.static.source import Module, SourceTree
@@ -86,7 +87,8 @@ class ClassInfo:
 
     Attributes:
         bindings: Methods and class attributes.
-        set_by_methods: Attributes that some method assigns through ``self``: their value is not known.
+        set_by_methods: Attributes that some method assigns through ``self``, with these methods.
+        setters: What assigning a property runs.
     """
 
     module: Module
@@ -94,6 +96,7 @@ class ClassInfo:
     qualname: str
     bindings: dict[str, Binding] = field(default_factory=dict)
     set_by_methods: dict[str, list[FunctionInfo]] = field(default_factory=dict)
+    setters: dict[str, FunctionInfo] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"{self.module.file}:{self.qualname}"
@@ -224,6 +227,7 @@ class _ScopeBuilder:
         self.prefix = prefix
         self.owner = owner
         self.bindings: dict[str, Binding] = {}
+        self.setters: dict[str, FunctionInfo] = {}
         self._certain = True
         self.stars: list[str] = []
 
@@ -231,7 +235,12 @@ class _ScopeBuilder:
         for statement, self._certain in _simple(body):
             if isinstance(statement, cst.FunctionDef):
                 name = statement.name.value
-                self._bind(name, FunctionInfo(self.module, statement, self.prefix + name, self.owner))
+                info = FunctionInfo(self.module, statement, self.prefix + name, self.owner)
+                role = _property_role(statement)
+                if not role:
+                    self._bind(name, info)
+                elif role == "setter":
+                    self.setters[name] = info
             elif isinstance(statement, cst.ClassDef):
                 self._bind(statement.name.value, build_class(self.module, statement, self.prefix))
             elif isinstance(statement, cst.Import | cst.ImportFrom):
@@ -254,6 +263,8 @@ class _ScopeBuilder:
         self.bindings[name] = binding
 
     def _assign(self, name: str, value: cst.BaseExpression) -> None:
+        if isinstance(self.bindings.get(name), Imported) and not self._certain:
+            return  # what to do without an optional module
         # Two assignments: which one counts depends on when somebody looks.
         self.bindings[name] = Assigned(None if name in self.bindings else value)
 
@@ -355,6 +366,7 @@ def build_class(module: Module, node: cst.ClassDef, prefix: str) -> ClassInfo:
     builder = _ScopeBuilder(module, f"{info.qualname}.", info)
     builder.build(node.body.body)
     info.bindings.update(builder.bindings)
+    info.setters.update(builder.setters)
     for binding in builder.bindings.values():
         if isinstance(binding, FunctionInfo) and isinstance(binding.node, cst.FunctionDef):
             parameters = binding.node.params
@@ -367,14 +379,55 @@ def build_class(module: Module, node: cst.ClassDef, prefix: str) -> ClassInfo:
     return info
 
 
+def _property_role(function: cst.FunctionDef) -> str:
+    """Return "setter", "deleter" or "getter" if the function adds to a property of its own name, else ""."""
+    for decorator in function.decorators:
+        target = decorator.decorator
+        if isinstance(target, cst.Attribute) and m.matches(target.value, m.Name(function.name.value)):
+            return target.attr.value
+    return ""
+
+
 class _GlobalStatements(cst.CSTVisitor):
-    """Collect names that functions rebind through ``global``."""
+    """Collect names that functions rebind through ``global``, and what they bind them to."""
 
     def __init__(self) -> None:
-        self.found: set[str] = set()
+        self.found: dict[str, list[Assigned]] = {}
 
-    def visit_Global(self, node: cst.Global) -> None:
-        self.found |= {item.name.value for item in node.names}
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
+        statements = m.findall(node.body, m.Global())
+        declared = {item.name.value for s in statements if isinstance(s, cst.Global) for item in s.names}
+        for name in declared:
+            self.found.setdefault(name, [])
+        if declared & assigned_names(node.body):
+            parameters = (*node.params.posonly_params, *node.params.params, *node.params.kwonly_params)
+            local = {p.name.value for p in parameters} | (assigned_names(node.body) - declared)
+            visitor = _GlobalBindings(declared, local, self.found)
+            node.body.visit(visitor)
+
+
+class _GlobalBindings(cst.CSTVisitor):
+    """Collect what a function binds global names to."""
+
+    def __init__(self, declared: set[str], local: set[str], found: dict[str, list[Assigned]]) -> None:
+        self._declared = declared
+        self._local = local
+        self._found = found
+
+    def visit_Assign(self, node: cst.Assign) -> bool:
+        # What depends on local variables cannot be told here.
+        known = not target_names(node.value) & self._local
+        for target in node.targets:
+            plain = known and isinstance(target.target, cst.Name)
+            for name in target_names(target.target) & self._declared:
+                self._found[name].append(Assigned(node.value if plain else None))
+        return False
+
+    def on_visit(self, node: cst.CSTNode) -> bool:
+        if isinstance(node, cst.AnnAssign | cst.AugAssign | cst.NamedExpr | cst.For | cst.AsName | cst.Del):
+            for name in assigned_names(node) & self._declared:
+                self._found[name].append(Assigned(None))
+        return super().on_visit(node)
 
 
 MUTATORS = {
@@ -401,11 +454,13 @@ class Changes(cst.CSTVisitor):
         names: Global names whose contents change (``ROUTES["x"] = ...``, ``ROUTES.append(...)``).
         attributes: Names of attributes that are assigned or whose contents change (``A.ROUTES = ...``),
             except through ``self``, which `ClassInfo.set_by_methods` knows better.
+        assigned: Those of ``attributes`` that are assigned.
     """
 
     def __init__(self) -> None:
         self.names: set[str] = set()
         self.attributes: set[str] = set()
+        self.assigned: set[str] = set()
 
     def visit_Call(self, node: cst.Call) -> None:
         if isinstance(node.func, cst.Attribute) and node.func.attr.value in MUTATORS:
@@ -429,6 +484,7 @@ class Changes(cst.CSTVisitor):
         elif isinstance(target, cst.Attribute):
             if not (isinstance(target.value, cst.Name) and target.value.value == "self"):
                 self.attributes.add(target.attr.value)
+                self.assigned.add(target.attr.value)
         elif isinstance(target, cst.Tuple | cst.List):
             for element in target.elements:
                 self._target(element.value)
@@ -447,6 +503,7 @@ class Names:
         self.tree = tree
         self._scopes: dict[Module, tuple[dict[str, Binding], list[str]]] = {}
         self._changes: dict[Module, Changes] = {}
+        self._rebound: dict[tuple[Module, str], list[Assigned]] = {}
         self._mro: dict[ClassInfo, tuple[ClassInfo | External, ...]] = {}
 
     def scope(self, module: Module) -> dict[str, Binding]:
@@ -459,11 +516,35 @@ class Names:
             builder.build(module.tree.body)
             rebound = _GlobalStatements()
             module.tree.visit(rebound)
-            changed = {n for n in self.changes(module).names if isinstance(builder.bindings.get(n), Assigned)}
-            for name in rebound.found | changed:
-                builder.bindings[name] = Assigned(None)
             self._scopes[module] = (builder.bindings, builder.stars)
+            changed = {
+                name
+                for name in self.changes(module).names
+                if isinstance(binding := builder.bindings.get(name), Assigned)
+                # `repo.add(...)` is a method like any other if `repo` is an object of the source tree.
+                and not self._makes_object(module, binding.value)
+            }
+            for name, values in rebound.found.items():
+                before = builder.bindings.get(name)
+                self._rebound[module, name] = [*values, *([before] if isinstance(before, Assigned) else [])]
+            for name in rebound.found.keys() | changed:
+                builder.bindings[name] = Assigned(None)
         return self._scopes[module]
+
+    def _makes_object(self, module: Module, value: cst.BaseExpression | None) -> bool:
+        return isinstance(value, cst.Call) and isinstance(self.dotted(module, value.func), ClassValue)
+
+    def rebound(self, module: Module, name: str) -> list[Assigned]:
+        """Return everything a global name may be bound to, if functions rebind it."""
+        return self._rebound.get((module, name), [])
+
+    def attributes_assigned(self) -> set[str]:
+        """Return the attributes that some module read so far assigns, except through ``self``."""
+        return set[str]().union(*(changes.assigned for changes in self._changes.values()))
+
+    def attributes_changed(self) -> set[str]:
+        """Return the attributes that some module read so far assigns, or whose contents it changes."""
+        return set[str]().union(*(changes.attributes for changes in self._changes.values()))
 
     def changes(self, module: Module) -> Changes:
         """Return what a module changes after it was bound."""
@@ -532,16 +613,13 @@ class Names:
             return module, binding.attribute
         return External(f"{binding.module}.{binding.attribute}")
 
-    def imported(self, module: Module, statement: cst.Import | cst.ImportFrom) -> Iterator[tuple[str, Value]]:
-        """Yield the names an import statement inside a function binds, with what they mean."""
+    def imported(
+        self, module: Module, statement: cst.Import | cst.ImportFrom
+    ) -> Iterator[tuple[str, Value | tuple[Module, str]]]:
+        """Yield the names an import inside a function binds: to a value, or to a name of a module."""
         for name, binding in imports(module, statement):
             target = self._import(binding, module)
-            if isinstance(target, Module):
-                yield name, ModuleValue(target)
-            elif isinstance(target, External):
-                yield name, target
-            else:
-                yield name, self.value_of(self.find(*target)) or UNKNOWN
+            yield name, ModuleValue(target) if isinstance(target, Module) else target
 
     def value_of(self, found: tuple[Module, Binding] | External | Module | None) -> Value | None:
         """Return the value of a function, class or module; None for assignments and unknown names."""
@@ -593,22 +671,23 @@ class Names:
         return None
 
     def mro(self, info: ClassInfo) -> tuple[ClassInfo | External, ...]:
-        """Return the class and its bases in the order attributes are looked up.
-
-        Depth first, a shared base last: Python's order for every hierarchy without conflicts.
-        """
+        """Return the class and its bases in the order attributes are looked up."""
         if info not in self._mro:
             self._mro[info] = (info,)  # a class that inherits from itself ends here
-            lines: list[ClassInfo | External] = []
+            lines: list[list[ClassInfo | External]] = []
             for argument in info.node.bases:
                 base = self.dotted(info.module, argument.value)
                 if isinstance(base, ClassValue):
-                    lines.extend(self.mro(base.info))
+                    lines.append(list(self.mro(base.info)))
                 elif isinstance(base, External):
-                    lines.append(base)
-            unique = [base for i, base in enumerate(lines) if base not in lines[i + 1 :]]
-            self._mro[info] = (info, *(b for b in unique if b is not info))
+                    lines.append([base])
+            lines.append([line[0] for line in lines])
+            self._mro[info] = (info, *(base for base in _linearised(lines) if base is not info))
         return self._mro[info]
+
+    def declare(self, info: ClassInfo, bases: Sequence[External]) -> None:
+        """Give a class that no ``class`` statement makes its bases."""
+        self._mro[info] = (info, *bases)
 
     def derives_from(self, info: ClassInfo, name: str) -> bool:
         """Return whether a class derives from the framework's class of this name (``MS``, ``Client``)."""
@@ -638,3 +717,14 @@ class Names:
         if isinstance(owner, Super):
             return owner.info, owner.after
         return None
+
+
+def _linearised(lines: Sequence[Sequence[ClassInfo | External]]) -> Iterator[ClassInfo | External]:
+    """Merge the orders of several bases as Python does (C3)."""
+    waiting = [list(line) for line in lines if line]
+    while waiting:
+        heads = [line[0] for line in waiting]
+        # Without a candidate Python refuses the class; any order will do.
+        chosen = next((h for h in heads if all(h not in line[1:] for line in waiting)), heads[0])
+        yield chosen
+        waiting = [rest for line in waiting if (rest := [base for base in line if base != chosen])]

@@ -14,7 +14,20 @@ from dataclasses import dataclass, replace
 
 from analyzer.static.application import Operation, Path
 from analyzer.static.state import Content, Flow, Frame, State, holds_tracked
-from analyzer.static.values import LOST, UNKNOWN, DictRef, Future, ListRef, Value, futures, join, mapped
+from analyzer.static.values import (
+    LOST,
+    UNKNOWN,
+    Closure,
+    DictRef,
+    Future,
+    ListRef,
+    ObjectRef,
+    Slot,
+    Value,
+    futures,
+    join,
+    mapped,
+)
 from mup.events.sites import Site
 
 __all__ = ["Repetition", "carried", "repetition"]
@@ -82,7 +95,20 @@ class Repetition:
     def waits_for_earlier(self) -> bool:
         """Whether an iteration that may be repeated waits for what was called before the loop."""
         bodies = () if self.loop is None else self.loop.bodies
-        return any(o.op == "get" and o.of is None for body in bodies for o in body.operations)
+        return any(
+            (o.op in ("get", "join") and o.of is None) or any(index + place < 0 for place in o.outward())
+            for body in bodies
+            for index, o in enumerate(body.operations)
+        )
+
+    def has_tasks_that_wait_for_earlier(self, flows: Iterable[Flow]) -> bool:
+        """Whether a task that an iteration has started waits for what was called before the loop."""
+        return self.loop is not None and any(
+            index + place < self.base <= index
+            for flow in flows
+            for index, o in enumerate(flow.state.operations)
+            for place in o.outward()
+        )
 
     def _with_line(self, state: State) -> State:
         line = self.before.local_lines[-1] or state.local_lines[self.base]
@@ -143,16 +169,69 @@ def carried(start: State, ends: Iterable[State]) -> State:
         known = start.frames[-1].get(name)
         left = [_left_behind(end.frames[-1][name], end, base) for end in ends if name in end.frames[-1]]
         held = any(holds_tracked(v, e.heap) for v, e in zip(left, _having(ends, name), strict=True))
-        if not held or all(v == known for v in left):
+        if all(v == known for v in left):
             continue
-        plain = not any(isinstance(v, ListRef | DictRef) for v in left)
+        if not held:
+            if known is not None and not holds_tracked(known, start.heap):
+                # Something the iteration called has set it.
+                found = found.bind(name, UNKNOWN)
+            continue
+        plain = not any(isinstance(v, ListRef | DictRef | ObjectRef | Closure) for v in left)
         same = plain and known is None and len(set(left)) == 1
         found = found.bind(name, left[0] if same else LOST)
+    found = _carried_outside(found, ends, base)
     for number in _changed(start, ends):
+        record = _carried_record(start, number, ends, base)
+        if record is not None:
+            found = found.store(number, record)
+            continue
         lost = any(holds_tracked(_content(end, number, base), end.heap) for end in ends)
         lost = lost or holds_tracked(_content(start, number, base), start.heap)
         found = found.store(number, LOST if lost else UNKNOWN)
     return found
+
+
+def _carried_outside(start: State, ends: tuple[State, ...], base: int) -> State:
+    """Forget what an iteration changes in functions around: by ``nonlocal``, or consuming a generator."""
+    frames = list(start.frames)
+    for depth, frame in enumerate(start.frames[:-1]):
+        changed = [end for end in ends if end.frames[depth] is not frame]
+        for name in sorted({n for end in changed for n in end.frames[depth]}):
+            known = frame.get(name)
+            left = [(end, end.frames[depth][name]) for end in changed if name in end.frames[depth]]
+            if any(value != known for _, value in left):
+                value = _forgotten(UNKNOWN if known is None else known, start, left, base)
+                frames[depth] = {**frames[depth], name: value}
+    return start if frames == list(start.frames) else replace(start, frames=tuple(frames))
+
+
+def _carried_record(
+    start: State, number: int, ends: tuple[State, ...], base: int
+) -> tuple[tuple[Value, Value], ...] | None:
+    """Return the attributes of an object after any number of iterations; None if it is no known object."""
+    content = start.heap[number]
+    records = [end.heap[number] for end in ends]
+    known = [r for r in (content, *records) if not isinstance(r, Value)]
+    if isinstance(content, Value) or len(known) <= len(records):
+        return None
+    if not all(isinstance(key, Slot) for record in known for key, _ in record):
+        return None
+    before = dict(content)
+    carried: dict[Value, Value] = {}
+    for key in dict.fromkeys(key for record in known for key, _ in record):
+        left = [(end, dict(r).get(key)) for end, r in zip(ends, known[1:], strict=True)]
+        found = [(end, value) for end, value in left if value is not None]
+        if key in before and all(value == before[key] for _, value in found):
+            carried[key] = before[key]
+        else:
+            carried[key] = _forgotten(before.get(key, UNKNOWN), start, found, base)
+    return tuple(carried.items())
+
+
+def _forgotten(known: Value, start: State, left: Iterable[tuple[State, Value]], base: int) -> Value:
+    """Return what is left of a value that iterations change."""
+    held = any(holds_tracked(_left_behind(value, end, base), end.heap) for end, value in left)
+    return LOST if held or holds_tracked(known, start.heap) else UNKNOWN
 
 
 def _changed(before: State, ends: Iterable[State]) -> list[int]:

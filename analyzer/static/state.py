@@ -7,20 +7,43 @@ multiply paths.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from analyzer.static.application import Operation
-from analyzer.static.values import LOST, UNKNOWN, DictRef, ListRef, OneOf, TupleValue, Value, join, tracked
+from analyzer.static.values import (
+    LOST,
+    UNKNOWN,
+    DictRef,
+    ListRef,
+    ObjectRef,
+    Slot,
+    Value,
+    join,
+    parts,
+    tracked,
+)
 
-__all__ = ["Content", "Flow", "FlowKind", "Frame", "State", "forget", "holds_tracked", "merge", "merge_flows"]
+__all__ = [
+    "Content",
+    "Flow",
+    "FlowKind",
+    "Frame",
+    "State",
+    "forget",
+    "holds_tracked",
+    "join_contents",
+    "merge",
+    "merge_flows",
+]
 
 Frame = Mapping[str, Value]
-FlowKind = Literal["next", "return", "raise", "break", "continue"]
+FlowKind = Literal["next", "return", "raise", "break", "continue", "left"]
+"""How code can end; "left": the consumer of a generator leaves it, for the reason in the value."""
 
 Content = tuple[tuple[Value, Value], ...]
-"""Items of a list (keys are UNKNOWN) or of a dict."""
+"""Items of a list (keys are UNKNOWN) or dict, or attributes of an object (keys are ``Slot``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +55,7 @@ class State:
         operations: What has been done.
         local_lines: Per segment the line of its first local statement, 0 if it has none yet.
         joined: Operations whose future has been waited for.
-        heap: Contents of lists and dicts; a Value instead of contents when they are not known.
+        heap: Contents of lists, dicts and objects; a Value instead of contents when they are not known.
     """
 
     frames: tuple[Frame, ...]
@@ -44,6 +67,13 @@ class State:
     def bind(self, name: str, value: Value) -> State:
         """Return the state with a local variable set."""
         return replace(self, frames=(*self.frames[:-1], {**self.frames[-1], name: value}))
+
+    def unbind(self, name: str) -> State:
+        """Return the state without a local variable."""
+        if name not in self.frames[-1]:
+            return self
+        rest = {n: value for n, value in self.frames[-1].items() if n != name}
+        return replace(self, frames=(*self.frames[:-1], rest))
 
     def enter(self, frame: Frame) -> State:
         """Return the state inside a called function."""
@@ -150,23 +180,43 @@ def _join_heaps(heaps: list[Mapping[int, Content | Value]]) -> Mapping[int, Cont
             if number not in joined or joined[number] == content:
                 joined[number] = content
             else:
-                joined[number] = forget([joined[number], content], {**joined, **heap})
+                joined[number] = join_contents([joined[number], content], {**joined, **heap})
     return joined
+
+
+def join_contents(
+    contents: Sequence[Content | Value], heap: Mapping[int, Content | Value]
+) -> Content | Value:
+    """Return contents that may be any of these: item by item if they have the same shape."""
+    known = [content for content in contents if not isinstance(content, Value)]
+    if len(known) < len(contents):
+        return forget(contents, heap)
+    if all(isinstance(key, Slot) for content in known for key, _ in content):
+        # An attribute one of them does not have cannot be used there either, so the others decide.
+        keys = dict.fromkeys(key for content in known for key, _ in content)
+        return tuple((key, join(v for content in known for k, v in content if k == key)) for key in keys)
+    shapes = [tuple(key for key, _ in content) for content in known]
+    if any(shape != shapes[0] for shape in shapes):
+        return forget(contents, heap)
+    columns = zip(*known, strict=True)
+    return tuple((column[0][0], join(value for _, value in column)) for column in columns)
 
 
 def holds_tracked(value: Value, heap: Mapping[int, Content | Value]) -> bool:
     """Return whether losing sight of a value could lose a remote operation."""
-    if isinstance(value, ListRef | DictRef):
+    return _holds_tracked(value, heap, set())
+
+
+def _holds_tracked(value: Value, heap: Mapping[int, Content | Value], seen: set[int]) -> bool:
+    if isinstance(value, ListRef | DictRef | ObjectRef):
+        if value.number in seen:  # a list may contain itself, and objects each other
+            return False
+        seen.add(value.number)
         content = heap.get(value.number, UNKNOWN)
         if isinstance(content, Value):
             return tracked(content)
-        rest = {n: c for n, c in heap.items() if n != value.number}  # a list may contain itself
-        return any(holds_tracked(item, rest) for _, item in content)
-    if isinstance(value, TupleValue):
-        return any(holds_tracked(item, heap) for item in value.items)
-    if isinstance(value, OneOf):
-        return any(holds_tracked(item, heap) for item in value.values)
-    return tracked(value)
+        return any(_holds_tracked(item, heap, seen) for _, item in content)
+    return tracked(value) or any(_holds_tracked(part, heap, seen) for part in parts(value))
 
 
 def forget(contents: Iterable[Content | Value], heap: Mapping[int, Content | Value]) -> Value:

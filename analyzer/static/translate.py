@@ -33,7 +33,8 @@ ZERO = Constant(0.0)
 
 Place = tuple[int, ...]
 """Where in a path: ``()`` is the path itself, ``(i, b)`` body ``b`` of the loop or choice that is operation
-``i``, ``(i, b, j, c)`` body ``c`` of the loop or choice that is operation ``j`` of that body, and so on."""
+``i``, ``(i, b, j, c)`` body ``c`` of the loop or choice that is operation ``j`` of that body, and so on. A
+task has one body."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +81,7 @@ class PathPlan:
         think: Per index of a think step, its activity.
         loops: Per index of a loop, what became of it.
         choices: Per index of a choice, what became of it.
+        tasks: Per index of a concurrent task, the plan of what it does.
     """
 
     task: str
@@ -92,6 +94,7 @@ class PathPlan:
     think: Mapping[int, str]
     loops: Mapping[int, LoopPlan] = field(default_factory=dict)
     choices: Mapping[int, ChoicePlan] = field(default_factory=dict)
+    tasks: Mapping[int, PathPlan] = field(default_factory=dict)
 
     def parts(self) -> Iterator[tuple[Place, PathPlan]]:
         """Yield this plan and those of all bodies inside it, outer ones first, each with its place."""
@@ -100,6 +103,9 @@ class PathPlan:
             for number, body in enumerate(inside.bodies):
                 for place, part in body.parts():
                     yield (index, number, *place), part
+        for index, task in self.tasks.items():
+            for place, part in task.parts():
+                yield (index, 0, *place), part
 
     @property
     def inside(self) -> Mapping[int, LoopPlan | ChoicePlan]:
@@ -121,6 +127,8 @@ class PathPlan:
     def _described(self, index: int) -> str:
         operation = self.operations[index]
         place = f"({operation.site.line})"
+        if index in self.tasks:
+            return f"task {place} [{self.tasks[index].describe()}]"
         inside = self.inside.get(index)
         if inside is None:
             return f"{operation.op} {operation.target}".strip() + f" {place}"
@@ -146,10 +154,22 @@ class PathPlan:
         return record
 
 
-def _record(plan: PathPlan, record: dict[str, Any], inside: list[int]) -> None:
+def _record(
+    plan: PathPlan, record: dict[str, Any], inside: list[int], around: tuple[list[int], ...] = ()
+) -> None:
     """Append a plan's operations, and what they became, to the record of its path."""
     listing = record["operations"]
     places: list[int] = []
+
+    def listed(of: int) -> int:
+        known: list[int] = places
+        for outer in reversed(around):
+            if of >= 0:
+                break
+            # The last one so far is the task itself; -1 is the one before it.
+            known, of = outer, len(outer) - 1 + of
+        return known[of]
+
     for index, o in enumerate(plan.operations):
         place = len(listing)
         places.append(place)
@@ -160,7 +180,7 @@ def _record(plan: PathPlan, record: dict[str, Any], inside: list[int]) -> None:
             "function": o.site.function,
             "ordinal": o.site.ordinal,
             "line": o.site.line,
-            "of": None if o.of is None else places[o.of],
+            "of": None if o.of is None else listed(o.of),
         }
         if inside:
             operation["inside"] = inside
@@ -174,6 +194,9 @@ def _record(plan: PathPlan, record: dict[str, Any], inside: list[int]) -> None:
                 record.setdefault(field_name, {})[str(place)] = [list(b.segments) for b in found.bodies]
                 for number, body in enumerate(found.bodies):
                     _record(body, record, [place, number])
+        if index in plan.tasks:
+            record.setdefault("tasks", {})[str(place)] = list(plan.tasks[index].segments)
+            _record(plan.tasks[index], record, [place, 0], (*around, places))
 
 
 def translate(application: Application, *, name: str, client: str | None = None) -> Model:
@@ -331,18 +354,30 @@ class _PathBuilder:
     _think: dict[int, str] = field(default_factory=dict)
     _loops: dict[int, LoopPlan] = field(default_factory=dict)
     _choices: dict[int, ChoicePlan] = field(default_factory=dict)
+    _tasks: dict[int, PathPlan] = field(default_factory=dict)
+    around: tuple[_PathBuilder, int] | None = None
+    repeated: bool = False
+    serial: bool = False
 
     def build(self) -> PathPlan:
-        waited = {o.of for o in self.path.operations if o.op == "get"}
+        joined = {o.of for o in self.path.operations if o.op in ("get", "join")}
+        waited = joined | {
+            index + place
+            for index, o in enumerate(self.path.operations)
+            if index in joined or not self._serial_task
+            for place in o.outward()
+        }
         current = self._segment(0, None)
         for index, operation in enumerate(self.path.operations):
             following = self._segment(index + 1, operation)
             if operation.op in ("call", "query"):
                 self._fork(index, operation, current, following, detached=index not in waited)
+            elif operation.op in ("get", "join") and self.serial:
+                self.precedences.append(Precedence(pre=(current,), post=(following,)))
             elif operation.op == "get":
                 # A get without `of` cannot happen in an application without errors.
                 assert operation.of is not None  # noqa: S101
-                pair = (current, self._communication[operation.of])
+                pair = (current, self.ending(operation.of))
                 self.precedences.append(Precedence(pre=pair, post=(following,), join="and"))
             elif operation.op == "respond":
                 self._replies(current)
@@ -351,6 +386,12 @@ class _PathBuilder:
                 self._loop(index, operation, current, following)
             elif operation.op == "choice":
                 self._choice(index, operation, current, following)
+            elif operation.op == "task":
+                self._task(index, operation, current, following, detached=index not in waited)
+            elif operation.op == "join":
+                assert operation.of is not None  # noqa: S101
+                pair = (current, self.ending(operation.of))
+                self.precedences.append(Precedence(pre=pair, post=(following,), join="and"))
             else:
                 think = self._add("think", operation.site.line, kind="think")
                 self._change(think, demand=ZERO, delay=operation.think)
@@ -369,7 +410,54 @@ class _PathBuilder:
             think=self._think,
             loops=self._loops,
             choices=self._choices,
+            tasks=self._tasks,
         )
+
+    @property
+    def _serial_task(self) -> bool:
+        """Whether a task nobody waits for does one thing after the other, whatever its source says.
+
+        Joins in the next round of a loop could meet the branches of this one, so there must be none.
+        """
+        return self.repeated or self.serial
+
+    def ending(self, of: int) -> str:
+        """Return the last activity beside the flow of a call, query or task; it is outside if ``of`` < 0."""
+        if of < 0:
+            assert self.around is not None  # noqa: S101
+            builder, index = self.around
+            return builder.ending(index + of)
+        return self._tasks[of].segments[-1] if of in self._tasks else self._communication[of]
+
+    def _task(
+        self, index: int, operation: Operation, current: str, following: str, *, detached: bool
+    ) -> None:
+        """Add a task: the flow goes on, and beside it the task does."""
+        (path,) = operation.bodies
+        builder = _PathBuilder(
+            shared=self.shared,
+            names=self.names,
+            task=self.task,
+            entry=self.entry,
+            line=operation.site.line,
+            path=path,
+            suffix=self.suffix,
+            around=(self, index),
+            repeated=self.repeated,
+            serial=self.serial or (detached and self._serial_task),
+        )
+        plan = builder.build()
+        self.activities += builder.activities
+        self.precedences += builder.precedences
+        self._tasks[index] = plan
+        first = plan.segments[0]
+        if self.serial and not detached:
+            self.precedences.append(Precedence(pre=(current,), post=(first,)))
+            self.precedences.append(Precedence(pre=(plan.segments[-1],), post=(following,)))
+            return
+        if detached:
+            self._change(first, detached=True)
+        self.precedences.append(Precedence(pre=(current,), post=(following, first), fork="and"))
 
     def _loop(self, index: int, operation: Operation, current: str, following: str) -> None:
         """Add a loop: its body is the choice between the paths of one iteration."""
@@ -409,6 +497,8 @@ class _PathBuilder:
                 line=operation.site.line,
                 path=path,
                 suffix=f"{self.suffix}~{number}" if several else self.suffix,
+                repeated=self.repeated or operation.op == "loop",
+                serial=self.serial,
             )
             plans.append(builder.build())
             self.activities += builder.activities
@@ -440,6 +530,11 @@ class _PathBuilder:
         self._registry[index] = registry
         self._communication[index] = communication
         self._change(communication, calls=self._calls(index, operation))
+        if self.serial and not detached:
+            self.precedences.append(Precedence(pre=(current,), post=(registry,)))
+            self.precedences.append(Precedence(pre=(registry,), post=(communication,)))
+            self.precedences.append(Precedence(pre=(communication,), post=(following,)))
+            return
         self.precedences.append(Precedence(pre=(current,), post=(following, registry), fork="and"))
         self.precedences.append(Precedence(pre=(registry,), post=(communication,)))
 

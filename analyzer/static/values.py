@@ -10,34 +10,46 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     import libcst as cst
 
+    from analyzer.static.control import Block
+    from analyzer.static.evaluation import Context, Failure
     from analyzer.static.names import ClassInfo, FunctionInfo
     from analyzer.static.source import Module
+    from analyzer.static.state import FlowKind
 
 __all__ = [
     "COMM",
     "LOST",
     "NONE",
     "UNKNOWN",
+    "Awaitable",
     "ClassValue",
     "Closure",
     "Const",
     "Coroutine",
     "DictRef",
+    "EnumMember",
     "External",
     "FunctionValue",
     "Future",
+    "Generator",
+    "Group",
     "Instance",
+    "Leaving",
     "ListRef",
     "MapValue",
     "Method",
     "ModuleValue",
+    "ObjectRef",
     "OneOf",
+    "Partial",
+    "SharedObject",
+    "Slot",
     "Super",
     "TupleValue",
     "Unknown",
@@ -49,6 +61,7 @@ __all__ = [
     "futures",
     "join",
     "mapped",
+    "parts",
     "text_method",
     "tracked",
     "truth",
@@ -111,7 +124,7 @@ NONE = Const.of(None)
 
 @dataclass(frozen=True, slots=True)
 class Future(Value):
-    """The future of the ``index``-th operation of the path."""
+    """The future of the ``index``-th operation of the path: of a call or query, or a concurrent task."""
 
     index: int
 
@@ -145,6 +158,49 @@ class DictRef(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class Slot(Value):
+    """The key of an attribute among the contents of an object."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectRef(Value):
+    """An object of a class of the source tree, whose attributes are in the heap by ``Slot``."""
+
+    number: int
+    info: ClassInfo
+
+
+@dataclass(frozen=True, slots=True)
+class SharedObject(Value):
+    """An object that all requests share: a module or class constant, or an attribute of the service.
+
+    Attributes:
+        attributes: As they were when the object was made.
+    """
+
+    info: ClassInfo
+    attributes: tuple[tuple[str, Value], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EnumMember(Value):
+    """A member of an enumeration of the source tree.
+
+    Attributes:
+        textual: Whether it can be used like its value, as members of a ``StrEnum`` can.
+        prints_as_value: Whether it is also printed like its value.
+    """
+
+    info: ClassInfo
+    name: str
+    value: Value
+    textual: bool
+    prints_as_value: bool
+
+
+@dataclass(frozen=True, slots=True)
 class ModuleValue(Value):
     """An imported module of the source tree."""
 
@@ -174,10 +230,11 @@ class Instance(Value):
 
 @dataclass(frozen=True, slots=True)
 class Super(Value):
-    """``super()``: attributes of ``info``'s bases behind ``after``."""
+    """``super()``: attributes of ``info``'s bases behind ``after``, bound to ``receiver``."""
 
     info: ClassInfo
     after: ClassInfo
+    receiver: Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,13 +251,26 @@ class Closure(Value):
 
     Attributes:
         info: The function.
-        depth: Which of the active frames its free names are looked up in.
+        depth: Which of the active frames its free names are looked up in; None once that function has ended.
+        captured: What the names were worth by then.
+        communicates: Whether they reached communication or a future when it was made.
         defaults: Values of parameters that nobody passes, as they were when it was defined.
     """
 
     info: FunctionInfo
-    depth: int
+    depth: int | None
+    captured: tuple[tuple[str, Value], ...] = ()
+    communicates: bool = False
     defaults: tuple[tuple[str, Value], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Partial(Value):
+    """A callable with its first arguments: ``functools.partial``, or a wrapped method of an object."""
+
+    function: Value
+    values: tuple[Value, ...]
+    keywords: tuple[tuple[str, Value], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +279,69 @@ class Coroutine(Value):
 
     function: FunctionValue | Closure
     arguments: tuple[tuple[str, Value], ...]
-    call: cst.Call
+    call: cst.CSTNode = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Awaitable(Value):
+    """What a function of asyncio returned that waits for other things when it is awaited.
+
+    Attributes:
+        kind: ``gather``, ``collect`` (a gather whose errors are results), ``wait``, ``limited`` (with a
+            timeout) or ``completed`` (the next of several to be ready).
+        items: What it waits for; of ``completed`` this one first, then all.
+        call: The call that made it.
+    """
+
+    kind: Literal["gather", "collect", "wait", "limited", "completed"]
+    items: tuple[Value, ...]
+    call: cst.Call = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Group(Value):
+    """An ``asyncio.TaskGroup`` whose tasks are in the heap."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Generator(Value):
+    """A generator: its code runs when somebody takes items from it.
+
+    Attributes:
+        context: Where its code is.
+        body: Its control flow.
+        arguments: Its variables before it begins.
+        number: Says in the heap whether it has begun.
+        communicates: Whether its code can reach communication or futures.
+    """
+
+    context: Context
+    body: Block
+    arguments: tuple[tuple[str, Value], ...]
+    number: int
+    communicates: bool
+
+    def __repr__(self) -> str:
+        return f"Generator({self.number})"
+
+
+@dataclass(frozen=True, slots=True)
+class Leaving(Value):
+    """How the consumer of a generator goes on once the generator is closed.
+
+    Attributes:
+        kind: As of a flow.
+        value: As of a flow.
+        line: As of a flow.
+        failure: What failed, if that is why; else "".
+    """
+
+    kind: FlowKind
+    value: Value = UNKNOWN
+    line: int = 0
+    failure: Failure | Literal[""] = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,27 +368,24 @@ def alternatives(value: Value) -> tuple[Value, ...]:
 
 def tracked(value: Value) -> bool:
     """Return whether losing sight of this value could lose a remote operation (heap contents aside)."""
-    if isinstance(value, TupleValue):
-        return any(tracked(item) for item in value.items)
-    if isinstance(value, OneOf):
-        return any(tracked(item) for item in value.values)
-    if isinstance(value, FunctionValue):
-        return value.bound is not None and tracked(value.bound)
-    if isinstance(value, Method):
-        return tracked(value.owner)
-    return isinstance(value, Comm | Future | Lost | Coroutine)
+    if isinstance(value, Comm | Future | Lost | Coroutine | Leaving):
+        return True
+    if isinstance(value, Closure | Generator) and value.communicates:
+        return True
+    return any(tracked(part) for part in parts(value))
 
 
 def futures(value: Value) -> Iterator[int]:
     """Yield the index of every future in a value (heap contents aside)."""
     if isinstance(value, Future):
         yield value.index
-    for part in _parts(value):
+    for part in parts(value):
         yield from futures(part)
 
 
-def _parts(value: Value) -> tuple[Value, ...]:
-    if isinstance(value, TupleValue):
+def parts(value: Value) -> tuple[Value, ...]:
+    """Return the values another value is made of (heap contents aside)."""
+    if isinstance(value, TupleValue | Awaitable):
         return value.items
     if isinstance(value, MapValue):
         return tuple(one for pair in value.items for one in pair)
@@ -269,7 +398,15 @@ def _parts(value: Value) -> tuple[Value, ...]:
     if isinstance(value, Coroutine):
         return (value.function, *(one for _, one in value.arguments))
     if isinstance(value, Closure):
-        return tuple(one for _, one in value.defaults)
+        return tuple(one for _, one in (*value.captured, *value.defaults))
+    if isinstance(value, Partial):
+        return (value.function, *value.values, *(one for _, one in value.keywords))
+    if isinstance(value, Generator):
+        return tuple(one for _, one in value.arguments)
+    if isinstance(value, Leaving):
+        return (value.value,)
+    if isinstance(value, Super):
+        return (value.receiver,)
     return ()
 
 
@@ -281,6 +418,8 @@ def mapped(value: Value, change: Callable[[Future], Value]) -> Value:
         return value
     if isinstance(value, TupleValue):
         return TupleValue(tuple(mapped(item, change) for item in value.items))
+    if isinstance(value, Awaitable):
+        return replace(value, items=tuple(mapped(item, change) for item in value.items))
     if isinstance(value, MapValue):
         return MapValue(tuple((mapped(k, change), mapped(v, change)) for k, v in value.items))
     if isinstance(value, OneOf):
@@ -291,7 +430,21 @@ def mapped(value: Value, change: Callable[[Future], Value]) -> Value:
     if isinstance(value, FunctionValue) and value.bound is not None:
         return replace(value, bound=mapped(value.bound, change))
     if isinstance(value, Closure):
-        return replace(value, defaults=tuple((name, mapped(one, change)) for name, one in value.defaults))
+        return replace(
+            value,
+            captured=tuple((name, mapped(one, change)) for name, one in value.captured),
+            defaults=tuple((name, mapped(one, change)) for name, one in value.defaults),
+        )
+    if isinstance(value, Generator):
+        return replace(value, arguments=tuple((name, mapped(one, change)) for name, one in value.arguments))
+    if isinstance(value, Leaving):
+        return replace(value, value=mapped(value.value, change))
+    if isinstance(value, Partial):
+        return Partial(
+            mapped(value.function, change),
+            tuple(mapped(one, change) for one in value.values),
+            tuple((name, mapped(one, change)) for name, one in value.keywords),
+        )
     if isinstance(value, Coroutine):
         function = mapped(value.function, change)
         arguments = tuple((name, mapped(one, change)) for name, one in value.arguments)
@@ -311,8 +464,10 @@ def join(values: Iterable[Value]) -> Value:
         return flat.pop()
     if LOST in flat:
         return LOST
-    if len(flat) > MAX_ALTERNATIVES or (UNKNOWN in flat and not any(tracked(v) for v in flat)):
-        return LOST if any(tracked(v) for v in flat) else UNKNOWN
+    # What a list or object holds is not known here.
+    held = any(tracked(v) or isinstance(v, ListRef | DictRef | ObjectRef) for v in flat)
+    if len(flat) > MAX_ALTERNATIVES or (UNKNOWN in flat and not held):
+        return LOST if held else UNKNOWN
     return OneOf(frozenset(flat))
 
 
@@ -350,9 +505,15 @@ def _plain(value: Value) -> tuple[bool, Any]:
     """Return (known, Python value) of a constant or a tuple of constants."""
     if isinstance(value, Const):
         return True, value.value
+    if isinstance(value, EnumMember) and value.textual:
+        return _plain(value.value)
     if isinstance(value, TupleValue):
-        parts = [_plain(item) for item in value.items]
-        return all(known for known, _ in parts), tuple(item for _, item in parts)
+        items = [_plain(item) for item in value.items]
+        return all(known for known, _ in items), tuple(item for _, item in items)
+    if isinstance(value, MapValue):
+        pairs = [(_plain(key), _plain(item)) for key, item in value.items]
+        known = all(key[0] and item[0] for key, item in pairs)
+        return known, {key[1]: item[1] for key, item in pairs} if known else None
     return False, None
 
 
@@ -379,7 +540,7 @@ def from_python(value: object) -> Value:
         return UNKNOWN
     if value is None or isinstance(value, str | bytes | int | float):
         return Const.of(value)
-    if isinstance(value, tuple | range) and len(value) <= MAX_TEXT:
+    if isinstance(value, tuple | list | range) and len(value) <= MAX_TEXT:
         return TupleValue(tuple(from_python(item) for item in value))
     return UNKNOWN
 
@@ -404,13 +565,19 @@ def binary(name: str, left: Value, right: Value) -> Value:
     return _apply(function, left, right)
 
 
+_NEVER_NONE = {Future, Comm, TupleValue, ListRef, DictRef, ObjectRef, SharedObject, EnumMember}
+_NEVER_NONE |= {Closure, FunctionValue, Method, Partial, Generator, ClassValue}
+
+
 def compare(name: str, left: Value, right: Value) -> Value:
     """Return the comparison as a constant, or unknown."""
     if name in ("Is", "IsNot", "Equal", "NotEqual"):
         # A future is never None, so `if future is not None` tells the two apart.
         sides = {type(left), type(right)}
-        if NONE in (left, right) and sides & {Future, Comm, TupleValue, ListRef, DictRef}:
+        if NONE in (left, right) and sides & _NEVER_NONE:
             return Const.of(name in ("IsNot", "NotEqual"))
+        if isinstance(left, EnumMember) and isinstance(right, EnumMember) and left.info is right.info:
+            return Const.of((left.name == right.name) is (name in ("Is", "Equal")))
     return _apply(_COMPARE[name], left, right) if name in _COMPARE else UNKNOWN
 
 
@@ -427,14 +594,44 @@ def unary(name: str, value: Value) -> Value:
     return _apply(functions[name], value) if name in functions else UNKNOWN
 
 
-def text_method(name: str, receiver: Value, arguments: list[Value]) -> Value:
+TEXT_METHODS = {
+    "capitalize",
+    "casefold",
+    "count",
+    "endswith",
+    "find",
+    "format",
+    "isalpha",
+    "isdigit",
+    "join",
+    "lower",
+    "lstrip",
+    "partition",
+    "removeprefix",
+    "removesuffix",
+    "replace",
+    "rpartition",
+    "rsplit",
+    "rstrip",
+    "split",
+    "startswith",
+    "strip",
+    "swapcase",
+    "title",
+    "upper",
+    "zfill",
+}
+
+
+def text_method(name: str, receiver: Value, arguments: list[Value], keywords: dict[str, Value]) -> Value:
     """Return the result of a pure method of a constant text, or unknown."""
-    if name not in ("format", "join", "lower", "upper", "strip", "lstrip", "rstrip", "replace", "title"):
+    if name not in TEXT_METHODS:
         return UNKNOWN
-    if any(not _plain(a)[0] for a in arguments):
+    if any(not _plain(a)[0] for a in (*arguments, *keywords.values())):
         return UNKNOWN
     plain = [_plain(a)[1] for a in arguments]
-    return _apply(lambda text: getattr(text, name)(*plain), receiver)
+    named = {key: _plain(a)[1] for key, a in keywords.items()}
+    return _apply(lambda text: getattr(text, name)(*plain, **named), receiver)
 
 
 def truth(value: Value) -> bool | None:
@@ -447,7 +644,7 @@ def truth(value: Value) -> bool | None:
             answers.add(bool(one.items))
         elif isinstance(one, Unknown) and one.holds is not None:
             answers.add(one.holds)
-        elif isinstance(one, Comm | Future | FunctionValue | Closure | ClassValue | Instance):
+        elif isinstance(one, Comm | Future | FunctionValue | Closure | ClassValue | Instance | Partial):
             answers.add(True)
         else:
             return None

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from mup.events.reader import read_log
+from mup.events.reader import log_files, read_log
 from mup.events.record import Event
 
 __all__ = ["entry_figures"]
@@ -34,7 +34,7 @@ def entry_figures(folder: Path, start: int, end: int) -> dict[str, dict[str, flo
     """
     arrived: dict[int, int] = {}
     found: dict[str, list[tuple[float, float, float]]] = defaultdict(list)
-    logs = [read_log(path) for path in sorted(folder.glob("*.mlog"))]
+    logs = [read_log(paths) for paths in log_files(folder)]
     for log in logs:
         if log.header.get("role") == "front":
             records = log.records[log.records["event"] == Event.ARRIVE]

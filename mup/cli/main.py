@@ -24,6 +24,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "host": ("mup.cli.host", "Profile this machine: speed, sharing, wake-ups, scheduler."),
     "explore": ("mup.cli.explore", "Run a single user against the project and log what happens."),
     "runs": ("mup.cli.runs", "List what was explored, and delete what is not needed any more."),
+    "log": ("mup.cli.log", "Summarise event logs, or convert them to JSON lines or spans."),
     "paths": ("mup.cli.paths", "List the execution paths of every endpoint, and what cannot be analysed."),
     "model": ("mup.cli.model", "Derive the performance model from source, calibrated by a log."),
     "convert": ("mup.cli.convert", "Convert a model between the native format and lqnx."),

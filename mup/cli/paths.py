@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from rich.tree import Tree
 
-    from analyzer.static.application import Application, Path
+    from analyzer.static.application import Application, Operation, Path
 
 __all__ = ["command"]
 
@@ -79,10 +79,21 @@ def _document(application: Application) -> dict[str, Any]:
     }
 
 
-def _elements(path: Path) -> list[dict[str, Any]]:
-    """Return a path as the list of its operations; ``of`` is the line of what a ``get`` waits for."""
+def _elements(path: Path, around: tuple[Operation, ...] = ()) -> list[dict[str, Any]]:
+    """Return a path as the list of its operations; ``of`` is the line of what is waited for.
+
+    Args:
+        path: The path.
+        around: Of the path of a task, the operations before the task.
+    """
     elements: list[dict[str, Any]] = []
-    for operation in path.operations:
+    for index, operation in enumerate(path.operations):
+        if operation.op == "task":
+            before = (*around, *path.operations[:index])
+            body = _elements(operation.bodies[0], before)
+            site = operation.site
+            elements.append({"op": "task", "file": site.file, "line": site.line, "body": [body]})
+            continue
         if operation.bodies:
             bodies = [_elements(body) for body in operation.bodies]
             site = operation.site
@@ -95,7 +106,7 @@ def _elements(path: Path) -> list[dict[str, Any]]:
             "line": operation.site.line,
         }
         if operation.of is not None:
-            waited = path.operations[operation.of]
+            waited = (*around, *path.operations)[len(around) + operation.of]
             element["target"] = waited.target
             element["of"] = waited.site.line
         if operation.op == "think":
@@ -151,6 +162,8 @@ def _add_elements(node: Tree, elements: Iterable[dict[str, Any]], file: str) -> 
         what = element["op"]
         if element["op"] == "get":
             what += f" [dim]{escape(element['target'])} of line {element['of']}[/]"
+        elif element["op"] == "join":
+            what += f" [dim]task of line {element['of']}[/]"
         elif element.get("target"):
             what += f" {escape(element['target'])}"
         elif element["op"] == "think":

@@ -2,6 +2,7 @@
 
 The format is in docs/reference/event-log.md.
 
-Writers (``writer``, ``sites``, ``ids``, ``record``) need the standard library only: they run inside services.
+What writes (``writer``, ``segments``, ``settings``, ``sites``, ``ids``, ``record``) runs inside services and
+loads little.
 ``reader`` needs numpy and is imported by tools only.
 """

@@ -1,20 +1,23 @@
-"""What does an event log say? Reads one file into numpy arrays; for tools, never imported by services."""
+"""What does an event log say? Reads it into numpy arrays, whole or in batches; never imported by services."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
 from mup.errors import LogError
 from mup.events.record import DEFINE_NAME, DEFINE_SITE, MAGIC, RECORD, Event, padded
+from mup.events.segments import segments_in
 from mup.events.sites import Site
 
-__all__ = ["DTYPE", "Log", "read_log"]
+__all__ = ["DTYPE", "Log", "LogStream", "RecordDecoder", "log_files", "read_header", "read_log"]
 
 DTYPE = np.dtype(
     [
@@ -31,19 +34,21 @@ DTYPE = np.dtype(
 )
 
 _HINT = "record a new one with 'mup explore'"
+_LONGEST_TEXT = 2**20
+"""Bytes of a header or a definition; more is damage."""
 
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """One event log.
+    """The event log of one process.
 
     Attributes:
-        header: ``role``, ``service``, ``replica``, ``worker``, ``pid``, ``clock``.
+        header: ``role``, ``service``, ``replica``, ``worker``, ``pid``, ``clock``, ``sample``, ``segment``.
         names: Text of each name id; 0 is not in it.
         sites: Site of each site id; 0 is not in it.
         records: Structured array of type ``DTYPE``, in file order, without definitions.
-        truncated: The file ends in the middle of a record (its process was killed): the rest is complete.
-        path: The file.
+        truncated: It ends in the middle of a record (its process was killed): the rest is complete.
+        path: The file, or the first of its segments.
     """
 
     header: dict[str, Any]
@@ -54,55 +59,185 @@ class Log:
     path: Path
 
 
-def read_log(path: str | Path) -> Log:
-    """Read one log.
+class RecordDecoder:
+    """Cuts the bytes behind a header into records; fed piece by piece.
+
+    Args:
+        path: For messages.
+
+    Attributes:
+        names, sites: What has been defined so far. A definition stands before its uses.
+        ended: What comes from here on is a lost tail that the disk has filled with zeros.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.names: dict[int, str] = {}
+        self.sites: dict[int, Site] = {}
+        self.ended = False
+        self._path = path
+
+    def decode(self, data: bytes, offset: int) -> tuple[npt.NDArray[np.void], int]:
+        """Return the records of a piece, and how many of its bytes they took.
+
+        Args:
+            data: Starts with a record. An incomplete one at the end is left for the next piece.
+            offset: Of the piece in the file.
+
+        Raises:
+            LogError: The file is damaged, or of a newer version.
+        """
+        usable = len(data) // RECORD.size
+        records = np.frombuffer(data, DTYPE, usable)
+        keep = np.ones(usable, dtype=bool)
+        end = usable
+        after = 0  # first record that is not text of the definition before it
+        for index in np.flatnonzero(records["event"] == Event.DEFINE).tolist():
+            if index < after:
+                continue
+            kind, number, length = (int(records[index][field]) for field in ("site", "name", "request"))
+            text_at = (index + 1) * RECORD.size
+            where = f"{self._path} at byte {offset + text_at}"
+            if kind and length > _LONGEST_TEXT:
+                raise LogError("a definition is damaged", where=where, hint=_HINT)
+            after = index + 1 + padded(length) // RECORD.size
+            if after > usable or kind == 0:
+                self.ended = kind == 0
+                end = index
+                break
+            keep[index:after] = False
+            self._define(kind, number, data[text_at : text_at + length], where)
+        unknown = np.flatnonzero((records["event"][:end] > max(Event)) & keep[:end])
+        if len(unknown):
+            first = int(unknown[0])
+            raise LogError(
+                f"unknown event {int(records['event'][first])}",
+                where=f"{self._path} at byte {offset + first * RECORD.size}",
+                hint=f"the file is damaged or of a newer mup; {_HINT}",
+            )
+        return records[:end][keep[:end]], end * RECORD.size
+
+    def _define(self, kind: int, number: int, text: bytes, where: str) -> None:
+        try:
+            if kind == DEFINE_NAME:
+                self.names[number] = text.decode()
+            elif kind == DEFINE_SITE:
+                self.sites[number] = Site(**json.loads(text))
+            else:
+                raise LogError(f"unknown definition {kind}", where=where, hint=_HINT)
+        except (ValueError, TypeError) as error:
+            raise LogError("a definition is damaged", where=where, hint=_HINT) from error
+
+
+class LogStream:
+    """The log of one process, batch by batch, in constant memory. Iterate over it once.
+
+    Args:
+        path: The file, or the segments of one process in their order.
+        batch: Bytes read at once.
+
+    Attributes:
+        header: Of the first segment.
+        names, sites: What has been defined up to the last batch: enough to understand it.
+        truncated: A segment read so far ends in the middle of a record.
+        path: The first segment.
 
     Raises:
-        LogError: The file cannot be read, is empty, is no event log, or is damaged before its end.
+        LogError: The first segment cannot be read, is empty, or is no event log.
     """
-    path = Path(path)
+
+    def __init__(self, path: str | Path | Sequence[Path], *, batch: int = 4 * 2**20) -> None:
+        self._paths = [Path(path)] if isinstance(path, str | Path) else list(path)
+        self._batch = max(batch // RECORD.size, 1) * RECORD.size
+        self.path = self._paths[0]
+        self.header = read_header(self.path)[0]
+        self.names: dict[int, str] = {}
+        self.sites: dict[int, Site] = {}
+        self.truncated = False
+
+    def __iter__(self) -> Iterator[npt.NDArray[np.void]]:
+        """Yield arrays of type ``DTYPE``.
+
+        Raises:
+            LogError: A segment cannot be read, or is damaged before its end.
+        """
+        for path in self._paths:
+            if path is self._paths[-1] is not self.path and _is_torn(path):
+                # Its process was killed while it began a segment.
+                self.truncated = True
+                return
+            yield from self._segment(path)
+
+    def _segment(self, path: Path) -> Iterator[npt.NDArray[np.void]]:
+        offset = read_header(path)[1]
+        decoder = RecordDecoder(path)
+        # Every segment repeats the definitions before it, with the same numbers.
+        decoder.names, decoder.sites = self.names, self.sites
+        rest = b""
+        with _opened(path) as file:
+            file.seek(offset)
+            while not decoder.ended and (data := file.read(self._batch)):
+                data = rest + data
+                records, used = decoder.decode(data, offset)
+                offset += used
+                rest = data[used:]
+                if len(records):
+                    yield records
+        self.truncated = self.truncated or bool(rest) or decoder.ended
+
+
+def read_log(path: str | Path | Sequence[Path]) -> Log:
+    """Read one log as a whole.
+
+    Args:
+        path: The file, or the segments of one process in their order.
+
+    Raises:
+        LogError: A file cannot be read, is empty, is no event log, or is damaged before its end.
+    """
+    stream = LogStream(path)
+    batches = list(stream)
+    records = np.concatenate(batches) if batches else np.empty(0, DTYPE)
+    return Log(stream.header, stream.names, stream.sites, records, stream.truncated, stream.path)
+
+
+def log_files(folder: Path) -> list[list[Path]]:
+    """Return the segments of every process that has logged to a folder, by name."""
+    processes: dict[tuple[str, int], list[Path]] = {}
+    for segment in segments_in(folder):
+        processes.setdefault((segment.stem, segment.process), []).append(segment.path)
+    return list(processes.values())
+
+
+def read_header(path: Path) -> tuple[dict[str, Any], int]:
+    """Return the header of a file and the offset of its first record.
+
+    Raises:
+        LogError: It cannot be read, is empty, or is no event log.
+    """
+    with _opened(path) as file:
+        start = file.read(len(MAGIC) + 4)
+        length = int.from_bytes(start[len(MAGIC) :], "little")
+        # A foreign file may announce anything.
+        data = start + (file.read(min(length, _LONGEST_TEXT)) if start.startswith(MAGIC) else b"")
+    return _header(data, path)
+
+
+def _is_torn(path: Path) -> bool:
+    """Return whether a file ends within its header."""
+    with _opened(path) as file:
+        start = file.read(len(MAGIC) + 4)
+        size = file.seek(0, 2)
+    whole = len(MAGIC) + 4 + int.from_bytes(start[len(MAGIC) :], "little")
+    return MAGIC.startswith(start[: len(MAGIC)]) and size < whole
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
     try:
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            yield file
     except OSError as error:
         raise LogError(f"cannot read the log: {error.strerror}", where=str(path)) from error
-    header, start = _header(data, path)
-    usable = (len(data) - start) // RECORD.size
-    records = np.frombuffer(data, DTYPE, usable, start)
-    names: dict[int, str] = {}
-    sites: dict[int, Site] = {}
-    keep = np.ones(usable, dtype=bool)
-    end = usable  # of the undamaged part
-    after = 0  # first record that is not text of the definition before it
-    for index in np.flatnonzero(records["event"] == Event.DEFINE).tolist():
-        if index < after:
-            continue
-        kind, number, length = (int(records[index][field]) for field in ("site", "name", "request"))
-        after = index + 1 + padded(length) // RECORD.size
-        if after > usable or kind == 0:
-            # The text was not written to its end, or the disk filled the lost tail with zeros.
-            end = index
-            break
-        keep[index:after] = False
-        text_at = start + (index + 1) * RECORD.size
-        _define(
-            kind,
-            number,
-            data[text_at : text_at + length],
-            names=names,
-            sites=sites,
-            where=f"{path} at byte {text_at}",
-        )
-    records = records[:end][keep[:end]]
-    unknown = np.flatnonzero(records["event"] > max(Event))
-    if len(unknown):
-        offset = start + int(np.flatnonzero(keep[:end])[unknown[0]]) * RECORD.size
-        raise LogError(
-            f"unknown event {int(records['event'][unknown[0]])}",
-            where=f"{path} at byte {offset}",
-            hint=f"the file is damaged or of a newer mup; {_HINT}",
-        )
-    truncated = end < usable or (len(data) - start) % RECORD.size != 0
-    return Log(header, names, sites, records, truncated, path)
 
 
 def _header(data: bytes, path: Path) -> tuple[dict[str, Any], int]:
@@ -128,17 +263,3 @@ def _header(data: bytes, path: Path) -> tuple[dict[str, Any], int]:
     if not isinstance(header, dict):
         raise LogError("the header is not a JSON object", where=f"{path} at byte {size_end}", hint=_HINT)
     return header, size_end + length
-
-
-def _define(
-    kind: int, number: int, text: bytes, *, names: dict[int, str], sites: dict[int, Site], where: str
-) -> None:
-    try:
-        if kind == DEFINE_NAME:
-            names[number] = text.decode()
-        elif kind == DEFINE_SITE:
-            sites[number] = Site(**json.loads(text))
-        else:
-            raise LogError(f"unknown definition {kind}", where=where, hint=_HINT)
-    except (ValueError, TypeError) as error:
-        raise LogError("a definition is damaged", where=where, hint=_HINT) from error

@@ -1,7 +1,8 @@
 """How do events get from a running service to disk without slowing it down?
 
-Records are packed into a preallocated buffer and written when it is full, on close, and when the worker goes
-idle. Losing the log must never cost a request: a write error switches the log off with one warning.
+Records are packed, collected, and written in blocks: when there are enough, on close, and when the worker
+goes idle. Losing the log must never cost a request: a write error switches the log off with one warning, and
+what has been written before stays readable.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import contextlib
 import json
 import logging
 import os
+import struct
 import threading
 import time as clock
 from collections.abc import Mapping
@@ -17,51 +19,63 @@ from pathlib import Path
 from typing import Any
 
 from mup.events.record import DEFINE_NAME, DEFINE_SITE, MAGIC, RECORD, Event, padded
+from mup.events.segments import SUFFIX, segment_path, segments_in
+from mup.events.settings import MEGABYTE, LogSettings
 from mup.events.sites import Site
 
 __all__ = ["EventWriter", "open_log"]
 
 _log = logging.getLogger("mup.events")
-_SIZE = RECORD.size
-_CAPACITY = 65536 // _SIZE * _SIZE
+_BLOCK = 65536 // RECORD.size
+"""Records (or definitions) that are written at once."""
 _LAST = 0xFFFF  # ids and sequence numbers are u16
 
 _monotonic_ns = clock.monotonic_ns
 _thread_time_ns = clock.thread_time_ns
-_pack_into = RECORD.pack_into
+_pack = RECORD.pack
 
 
 class EventWriter:
-    """Appends records to one log file; any thread may call any method.
+    """Appends records to the log of one process; any thread may call any method.
 
     Args:
-        path: File to create. If it exists (an earlier process of the same worker wrote it), ``-2``,
-            ``-3``, ... is added to the stem.
-        header: ``role``, ``service``, ``replica``, ``worker`` as the format wants them; ``pid`` and ``clock``
-            are added.
+        path: First file to create. If an earlier process of the same worker has written it, ``-2``, ``-3``,
+            ... is added to the stem.
+        header: ``role``, ``service``, ``replica``, ``worker`` as the format wants them; ``pid``, ``clock``,
+            ``sample`` and ``segment`` are added.
+        settings: How large segments are, and how much is kept.
 
     Attributes:
-        path: The file written.
+        path: The file being written.
+        problem: Why the log is off; "" while it is not.
     """
 
-    def __init__(self, path: Path, header: Mapping[str, Any]) -> None:
-        self._lock = threading.Lock()
-        self._buffer = bytearray(_CAPACITY)
-        self._used = 0
+    def __init__(self, path: Path, header: Mapping[str, Any], settings: LogSettings | None = None) -> None:
+        self._settings = settings or LogSettings()
+        self._lock = threading.Lock()  # of everything but the list of records
+        # Appending to a list, its length and cutting its head off are atomic: writers need no lock.
+        self._records: list[bytes] = []
+        self._append = self._records.append
         self._fd: int | None = None
+        self._size = 0
+        self._pruned = False
         self._flushed = clock.monotonic()
         self._names: dict[str, int] = {}
         self._sites: dict[Site, int] = {}
+        self._folder, self._stem = path.parent, path.stem
+        self._process = self._number = 1
+        self._header = {
+            "pid": os.getpid(),
+            "clock": {"monotonic_ns": _monotonic_ns(), "unix_ns": clock.time_ns()},
+            "sample": self._settings.sample,
+            **header,
+        }
         self.path = path
+        self.problem = ""
         try:
-            self._fd, self.path = _create(path)
-            complete = {
-                "pid": os.getpid(),
-                "clock": {"monotonic_ns": _monotonic_ns(), "unix_ns": clock.time_ns()},
-                **header,
-            }
-            text = json.dumps(complete).encode()
-            _write_all(self._fd, MAGIC + len(text).to_bytes(4, "little") + text)
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._process = max((s.process for s in segments_in(self._folder, self._stem)), default=0) + 1
+            self._open()
         except OSError as error:
             self._disable(error)
 
@@ -99,25 +113,14 @@ class EventWriter:
             time = _monotonic_ns()
         if cpu is None:
             cpu = _thread_time_ns()
-        with self._lock:
-            used = self._used
-            if used == _CAPACITY:
-                self._flush()
-                used = 0
-            _pack_into(
-                self._buffer,
-                used,
-                request,
-                trace,
-                time,
-                cpu,
-                seq if seq < _LAST else _LAST,  # noqa: FURB136 - min() takes three times as long
-                site,
-                name,
-                event,
-                flags,
-            )
-            self._used = used + _SIZE
+        try:
+            self._append(_pack(request, trace, time, cpu, seq, site, name, event, flags))
+        except struct.error:
+            if seq <= _LAST:
+                raise
+            self._append(_pack(request, trace, time, cpu, _LAST, site, name, event, flags))
+        if len(self._records) >= _BLOCK:
+            self.flush()
 
     def name(self, text: str) -> int:
         """Return the id of a name, defining it in the log at its first use; 0 when there are too many."""
@@ -136,13 +139,13 @@ class EventWriter:
 
     def flush_if_older(self, seconds: float) -> None:
         """Write out what is buffered if the last time was longer ago, so that a reader sees fresh data."""
-        if self._used and clock.monotonic() - self._flushed >= seconds:
+        if self._records and clock.monotonic() - self._flushed >= seconds:
             self.flush()
 
     @property
     def pending(self) -> bool:
         """Whether something waits to be flushed."""
-        return self._used > 0
+        return bool(self._records)
 
     def close(self) -> None:
         """Flush and close; records written later are dropped."""
@@ -159,54 +162,108 @@ class EventWriter:
             number = len(table) + 1
             if number > _LAST:
                 return 0
-            data = text.encode()
-            record = RECORD.pack(len(data), 0, _monotonic_ns(), 0, 0, kind, number, Event.DEFINE, 0)
-            self._flush()
-            self._write(record + data.ljust(padded(len(data)), b"\0"))
+            # Before the number is known to others: a definition stands before its uses.
+            self._append(_definition(kind, number, text))
             table[key] = number
             return number
 
     def _flush(self) -> None:
-        if self._used:
-            self._write(memoryview(self._buffer)[: self._used])
-            self._used = 0
+        records = self._records
+        count = len(records)
+        if count:
+            data = b"".join(records[:count])
+            del records[:count]
+            self._write(data)
         self._flushed = clock.monotonic()
 
-    def _write(self, data: bytes | memoryview) -> None:
+    def _write(self, data: bytes) -> None:
         if self._fd is None:
             return
         try:
-            _write_all(self._fd, data)
+            if self._size + len(data) > self._settings.segment_bytes and self._size > self._head:
+                os.close(self._fd)
+                self._fd = None
+                self._number += 1
+                self._open()
+            self._put(data)
         except OSError as error:
             self._disable(error)
 
+    def _open(self) -> None:
+        """Create the next file; it can be read without the ones before it."""
+        self._fd, self.path = self._create()
+        header = json.dumps({**self._header, "segment": self._number}).encode()
+        names = [_definition(DEFINE_NAME, number, text) for text, number in self._names.items()]
+        sites = [_definition(DEFINE_SITE, number, site.to_json()) for site, number in self._sites.items()]
+        self._size = 0
+        self._put(b"".join([MAGIC, len(header).to_bytes(4, "little"), header, *names, *sites]))
+        self._head = self._size
+        if self._settings.keep:
+            self._prune()
+
+    def _create(self) -> tuple[int, Path]:
+        """Create a file, never touching one that exists."""
+        while True:
+            path = segment_path(self._folder, self._stem, self._process, self._number)
+            try:
+                return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644), path
+            except FileExistsError:
+                self._process += 1
+
+    def _put(self, data: bytes) -> None:
+        """Append all of it, or nothing.
+
+        Raises:
+            OSError: It could not be written (disk full, file size limit).
+        """
+        assert self._fd is not None  # noqa: S101 - by the callers
+        view = memoryview(data)
+        try:
+            while view:
+                view = view[os.write(self._fd, view) :]
+        except OSError:
+            # Half a block would be half a record to readers.
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._fd, self._size)
+            raise
+        self._size += len(data)
+
+    def _prune(self) -> None:
+        """Delete the oldest segments of this worker and its predecessors beyond what is to be kept."""
+        segments = segments_in(self._folder, self._stem)
+        sizes = {segment.path: segment.path.stat().st_size for segment in segments}
+        # The new one will grow to its full size.
+        total = sum(sizes.values()) + self._settings.segment_bytes
+        for segment in segments:
+            if total <= self._settings.keep or segment.path == self.path:
+                break
+            segment.path.unlink(missing_ok=True)
+            total -= sizes[segment.path]
+            if not self._pruned:
+                _log.warning(
+                    "event log %s: more than %g MB; the oldest segments are deleted from now on",
+                    self._folder / self._stem,
+                    self._settings.keep / MEGABYTE,
+                )
+                self._pruned = True
+
     def _disable(self, error: OSError) -> None:
-        _log.warning("event log %s is off: %s", self.path, error.strerror or error)
+        self.problem = error.strerror or str(error)
+        _log.warning("event log %s is off: %s", self.path, self.problem)
         if self._fd is not None:
             with contextlib.suppress(OSError):
                 os.close(self._fd)
         self._fd = None
 
 
-def open_log(directory: str | Path | None, stem: str, header: Mapping[str, Any]) -> EventWriter | None:
+def open_log(
+    directory: str | Path | None, stem: str, header: Mapping[str, Any], settings: LogSettings | None = None
+) -> EventWriter | None:
     """Return a writer for ``directory/stem.mlog``, or None when there is no directory to log to."""
-    return EventWriter(Path(directory) / f"{stem}.mlog", header) if directory else None
+    return EventWriter(Path(directory) / f"{stem}{SUFFIX}", header, settings) if directory else None
 
 
-def _create(path: Path) -> tuple[int, Path]:
-    """Create the first free file of ``stem.mlog``, ``stem-2.mlog``, ..., never touching one that exists."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    number = 1
-    candidate = path
-    while True:
-        try:
-            return os.open(candidate, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644), candidate
-        except FileExistsError:
-            number += 1
-            candidate = path.with_name(f"{path.stem}-{number}{path.suffix}")
-
-
-def _write_all(fd: int, data: bytes | memoryview) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(fd, view) :]
+def _definition(kind: int, number: int, text: str) -> bytes:
+    data = text.encode()
+    record = _pack(len(data), 0, _monotonic_ns(), 0, 0, kind, number, Event.DEFINE, 0)
+    return record + data.ljust(padded(len(data)), b"\0")

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import inspect
 import os
 import random
 import sys
@@ -68,15 +69,23 @@ CACHE_SECONDS = 1.0
 """How long a list of replicas is used before it is asked for again, unless somebody says otherwise."""
 REGISTRY_SECONDS = 5.0
 REASON_LENGTH = 120
+_COROUTINE = inspect.CO_COROUTINE | inspect.CO_ITERABLE_COROUTINE | inspect.CO_ASYNC_GENERATOR
 KEEPALIVE_SECONDS = 60.0
 """How long an idle connection is kept: longer than users usually think, shorter than servers usually wait."""
 
 
 class EventLog:
-    """The log of a client process, or none: then every method does nothing."""
+    """The log of a client process, or none: then every method does nothing.
 
-    def __init__(self, writer: EventWriter | None, source: Path) -> None:
+    Args:
+        writer: Where records go.
+        source: Folder that sites are named relative to.
+        sample: One in so many executions is logged.
+    """
+
+    def __init__(self, writer: EventWriter | None, source: Path, sample: int = 1) -> None:
         self.writer = writer
+        self._sample = sample
         self._sites = SiteTable(writer, source) if writer is not None else None
 
     def site(self, kind: str, depth: int) -> int:
@@ -85,9 +94,29 @@ class EventLog:
             return 0
         return self._sites.of_frame(sys._getframe(depth + 1), "await" if kind == "await" else "call")  # noqa: SLF001
 
+    def waiting_site(self, depth: int) -> int:
+        """Return the site of the ``await`` that waits ``depth`` frames above the caller.
+
+        Coroutines of asyncio in between (``wait_for``) are passed over. 0 if a task that asyncio has made
+        waits (``gather``): nothing tells where it comes from.
+        """
+        if self._sites is None:
+            return 0
+        frame = sys._getframe(depth + 1)  # noqa: SLF001
+        while frame.f_globals.get("__name__", "").partition(".")[0] == "asyncio":
+            outer = frame.f_back
+            if outer is None or not outer.f_code.co_flags & _COROUTINE:
+                return 0
+            frame = outer
+        return self._sites.of_frame(frame, "await")
+
     def name(self, text: str) -> int:
         """Return the id of a name."""
         return self.writer.name(text) if self.writer is not None else 0
+
+    def chosen(self) -> bool:
+        """Return whether a new execution is logged: drawn at random, as the front of a service does."""
+        return self._sample == 1 or random.random() * self._sample < 1
 
 
 class CallStats:
@@ -271,6 +300,7 @@ class ClientCommunication(Communication):
     Attributes:
         request, trace: Ids of the current execution.
         calls: Calls begun in the current execution.
+        sampled: Whether the current execution is logged, with everything it causes.
     """
 
     def __init__(self, network: Network) -> None:
@@ -278,6 +308,12 @@ class ClientCommunication(Communication):
         self.request = 0
         self.trace = 0
         self.calls = 0
+        self.sampled = True
+
+    @property
+    def writer(self) -> EventWriter | None:
+        """Log of the current execution; None = it is not logged."""
+        return self.network.log.writer if self.sampled else None
 
     @property
     def params(self) -> dict[str, Any]:
@@ -299,8 +335,9 @@ class ClientCommunication(Communication):
         """Empty."""
         return b""
 
-    def begin(self, request: int, trace: int) -> None:
+    def begin(self, request: int, trace: int, *, sampled: bool = True) -> None:
         """Start a new execution."""
+        self.sampled = sampled
         self.request = request
         self.trace = trace
         self.calls = 0
@@ -354,12 +391,19 @@ class Caller(Protocol):
         network: Sends it.
         request, trace: Ids of the execution.
         calls: Number of this call in it.
+        sampled: Whether the execution is logged, with everything it causes.
+        writer: Its log; None = it is not logged.
     """
 
     network: Network
     request: int
     trace: int
     calls: int
+    sampled: bool
+
+    @property
+    def writer(self) -> EventWriter | None:
+        """See above."""
 
 
 class ClientFuture(MupFuture):
@@ -381,11 +425,13 @@ class ClientFuture(MupFuture):
         "_network",
         "_path",
         "_request",
+        "_sampled",
         "_seconds",
         "_seq",
         "_start",
         "_trace",
         "_waiters",
+        "_writer",
     )
 
     def __init__(
@@ -403,6 +449,8 @@ class ClientFuture(MupFuture):
         self._request = owner.request
         self._trace = owner.trace
         self._seq = owner.calls
+        self._sampled = owner.sampled
+        self._writer = owner.writer
         self._dest = dest
         self._path = path
         self._body = body
@@ -425,10 +473,10 @@ class ClientFuture(MupFuture):
             self._resolve(service)
         self._name = network.log.name(self._label)
         self._start = time.monotonic_ns()
-        if network.log.writer is not None:
+        if self._writer is not None:
             # Above this: `call`, and above that, the scenario.
             site = network.log.site("call", 2)
-            network.log.writer.write(
+            self._writer.write(
                 Event.COMM_START, self._request, self._trace, self._seq, site, self._name, time=self._start
             )
         address = None
@@ -451,12 +499,11 @@ class ClientFuture(MupFuture):
 
     def __await__(self) -> Generator[Any, None, Any]:
         """Wait for the reply. Not a generator itself, so that the frame above is the one that awaits."""
-        log = self._network.log
-        site = log.site("await", 1) if log.writer is not None else 0
+        site = self._network.log.waiting_site(1) if self._writer is not None else 0
         return self._wait(site).__await__()
 
     async def _wait(self, site: int) -> Any:
-        writer = self._network.log.writer
+        writer = self._writer
         if writer is not None:
             writer.write(Event.WAIT_START, self._request, self._trace, self._seq, site, self._name)
         if not self._done:
@@ -527,6 +574,11 @@ class ClientFuture(MupFuture):
                     verb = "refuses" if self._external else "accepts"
                     raise NoReplicaError(f"{who} {verb} connections: {_reason(error)}") from error
                 refused = True
+            except _DrainingError:
+                network.drop(self._dest, address)
+                if refused:
+                    raise
+                refused = True
             except aiohttp.ClientConnectionError as error:
                 # The replica closed a kept connection just as it was about to be used. aiohttp itself
                 # tries again for idempotent methods only.
@@ -559,6 +611,8 @@ class ClientFuture(MupFuture):
                 "X-Mup-Trace": f"{self._trace:016x}",
                 "X-Mup-Deadline": str(int(remaining * 1000)),
             }
+            if not self._sampled:
+                headers["X-Mup-Sampled"] = "0"
         _CONNECTION.set(connection)
         async with session.request(
             self._method,
@@ -578,7 +632,9 @@ class ClientFuture(MupFuture):
         reason = body.get("error", body) if isinstance(body, dict) else body
         if self._external:
             reason = _shortened(reason)
-        raise CallError(f"{self._label} answered {reply.status}: {reason}", status=reply.status, body=body)
+        draining = reply.status == 503 and reply.headers.get("X-Mup-Refused") == "draining"
+        kind = _DrainingError if draining else CallError
+        raise kind(f"{self._label} answered {reply.status}: {reason}", status=reply.status, body=body)
 
     def _failure(self, error: Exception, *, expired: bool) -> CommunicationError:
         if expired:
@@ -595,11 +651,11 @@ class ClientFuture(MupFuture):
         network = self._network
         # A status outside 2xx is an answer like any other: only a missing one is a failed exchange.
         failed = error is not None and not isinstance(error, CallError)
-        if network.log.writer is not None:
+        if self._writer is not None:
             flags = FAILED if failed else 0
             if not self._contacted:
                 self._log_contact(FAILED)
-            network.log.writer.write(
+            self._writer.write(
                 Event.COMM_FINISH, self._request, self._trace, self._seq, 0, self._name, flags, time=now
             )
         if network.window_start <= self._start < network.window_end:
@@ -615,9 +671,13 @@ class ClientFuture(MupFuture):
 
     def _log_contact(self, flags: int = 0) -> None:
         self._contacted = True
-        writer = self._network.log.writer
+        writer = self._writer
         if writer is not None:
             writer.write(Event.CONTACT_DEST, self._request, self._trace, self._seq, 0, self._name, flags)
+
+
+class _DrainingError(CallError):
+    """The replica is about to stop and has not done anything: another one may be asked."""
 
 
 class _ConnectionState:

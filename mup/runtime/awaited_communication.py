@@ -13,6 +13,7 @@ from mup.databases.command import Command, parse_command
 from mup.databases.driver import AsyncDriver, open_async_driver
 from mup.errors import CallTimeoutError, CommunicationError, QueryError, UsageError
 from mup.events.record import FAILED, Event
+from mup.events.writer import EventWriter
 from mup.future import MupFuture
 from mup.runtime.awaited_calls import ClientFuture, Network, call_body, call_headers
 from mup.runtime.calls import Operation
@@ -76,7 +77,7 @@ class AwaitedCommunication(WorkerCommunication):
     """One request on an event loop.
 
     Attributes:
-        network, request, trace, calls: What calls want to know of their execution.
+        network, request, trace, calls, sampled: What calls want to know of their execution.
     """
 
     def __init__(self, request: Request, endpoint: str, tools: AwaitedTools, channel: Channel) -> None:
@@ -86,6 +87,12 @@ class AwaitedCommunication(WorkerCommunication):
         self.request = request.request
         self.trace = request.trace
         self.calls = 0
+        self.sampled = request.sampled
+
+    @property
+    def writer(self) -> EventWriter | None:
+        """Log of this execution; None = it is not logged."""
+        return self.network.log.writer if self.sampled else None
 
     def call(
         self,
@@ -110,7 +117,7 @@ class AwaitedCommunication(WorkerCommunication):
         self, db_name: str, qry_name: str, coll_name: str, qry_txt: str | bytes | Mapping[str, Any]
     ) -> MupFuture:
         """Query a database and return at once; ``await`` what it returns. See `Communication.query`."""
-        site = self._tools.log.site(sys._getframe(1))  # noqa: SLF001 - the only way to see who calls
+        site = self._log.site(sys._getframe(1))  # noqa: SLF001 - the only way to see who calls
         self.calls += 1
         operation = self._operation(self.calls, site, f"{db_name}.{qry_name}", None)
         operation.log(Event.COMM_START, 0)
@@ -143,7 +150,7 @@ class AwaitedQuery(MupFuture):
     def __await__(self) -> Generator[Any, None, Any]:
         """Wait for the documents. Not a generator itself, so that the frame above is the one that awaits."""
         log = self._tools.network.log
-        return self._wait(log.site("await", 1) if log.writer is not None else 0).__await__()
+        return self._wait(log.waiting_site(1) if log.writer is not None else 0).__await__()
 
     async def _wait(self, site: int) -> list[dict[str, Any]]:
         operation = self._operation

@@ -34,6 +34,7 @@ _CONNECT_SECONDS = 2.0
 """How long a call tries to connect to one replica. A machine that is gone does not even refuse."""
 
 _log = logging.getLogger("mup.runtime")
+_REFUSED = "x-mup-refused"
 
 Log = Callable[..., None]
 
@@ -73,6 +74,7 @@ def connect_and_send(
     resolver: Resolver,
     pool: ConnectionPool,
     first: Address | None = None,
+    without: Address | None = None,
 ) -> Connection:
     """Send a request to a random live replica; one that cannot be reached is replaced by another at once.
 
@@ -85,13 +87,14 @@ def connect_and_send(
         resolver: Knows the replicas.
         pool: Connections to use.
         first: Replica to try first; None = any.
+        without: Replica that has refused the request already.
 
     Raises:
         UnknownServiceError: No such service.
         NoReplicaError: No live replica accepted the request.
         CallTimeoutError: The deadline has passed.
     """
-    refused: list[Address] = []
+    refused: list[Address] = [] if without is None else [without]
     while True:
         address = first if first and not refused else resolver.choose(service, refused)
         try:
@@ -138,20 +141,20 @@ class CallFuture(MupFuture):
 
     Args:
         operation: What is logged and how long it may take.
-        send: Sends the request, to the replica given first if there is one, and returns the connection.
+        send: ``connect_and_send``, except for its last two arguments.
         pool: Where the connection goes afterwards.
     """
 
     def __init__(
         self,
         operation: Operation,
-        send: Callable[[Address | None], Connection],
+        send: Callable[..., Connection],
         pool: ConnectionPool,
     ) -> None:
         self._operation = operation
         self._send = send
         self._pool = pool
-        self._connection: Connection | None = send(None)
+        self._connection: Connection | None = send()
         self._sent = time.monotonic()
         self._response: Response | None = None
         self._error: CommunicationError | None = None
@@ -197,7 +200,7 @@ class CallFuture(MupFuture):
         flags = CENSORED if self._connection.readable() else 0
         limit = operation.deadline if timeout is None else min(operation.deadline, time.monotonic() + timeout)
         try:
-            raw = self._read(limit)
+            raw = self._elsewhere(self._read(limit), limit)
         except TimeoutError:
             waited = time.monotonic() - self._sent
             error = CallTimeoutError(f"{operation.name}: no answer within {waited:.3g} s")
@@ -227,8 +230,23 @@ class CallFuture(MupFuture):
         # The request crossed the server's decision to close an idle connection: it was not executed.
         connection.close()
         self._pool.forget(connection.address)
-        self._connection = self._send(connection.address)
+        self._connection = self._send(first=connection.address)
         return self._connection.receive(limit)
+
+    def _elsewhere(self, raw: RawResponse, limit: float) -> RawResponse:
+        """Return the response of another replica if this one is about to stop and has not done anything."""
+        if raw.status != 503 or raw.headers.get(_REFUSED) != "draining":
+            return raw
+        assert self._connection is not None  # noqa: S101 - the response came on it
+        address = self._connection.address
+        try:
+            other = self._send(without=address)
+        except (CommunicationError, OSError):
+            return raw  # there is no other one
+        self._connection.close()
+        self._pool.forget(address)
+        self._connection = other
+        return other.receive(limit)
 
     def _fail(self, error: CommunicationError) -> None:
         self._operation.log(Event.COMM_FINISH, FAILED)

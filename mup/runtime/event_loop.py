@@ -23,8 +23,9 @@ from mup.runtime.awaited_calls import Network
 from mup.runtime.awaited_communication import AwaitedCommunication, AwaitedTools
 from mup.runtime.http_client import ConnectionPool
 from mup.runtime.loops import new_event_loop
+from mup.runtime.service_log import CURRENT, InWork
 from mup.runtime.threads import pin, receive_slot
-from mup.runtime.wire import Done, FrameBuffer, FromWorker, Ready, Request, frame
+from mup.runtime.wire import Done, FrameBuffer, FromWorker, LogOff, Ready, Request, frame
 from mup.runtime.worker import ServiceRun, become_worker_process, describe
 from mup.runtime.worker_communication import BadRequestError, EventLog, WorkerTools
 
@@ -61,9 +62,11 @@ class _Loop:
         """Set up, serve until the control socket is closed, tear down."""
         run = self._run
         header = {"role": "worker", "service": run.service, "replica": run.replica, "worker": 0}
-        writer = open_log(run.log_dir, f"{run.service}.{run.replica}.w0", header)
+        writer = open_log(run.log_dir, f"{run.service}.{run.replica}.w0", header, run.log)
         pool = ConnectionPool()
-        tools = WorkerTools(run.service, EventLog(writer, run.source), run.resolver(pool), pool)
+        log, silent = EventLog(writer, run.source), EventLog(None, run.source)
+        tools = WorkerTools(run.service, log, silent, run.resolver(pool), pool)
+        self._log_off_told = False
         network = Network(
             run.registry, AwaitedLog(writer, run.source), run.replica, {}, cache=run.registry_cache
         )
@@ -134,6 +137,8 @@ class _Loop:
         endpoint = run.endpoints[request.path]
         comm = AwaitedCommunication(request, f"{run.service}{request.path}", self._tools, slot)
         comm.write(Event.BEGIN)
+        # A task has a context of its own: what it logs is marked, and nothing else.
+        CURRENT.set(InWork(request.path, request.request, request.trace))
         failed = 0
         try:
             comm.check_params()
@@ -143,15 +148,19 @@ class _Loop:
         except BadRequestError as error:
             failed = FAILED
             comm.write(Event.ERROR, FAILED)
-            _log.warning("%s%s: bad request %016x: %s", run.service, request.path, request.request, error)
+            _log.warning("bad request: %s", error)
             comm.fail(400, str(error))
         except (Exception, SystemExit) as error:  # noqa: BLE001 - the user's code may raise anything
             failed = FAILED
             comm.write(Event.ERROR, FAILED)
-            _log.exception("%s%s failed (request %016x)", run.service, request.path, request.request)
+            _log.exception("%s%s failed", run.service, request.path)
             comm.fail(500, describe(error))
         comm.write(Event.DONE, failed)
         slot.send(Done(bool(failed)))
+        writer = self._tools.tools.log.writer
+        if writer is not None and writer.problem and not self._log_off_told:
+            slot.send(LogOff())
+            self._log_off_told = True
         comm.close()
 
 

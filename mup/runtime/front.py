@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import random
 import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import cast
 from urllib.parse import unquote
 
@@ -23,20 +25,28 @@ from aiohttp.web_exceptions import HTTPRequestEntityTooLarge
 from aiohttp.web_protocol import RequestHandler
 from aiohttp.web_request import BaseRequest
 from aiohttp.web_response import Response, StreamResponse
-from aiohttp.web_server import Server
 from multidict import CIMultiDict, istr
 
 from mup.errors import did_you_mean
 from mup.events.ids import new_id
 from mup.events.record import QUEUED, Event
 from mup.events.writer import EventWriter
-from mup.runtime.wire import Answer, Done, FrameBuffer, FromWorker, Ready, Request, frame
+from mup.runtime.http_server import HttpServer
+from mup.runtime.metrics import CONTENT_TYPE, FrontMetrics
+from mup.runtime.service_log import CURRENT, InWork
+from mup.runtime.wire import Answer, Done, FrameBuffer, FromWorker, LogOff, Request, frame
 from mup.runtime.worker import ServiceRun
 
-__all__ = ["MAX_BODY", "Front", "WorkerLink"]
+__all__ = ["MAX_BODY", "Front", "Limits", "WorkerLink"]
 
 MAX_BODY = 16 * 2**20
 """Bytes a request body may have when nobody says otherwise."""
+
+QUIET_SECONDS, QUIET_LIMIT = 0.1, 0.5
+"""A draining replica ends when nobody has asked for so long; at the latest after so long."""
+
+REFUSED = istr("X-Mup-Refused")
+"""Header of a response whose request has reached no worker."""
 
 _log = logging.getLogger("mup.runtime")
 _decode = msgspec.msgpack.Decoder(FromWorker).decode
@@ -44,15 +54,33 @@ _decode = msgspec.msgpack.Decoder(FromWorker).decode
 _REQUEST = istr("X-Mup-Request")
 _TRACE = istr("X-Mup-Trace")
 _DEADLINE = istr("X-Mup-Deadline")
+_SAMPLED = istr("X-Mup-Sampled")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What a replica accepts.
+
+    Attributes:
+        max_body: Bytes of a body.
+        body_seconds: Time a body may take to arrive.
+        queue: Requests that may wait for a worker.
+    """
+
+    max_body: int
+    body_seconds: float
+    queue: float
 
 
 @dataclass(slots=True, eq=False)
 class _Ticket:
-    """A request on its way through the replica."""
+    """A request on its way through the replica; times in seconds of the monotonic clock."""
 
     request: int
     data: bytes
     answer: asyncio.Future[Answer]
+    deadline: float | None
+    arrived: float
 
 
 class WorkerLink(asyncio.Protocol):
@@ -64,6 +92,7 @@ class WorkerLink(asyncio.Protocol):
         ready: Result: "" once the worker has been set up, else why it could not be.
         ticket: The request in work.
         lost: Whether the worker has gone.
+        log_off: Whether its event log cannot be written.
     """
 
     def __init__(self, number: int, pid: int, loop: asyncio.AbstractEventLoop) -> None:
@@ -72,6 +101,7 @@ class WorkerLink(asyncio.Protocol):
         self.ready: asyncio.Future[str] = loop.create_future()
         self.ticket: _Ticket | None = None
         self.lost = False
+        self.log_off = False
         self.started = time.monotonic()
         self.on_done: Callable[[WorkerLink, bool], None] = lambda _link, _failed: None
         self.on_lost: Callable[[WorkerLink], None] = lambda _link: None
@@ -86,12 +116,14 @@ class WorkerLink(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Act on what the worker says."""
         for content in self._frames.feed(data):
-            message: Ready | Answer | Done = _decode(content)
+            message: FromWorker = _decode(content)
             if isinstance(message, Answer):
                 if self.ticket is not None and not self.ticket.answer.done():
                     self.ticket.answer.set_result(message)
             elif isinstance(message, Done):
                 self.on_done(self, message.failed)
+            elif isinstance(message, LogOff):
+                self.log_off = True
             elif not self.ready.done():
                 self.ready.set_result(message.error)
 
@@ -121,7 +153,7 @@ class Front:
         run: What the replica serves.
         pool_size: Number of workers.
         writer: Event log of the front, or None.
-        max_body: Bytes a request body may have.
+        limits: On requests.
 
     Attributes:
         workers: The ones that are set up, by number.
@@ -129,11 +161,15 @@ class Front:
         url, pid: What ``/mup/status`` says of this replica.
     """
 
-    def __init__(self, run: ServiceRun, pool_size: int, writer: EventWriter | None, max_body: int) -> None:
+    def __init__(self, run: ServiceRun, pool_size: int, writer: EventWriter | None, limits: Limits) -> None:
         self._run = run
         self._pool_size = pool_size
         self._writer = writer
-        self._max_body = max_body
+        self._limits = limits
+        self._metrics = FrontMetrics(run.endpoints)
+        # Asked once: the level does not change, and every request would ask.
+        self._tell_requests = _log.isEnabledFor(logging.DEBUG)
+        self._sample = run.log.sample if writer else 1
         self._loop = asyncio.get_running_loop()
         self._names = {path: writer.name(f"{run.service}{path}") if writer else 0 for path in run.endpoints}
         # The worker used last has the warmest caches: a stack, not a queue.
@@ -143,14 +179,15 @@ class Front:
         self._served = 0
         self._errors = 0
         self._drained = asyncio.Event()
+        self._turned_away = 0.0
         self.draining = False
         self.workers: dict[int, WorkerLink] = {}
         self.url = ""
         self.pid = 0
 
-    def server(self) -> Server:
+    def server(self) -> HttpServer:
         """Return the protocol factory for the listening socket."""
-        return Server(self._handle, request_factory=self._make_request, access_log=None)
+        return HttpServer(self._handle, self._make_request, partial(self._metrics.refused, ""))
 
     def add(self, link: WorkerLink) -> None:
         """Put a worker that is ready to work."""
@@ -161,6 +198,8 @@ class Front:
     def remove(self, link: WorkerLink, reason: str) -> None:
         """Forget a worker that has died; the request in its hands fails."""
         self._errors += link.ticket is not None
+        if reason != "has ended":
+            self._metrics.error("worker_died")
         if self.workers.get(link.number) is link:
             del self.workers[link.number]
         if link in self._idle:
@@ -200,6 +239,18 @@ class Front:
                 ticket.answer.set_result(self._failure(503, "the replica is stopping"))
         self._waiting.clear()
 
+    async def quiet(self) -> None:
+        """Wait until callers have learned that the replica stops: closing a connection might lose a request.
+
+        Callers that keep a list of replicas ask the registry once a second; each learns at its first try.
+        """
+        now = self._turned_away = time.monotonic()
+        end = now + QUIET_LIMIT
+        while now < min(end, self._turned_away + QUIET_SECONDS):
+            # No event to wait for: the point is that nothing happens.
+            await asyncio.sleep(QUIET_SECONDS)
+            now = time.monotonic()
+
     def _make_request(
         self,
         message: RawRequestMessage,
@@ -215,7 +266,7 @@ class Front:
             writer,  # type: ignore[arg-type] # aiohttp's abstract writer, passed through
             task,
             self._loop,
-            client_max_size=self._max_body,
+            client_max_size=self._limits.max_body,
         )
 
     async def _handle(self, request: BaseRequest) -> StreamResponse:
@@ -224,21 +275,39 @@ class Front:
             path = unquote(path)
             if path not in self._run.endpoints:
                 return self._other(path)
+        if self.draining:
+            self._turned_away = time.monotonic()
+            # Its caller may ask another replica: nothing has been done.
+            return self._refusal(503, "draining", "the replica is stopping", path, close=True)
         body = b""
         if request.body_exists:
             if hdrs.EXPECT in request.headers and request.transport is not None:
                 # Clients with large bodies wait for this a second or more before they send them anyway.
                 request.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
             try:
-                body = await request.read()
+                body = await self._read(request)
             except HTTPRequestEntityTooLarge:
-                return self._response(
-                    self._failure(413, f"the body has more than {self._max_body} bytes", path)
-                )
+                problem = f"the body has more than {self._limits.max_body} bytes"
+                return self._refusal(413, "body_too_large", problem, path)
+            except TimeoutError:
+                problem = f"the body did not come within {self._limits.body_seconds:g} s"
+                return self._refusal(408, "body_too_slow", problem, path, close=True)
+        if not self._idle and len(self._waiting) >= self._limits.queue:
+            return self._refusal(
+                503, "queue_full", f"{len(self._waiting)} requests are waiting already", path
+            )
         headers = request.headers
-        ticket = _Ticket(_hex(headers.get(_REQUEST)), b"", self._loop.create_future())
+        arrived = time.monotonic()
+        deadline = _deadline(headers.get(_DEADLINE), arrived)
+        answer_to_come: asyncio.Future[Answer] = self._loop.create_future()
+        ticket = _Ticket(_hex(headers.get(_REQUEST)), b"", answer_to_come, deadline, arrived)
         trace = _hex(headers.get(_TRACE))
-        if self._writer is not None:
+        sampled = headers.get(_SAMPLED) != "0"
+        if sampled and self._sample > 1 and _REQUEST not in headers:
+            # The first service of a chain decides. At random: every n-th one would see one side of a client
+            # that alternates.
+            sampled = random.random() * self._sample < 1
+        if sampled and self._writer is not None:
             flags = 0 if self._idle else QUEUED
             inside = self._busy + len(self._waiting) + 1
             self._writer.write(
@@ -252,15 +321,32 @@ class Front:
                 query,
                 list(request.raw_headers),
                 body,
-                _deadline(headers.get(_DEADLINE)),
+                deadline,
+                sampled,
             )
         )
         if self._idle:
-            self._busy += 1
-            self._idle.pop().assign(ticket)
+            self._assign(self._idle.pop(), ticket)
         else:
             self._waiting.append(ticket)
-        return self._response(await ticket.answer)
+        answer = await answer_to_come
+        seconds = time.monotonic() - arrived
+        self._metrics.answered(path, answer.status, seconds)
+        if self._tell_requests:
+            self._tell(ticket, trace, path, answer.status, seconds)
+        return self._response(answer)
+
+    async def _read(self, request: BaseRequest) -> bytes:
+        """Return the body of a request.
+
+        Raises:
+            HTTPRequestEntityTooLarge: It is longer than it may be.
+            TimeoutError: It does not come.
+        """
+        if request.content.is_eof():
+            return await request.read()
+        async with asyncio.timeout(self._limits.body_seconds):
+            return await request.read()
 
     def _other(self, path: str) -> StreamResponse:
         """Answer what is no endpoint."""
@@ -271,28 +357,66 @@ class Front:
             return self._response(_json({"status": state}, 200 if state == "ready" else 503))
         if path == "/mup/status":
             return self._response(_json(self.status()))
+        if path == "/mup/metrics":
+            return Response(body=self._exposition(), headers={hdrs.CONTENT_TYPE: CONTENT_TYPE})
         by_name = {endpoint.name: endpoint.path for endpoint in self._run.endpoints.values()}
         known = list(self._run.endpoints)
         asked = by_name.get(path.strip("/"), "")
         hint = f"did you mean {asked!r}?" if asked else did_you_mean(path, known)
         message = f"service {self._run.service!r} has no endpoint {path!r}; {hint}"
-        return self._response(self._failure(404, message, path))
+        return self._refusal(404, "no_endpoint", message, path)
 
     def _done(self, link: WorkerLink, failed: bool) -> None:
         self._served += 1
-        self._errors += failed
+        if failed:
+            self._errors += 1
+            self._metrics.error("endpoint_failed")
         self._busy -= 1
         link.ticket = None
         self._next(link)
 
     def _next(self, link: WorkerLink) -> None:
         """Give a free worker the request that waits longest, or let it rest."""
-        if self._waiting:
-            self._busy += 1
-            link.assign(self._waiting.popleft())
-        else:
-            self._idle.append(link)
-            self._check_drained()
+        while self._waiting:
+            ticket = self._waiting.popleft()
+            now = time.monotonic()
+            if ticket.deadline is not None and ticket.deadline <= now:
+                # Its caller has given up: work for nobody would delay those who still wait.
+                self._metrics.error("deadline_passed")
+                problem = f"the deadline passed after {now - ticket.arrived:.3g} s in the queue"
+                ticket.answer.set_result(self._failure(504, problem))
+                continue
+            self._metrics.queued.observe(now - ticket.arrived)
+            self._assign(link, ticket)
+            return
+        self._idle.append(link)
+        self._check_drained()
+
+    def _assign(self, link: WorkerLink, ticket: _Ticket) -> None:
+        self._busy += 1
+        self._metrics.assigned += 1
+        link.assign(ticket)
+
+    def _exposition(self) -> bytes:
+        """Return the metrics of this replica."""
+        front_log_off = self._writer is not None and self._writer.problem != ""
+        gauges = {
+            "in_flight": self._busy + len(self._waiting),
+            "queue_length": len(self._waiting),
+            "pool_size": self._pool_size,
+            "workers": len(self.workers),
+            "workers_busy": self._busy,
+            "event_logs_off": front_log_off + sum(link.log_off for link in self.workers.values()),
+        }
+        labels = {"service": self._run.service, "replica": self._run.replica}
+        return self._metrics.exposition(labels, gauges, {link.pid for link in self.workers.values()})
+
+    def _tell(self, ticket: _Ticket, trace: int, path: str, status: int, seconds: float) -> None:
+        """Log one line about a request that was answered."""
+        token = CURRENT.set(InWork(path, ticket.request, trace))
+        fields = {"status": status, "seconds": round(seconds, 6)}
+        _log.debug("%d after %.1f ms", status, seconds * 1e3, extra={"fields": fields})
+        CURRENT.reset(token)
 
     def _check_drained(self) -> None:
         if self._busy == 0 and not self._waiting:
@@ -303,6 +427,19 @@ class Front:
     def _failure(self, status: int, message: str, path: str = "") -> Answer:
         error = {"error": message, "service": self._run.service}
         return _json({**error, "endpoint": path} if path else error, status)
+
+    def _refusal(
+        self, status: int, kind: str, message: str, path: str, *, close: bool = False
+    ) -> StreamResponse:
+        """Answer a request that reaches no worker."""
+        self._metrics.refused(path, status, kind)
+        response = self._response(self._failure(status, message, path))
+        if status == 503:
+            response.headers[hdrs.RETRY_AFTER] = "1"
+            response.headers[REFUSED] = kind
+        if close:
+            response.force_close()
+        return response
 
     @staticmethod
     def _response(answer: Answer) -> Response:
@@ -324,11 +461,11 @@ def _hex(text: str | None) -> int:
     return number if 0 < number < 2**64 else new_id()
 
 
-def _deadline(text: str | None) -> float | None:
+def _deadline(text: str | None, now: float) -> float | None:
     """Return the time on the monotonic clock that so many milliseconds from now are."""
     if text is None:
         return None
     try:
-        return time.monotonic() + float(text) / 1000
+        return now + float(text) / 1000
     except ValueError:
         return None

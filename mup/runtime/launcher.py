@@ -18,6 +18,7 @@ from mup.addresses import is_loopback, is_wildcard, route_to, socket_for, url_of
 from mup.databases.address import without_credentials
 from mup.environment import REGISTRY_TOKEN, registry_token
 from mup.errors import DeploymentError, UsageError, did_you_mean
+from mup.events.settings import LogSettings
 from mup.project import EMBEDDED, LOOPBACK, Project, ServiceConfig
 from mup.runtime.child import Child
 from mup.runtime.http_client import BrokenError, ConnectionPool, RawRequest, RawResponse, address_of
@@ -93,6 +94,7 @@ class Deployment:
     Args:
         project: What to run.
         log_dir: Folder for event logs; None = ``MUP_LOG_DIR``, or no logs.
+        log: How they are written; None = as ``MUP_LOG_SEGMENT``, ``MUP_LOG_KEEP`` and ``MUP_LOG_SAMPLE`` say.
         pools: Changed pool sizes by service.
         replicas: Changed numbers of replicas by service.
         services: Names of the services to run; empty = all.
@@ -104,6 +106,7 @@ class Deployment:
 
     Raises:
         UsageError: ``pools``, ``replicas`` or ``services`` name an unknown service, or a number below 1.
+        DeploymentError: The environment says something about logs that is not understood.
     """
 
     def __init__(
@@ -111,6 +114,7 @@ class Deployment:
         project: Project,
         *,
         log_dir: Path | None = None,
+        log: LogSettings | None = None,
         pools: Mapping[str, int] | None = None,
         replicas: Mapping[str, int] | None = None,
         services: Sequence[str] = (),
@@ -128,6 +132,7 @@ class Deployment:
         self._token = ""
         self._log_dir = str(log_dir.resolve()) if log_dir else os.environ.get("MUP_LOG_DIR", "")
         self._database_uris: dict[str, str] = {}
+        self._log = log or LogSettings.from_environment(os.environ)
         self._pools = _checked("pool", pools or {}, project)
         self._counts = _checked("replicas", replicas or {}, project)
         self._registry: Child | None = None
@@ -370,6 +375,7 @@ class Deployment:
             "registry": self.registry_url,
             "replica": number,
             "pool_size": self._pools.get(config.name, config.pool_size),
+            "queue_limit": config.queue_limit,
             "replicas": self._counts.get(config.name, config.replicas),
             "port": config.port,
             "host": self._host,
@@ -377,6 +383,7 @@ class Deployment:
             "registry_cache": self._project.registry_cache,
             "databases": self._database_uris,
             "log_dir": self._log_dir,
+            "log": msgspec.to_builtins(self._log),
         }
         child = Child(
             "mup.runtime.replica",

@@ -16,6 +16,7 @@ import gc
 import importlib
 import json
 import logging
+import math
 import os
 import signal
 import socket
@@ -31,14 +32,16 @@ import msgspec
 from mup.addresses import socket_for, url_of
 from mup.environment import REGISTRY_TOKEN
 from mup.errors import DeploymentError, MupError
+from mup.events.settings import LogSettings
 from mup.events.writer import open_log
-from mup.runtime.front import MAX_BODY, Front, WorkerLink
+from mup.runtime.front import MAX_BODY, Front, Limits, WorkerLink
 from mup.runtime.loops import new_event_loop
 from mup.runtime.registration import Registration, advertised_host
 from mup.runtime.resolver import CACHE_SECONDS
+from mup.runtime.service_log import set_up_logging
 from mup.runtime.threads import run_threads, send_slot
 from mup.runtime.worker import ServiceRun, run_worker
-from mup.service import MS, check_service
+from mup.service import MS, check_queue_limit, check_service
 
 __all__ = ["ReplicaConfig", "main"]
 
@@ -69,7 +72,10 @@ class ReplicaConfig(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         pool_size, replicas, port: Override the class; None = as the class says.
         host: Address to listen on.
         log_dir: Folder for event logs, or "".
+        log: How they are written.
         max_body: Bytes a request body may have.
+        body_timeout: Seconds a request body may take to arrive.
+        queue_limit: Overrides the class: requests that may wait for a worker; None = as the class says.
         heartbeat: Seconds between signs of life to the registry.
         registry_patience: Seconds to wait for the registry at start.
         registry_cache: Seconds workers use a list of replicas before they ask again; 0 = they ask for every
@@ -90,7 +96,10 @@ class ReplicaConfig(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     port: int | None = None
     host: str = "127.0.0.1"
     log_dir: str = ""
+    log: LogSettings = LogSettings()
     max_body: int = MAX_BODY
+    body_timeout: float = 30.0
+    queue_limit: int | None = None
     heartbeat: float = 1.0
     registry_patience: float = 3.0
     registry_cache: float = CACHE_SECONDS
@@ -110,7 +119,7 @@ def main(arguments: list[str] | None = None) -> int:
         if len(words) != 1:
             raise DeploymentError("expected one argument: a JSON object, or - to read it from stdin")
         config = _config(_first_line() if watch_stdin else words[0])
-        _set_up_logging(f"{config.service}.{config.replica}")
+        set_up_logging(config.service, config.replica)
         _Replica(config, report, watch_stdin=watch_stdin).run()
     except MupError as error:
         if not report.closed:
@@ -133,6 +142,13 @@ class _Replica:
         self._replicas: int = kind.replicas if config.replicas is None else config.replicas
         self._port: int = kind.port if config.port is None else config.port
         self._advertised = advertised_host(config.host, config.advertise, config.registry)
+        queue_limit = kind.queue_limit if config.queue_limit is None else config.queue_limit
+        check_queue_limit(queue_limit, kind)
+        self._limits = Limits(
+            max_body=config.max_body,
+            body_seconds=config.body_timeout,
+            queue=math.inf if queue_limit is None else queue_limit,
+        )
         endpoints = check_service(kind, pool_size=self._pool_size, replicas=self._replicas, port=self._port)
         self._run = ServiceRun(
             service=config.service,
@@ -147,6 +163,7 @@ class _Replica:
             registry_token=os.environ.get(REGISTRY_TOKEN, ""),
             registry_cache=config.registry_cache,
             databases=config.databases,
+            log=config.log,
         )
         self._stopping = False
         self._respawns: set[asyncio.Task[None]] = set()
@@ -246,7 +263,7 @@ class _Replica:
             nothing = os.open(os.devnull, os.O_RDONLY)
             os.dup2(nothing, 0)
             os.close(nothing)
-            _set_up_logging(f"{self._config.service}.{self._config.replica}.{name}")
+            set_up_logging(self._config.service, self._config.replica, name)
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
             signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
@@ -270,8 +287,8 @@ class _Replica:
             loop.add_reader(0, _at_end_of_stdin, stop.set)
         config = self._config
         header = {"role": "front", "service": config.service, "replica": config.replica, "worker": None}
-        writer = open_log(config.log_dir, f"{config.service}.{config.replica}.front", header)
-        self._front = Front(self._run, self._pool_size, writer, config.max_body)
+        writer = open_log(config.log_dir, f"{config.service}.{config.replica}.front", header, config.log)
+        self._front = Front(self._run, self._pool_size, writer, self._limits)
         links = [await self._connect(worker) for worker in forked]
         try:
             for link in links:
@@ -286,10 +303,15 @@ class _Replica:
                 self._say_ready()
                 await self._until(stop, writer)
             finally:
-                self._stopping = self._front.draining = True
+                # First, so that callers look elsewhere; what comes meanwhile is still served.
+                self._stopping = True
                 await registration.stop()
+                self._front.draining = True
                 server.close()
                 await self._front.drained(config.drain)
+                if web.connections:
+                    await self._front.quiet()
+                web.pre_shutdown()
                 await web.shutdown(0.5)
         finally:
             self._stopping = True
@@ -469,7 +491,17 @@ def _import_service(target: str, source: Path) -> type[MS]:
 
 def _open_descriptors() -> set[int]:
     folder = "/proc/self/fd" if sys.platform == "linux" else "/dev/fd"
-    return {int(path.name) for path in Path(folder).iterdir()}
+    found = [int(path.name) for path in Path(folder).iterdir()]
+    # The listing itself had one, which is closed by now: its number would be that of the next file opened.
+    return {number for number in found if _is_open(number)}
+
+
+def _is_open(descriptor: int) -> bool:
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        return False
+    return True
 
 
 def _reaped(pid: int) -> bool:
@@ -494,14 +526,6 @@ def _how_it_ended(pid: int) -> str:
             return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with status {code}"
         time.sleep(0.001)
     return STILL_RUNS
-
-
-def _set_up_logging(who: str) -> None:
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter(f"%(asctime)s {who} %(levelname)s %(message)s", "%H:%M:%S"))
-    root = logging.getLogger()
-    root.handlers[:] = [handler]
-    root.setLevel(logging.INFO)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,17 @@ from collections.abc import Iterator
 
 import msgspec
 
-__all__ = ["Answer", "BlockingChannel", "Done", "FrameBuffer", "FromWorker", "Ready", "Request", "frame"]
+__all__ = [
+    "Answer",
+    "BlockingChannel",
+    "Done",
+    "FrameBuffer",
+    "FromWorker",
+    "LogOff",
+    "Ready",
+    "Request",
+    "frame",
+]
 
 _PREFIX = 4
 _CHUNK = 65536
@@ -24,6 +34,7 @@ class Request(msgspec.Struct, array_like=True):
         headers: As received.
         body: As received.
         deadline: Seconds of the monotonic clock after which nobody waits for the answer; None = never.
+        sampled: Whether it is logged, with everything it causes.
     """
 
     request: int
@@ -33,6 +44,7 @@ class Request(msgspec.Struct, array_like=True):
     headers: list[tuple[bytes, bytes]]
     body: bytes
     deadline: float | None
+    sampled: bool
 
 
 class Ready(msgspec.Struct, array_like=True, tag=0):
@@ -55,7 +67,11 @@ class Done(msgspec.Struct, array_like=True, tag=2):
     failed: bool
 
 
-FromWorker = Ready | Answer | Done
+class LogOff(msgspec.Struct, array_like=True, tag=3):
+    """The worker's event log cannot be written any more; it has said why."""
+
+
+FromWorker = Ready | Answer | Done | LogOff
 
 _encoder = msgspec.msgpack.Encoder()
 

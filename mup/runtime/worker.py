@@ -16,10 +16,12 @@ from pathlib import Path
 
 from mup.errors import MupError
 from mup.events.record import FAILED, Event
+from mup.events.settings import LogSettings
 from mup.events.writer import open_log
 from mup.runtime.http_client import ConnectionPool
 from mup.runtime.resolver import CACHE_SECONDS, Resolver
-from mup.runtime.wire import BlockingChannel, Done, Ready, Request
+from mup.runtime.service_log import CURRENT, InWork
+from mup.runtime.wire import BlockingChannel, Done, LogOff, Ready, Request
 from mup.runtime.worker_communication import BadRequestError, EventLog, WorkerCommunication, WorkerTools
 from mup.service import MS, EndpointInfo
 
@@ -47,6 +49,7 @@ class ServiceRun:
         registry_token: What the registry wants to see.
         registry_cache: Seconds a list of replicas is used.
         databases: URIs of databases the registry need not be asked for.
+        log: How they are written.
     """
 
     service: str
@@ -56,6 +59,7 @@ class ServiceRun:
     registry: str
     source: Path
     log_dir: str
+    log: LogSettings
     runtime: str = "process"
     pinned: bool = True
     registry_token: str = field(default="", repr=False)
@@ -104,9 +108,10 @@ def serve_worker(run: ServiceRun, number: int, sock: socket.socket) -> None:
     """
     channel = BlockingChannel(sock)
     header = {"role": "worker", "service": run.service, "replica": run.replica, "worker": number}
-    writer = open_log(run.log_dir, f"{run.service}.{run.replica}.w{number}", header)
+    writer = open_log(run.log_dir, f"{run.service}.{run.replica}.w{number}", header, run.log)
     pool = ConnectionPool()
-    tools = WorkerTools(run.service, EventLog(writer, run.source), run.resolver(pool), pool)
+    log, silent = EventLog(writer, run.source), EventLog(None, run.source)
+    tools = WorkerTools(run.service, log, silent, run.resolver(pool), pool)
     try:
         instance = run.kind()
         instance.service_name = run.service
@@ -137,7 +142,11 @@ def _serve(instance: MS, run: ServiceRun, tools: WorkerTools, channel: BlockingC
     poll = select.poll()
     poll.register(channel, select.POLLIN)
     writer, pool = tools.log.writer, tools.pool
+    told = False
     while True:
+        if writer is not None and writer.problem and not told:
+            channel.send(LogOff())
+            told = True
         if writer is not None or pool.abandoned:
             # While idle, keep the log fresh for readers and look after answers nobody waits for.
             while not poll.poll(
@@ -162,6 +171,7 @@ def _execute(
     endpoint = run.endpoints[request.path]
     comm = WorkerCommunication(request, f"{run.service}{request.path}", tools, channel)
     comm.write(Event.BEGIN)
+    CURRENT.set(InWork(request.path, request.request, request.trace))
     failed = 0
     try:
         comm.check_params()
@@ -171,16 +181,17 @@ def _execute(
     except BadRequestError as error:
         failed = FAILED
         comm.write(Event.ERROR, FAILED)
-        _log.warning("%s%s: bad request %016x: %s", run.service, request.path, request.request, error)
+        _log.warning("bad request: %s", error)
         comm.fail(400, str(error))
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the user's code may raise anything
         failed = FAILED
         comm.write(Event.ERROR, FAILED)
-        _log.exception("%s%s failed (request %016x)", run.service, request.path, request.request)
+        _log.exception("%s%s failed", run.service, request.path)
         comm.fail(500, describe(error))
     comm.write(Event.DONE, failed)
     channel.send(Done(bool(failed)))
     comm.close()
+    CURRENT.set(None)
 
 
 def describe(error: BaseException) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -49,10 +49,16 @@ class BadRequestError(Exception):
 
 
 class EventLog:
-    """The records of one worker; does nothing without a log directory."""
+    """The records of one worker; does nothing without a writer.
+
+    Attributes:
+        writer: Where the records go; None = nowhere.
+        write: ``EventWriter.write``, or nothing.
+    """
 
     def __init__(self, writer: EventWriter | None, source: Path) -> None:
         self.writer = writer
+        self.write: Callable[..., None] = writer.write if writer else _write_nothing
         self._sites = SiteTable(writer, source) if writer else None
 
     def name(self, text: str) -> int:
@@ -67,28 +73,27 @@ class EventLog:
         """Return the time and the CPU time of now, for a record to be written later."""
         return (time.monotonic_ns(), time.thread_time_ns()) if self.writer else (0, 0)
 
-    def write(
-        self,
-        event: Event,
-        request: int,
-        trace: int,
-        seq: int,
-        site: int,
-        name: int,
-        flags: int = 0,
-        stamp: tuple[int, int] | tuple[None, None] = (None, None),
-    ) -> None:
-        """Write one record, with the stamps of now unless others are given."""
-        if self.writer:
-            self.writer.write(event, request, trace, seq, site, name, flags, *stamp)
+
+def _write_nothing(*_: object) -> None:
+    pass
 
 
 @dataclass(slots=True)
 class WorkerTools:
-    """What the requests of one worker share."""
+    """What the requests of one worker share.
+
+    Attributes:
+        service: Name of the service.
+        log: Of the requests that are logged.
+        silent: Of the others.
+        resolver: Knows where others are.
+        pool: Connections to them.
+        queries: Runs queries; None before the first one.
+    """
 
     service: str
     log: EventLog
+    silent: EventLog
     resolver: Resolver
     pool: ConnectionPool
     queries: QueryRunner | None = None
@@ -119,7 +124,8 @@ class WorkerCommunication(Communication):
         self._request = request
         self._tools = tools
         self._channel = channel
-        self._endpoint = tools.log.name(endpoint)
+        self._log = tools.log if request.sampled else tools.silent
+        self._endpoint = self._log.name(endpoint)
         self._seq = 0
         self._calls: list[CallFuture] = []
         self._headers: Headers | None = None
@@ -175,7 +181,7 @@ class WorkerCommunication(Communication):
     ) -> MupFuture:
         """Call an endpoint of a service; see :meth:`Communication.call`."""
         tools = self._tools
-        site = tools.log.site(sys._getframe(1))  # noqa: SLF001 - the only way to see who calls
+        site = self._log.site(sys._getframe(1))  # noqa: SLF001 - the only way to see who calls
         self._seq += 1
         seq = self._seq
         path = tools.resolver.path_of(dest_ms, path)
@@ -201,7 +207,7 @@ class WorkerCommunication(Communication):
     ) -> MupFuture:
         """Query a database; see :meth:`Communication.query`."""
         tools = self._tools
-        site = tools.log.site(sys._getframe(1))  # noqa: SLF001 - the only way to see who calls
+        site = self._log.site(sys._getframe(1))  # noqa: SLF001 - the only way to see who calls
         self._seq += 1
         operation = self._operation(self._seq, site, f"{db_name}.{qry_name}", None)
         operation.log(Event.COMM_START, 0)
@@ -219,7 +225,7 @@ class WorkerCommunication(Communication):
 
     def respond(self, body: Any = None, status: int = 200, headers: Mapping[str, str] | None = None) -> None:
         """Answer the request; see :meth:`Communication.respond`."""
-        site = self._tools.log.site(sys._getframe(1))  # noqa: SLF001 - the only way to see who responds
+        site = self._log.site(sys._getframe(1))  # noqa: SLF001 - the only way to see who responds
         if self.responded:
             raise MupError("respond() was called twice for one request", hint="the first response stands")
         self._answer(body, status, headers, site)
@@ -234,7 +240,7 @@ class WorkerCommunication(Communication):
     def write(self, event: Event, flags: int = 0) -> None:
         """Log an event of the whole execution."""
         request = self._request
-        self._tools.log.write(event, request.request, request.trace, 0, 0, self._endpoint, flags)
+        self._log.write(event, request.request, request.trace, 0, 0, self._endpoint, flags)
 
     def check_params(self) -> None:
         """Decode the body now, if there is one.
@@ -251,29 +257,29 @@ class WorkerCommunication(Communication):
             future.abandon()
 
     def _answer(self, body: Any, status: int, headers: Mapping[str, str] | None, site: int) -> None:
-        log, request = self._tools.log, self._request
+        log, request = self._log, self._request
         # Stamped now but written later: a body that cannot be sent is no end yet.
         stamp = log.stamp()
         answer = Answer(_checked_status(status), *_encoded(body, headers))
         flags = FAILED if status >= 500 else 0
-        log.write(Event.END, request.request, request.trace, 0, site, self._endpoint, flags, stamp)
+        log.write(Event.END, request.request, request.trace, 0, site, self._endpoint, flags, *stamp)
         self._channel.send(answer)
         self.responded = True
 
     def _operation(self, seq: int, site: int, name: str, timeout: float | None) -> Operation:
-        request, tools = self._request, self._tools
+        request = self._request
         if timeout is not None and timeout <= 0:
             raise CommunicationError(f"timeout must be > 0 seconds, got {timeout!r}")
         deadline = time.monotonic() + (DEFAULT_TIMEOUT if timeout is None else timeout)
         if request.deadline is not None:
             deadline = min(deadline, request.deadline)
-        name_id = tools.log.name(name)
-        write = tools.log.write
+        name_id = self._log.name(name)
+        write = self._log.write
 
         def log(event: Event, flags: int = 0, at: int = site) -> None:
             write(event, request.request, request.trace, seq, at, name_id, flags)
 
-        return Operation(log, tools.log.site, name, deadline)
+        return Operation(log, self._log.site, name, deadline)
 
     def _call_request(
         self, seq: int, target: str, headers: dict[str, str], body: bytes, seconds: float
@@ -284,6 +290,8 @@ class WorkerCommunication(Communication):
             "X-Mup-Deadline": f"{seconds * 1000:.0f}",
             **{name: value for name, value in headers.items() if name.lower() not in _OF_THE_CONNECTION},
         }
+        if not self._request.sampled:
+            complete["X-Mup-Sampled"] = "0"
         if not any(name.lower() == "content-type" for name in headers):
             complete["Content-Type"] = "application/json"
         return RawRequest("POST", target, complete, body)

@@ -34,6 +34,7 @@ import msgspec
 from mup import errors
 from mup.environment import REGISTRY_TOKEN, registry_token
 from mup.errors import DeploymentError, MupError, ProjectError, UsageError
+from mup.events.settings import LogSettings
 from mup.project import Project
 from mup.workload.arrivals import Arrivals
 from mup.workload.engine import DRAIN_SECONDS, Engine, Settings, check_scenario
@@ -61,6 +62,7 @@ class LoadDriver:
         project: Names the client; or HTTP requests to be sent without any project.
         registry_url: Of the running system; "" = there is none.
         log_dir: Folder for the client's event log; None = no log.
+        log: How it is written.
         env: Environment of the process on top of this one's.
 
     Raises:
@@ -72,6 +74,7 @@ class LoadDriver:
         project: Project | HttpLoad,
         registry_url: str,
         log_dir: Path | None = None,
+        log: LogSettings | None = None,
         *,
         env: Mapping[str, str] | None = None,
     ) -> None:
@@ -80,6 +83,7 @@ class LoadDriver:
         self._received = b""
         self._busy = False
         self._config: dict[str, Any] = {"registry_url": registry_url, "log_dir": str(log_dir or "")}
+        self._config["log"] = msgspec.to_builtins(log or LogSettings())
         if isinstance(project, HttpLoad):
             self._config |= {"http": project.to_json(), "source": os.getcwd()}  # noqa: PTH109
             return
@@ -346,13 +350,14 @@ def _import_client(target: str, source: str) -> type[Client]:
     return check_scenario(kind, target)
 
 
-def _open_log(config: dict[str, str], client: type[Client]) -> EventLog:
+def _open_log(config: dict[str, Any], client: type[Client]) -> EventLog:
     from mup.events.writer import open_log  # noqa: PLC0415
     from mup.runtime.awaited_calls import EventLog  # noqa: PLC0415
 
     header = {"role": "client", "service": client.__name__, "replica": 0, "worker": 0}
-    writer = open_log(config["log_dir"], f"{client.__name__}.client", header)
-    return EventLog(writer, Path(config["source"]))
+    settings = msgspec.convert(config["log"], LogSettings)
+    writer = open_log(config["log_dir"], f"{client.__name__}.client", header, settings)
+    return EventLog(writer, Path(config["source"]), settings.sample)
 
 
 def _refuse(answers: Any, error: MupError) -> None:

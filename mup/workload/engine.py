@@ -453,7 +453,7 @@ class _User:
     def think(self, seconds: float | str, distribution: ThinkTime) -> Awaitable[None]:
         """Start a think time; see `Client.think`."""
         # Above this: Client.think, and above that, the scenario.
-        site = self._round.log.site("call", 2) if self._round.log.writer is not None else 0
+        site = self._round.log.site("call", 2) if self._comm.writer is not None else 0
         mean = self._random.choice(self._round.recorded(seconds)) if isinstance(seconds, str) else seconds
         wanted = mean * self._round.settings.think_scale
         if distribution == "exponential" and wanted > 0:
@@ -462,7 +462,7 @@ class _User:
 
     async def _think(self, wanted: float, site: int) -> None:
         owner, comm = self._round, self._comm
-        writer = owner.log.writer
+        writer = comm.writer
         if writer is not None:
             writer.write(Event.THINK_START, comm.request, comm.trace, 0, site, self._name)
         owner.longest_think = max(owner.longest_think, wanted)
@@ -518,9 +518,9 @@ class _User:
     async def _cycle(self, intended: int | None, *, counted: bool) -> Exception | None:
         """Run the scenario once, record it, and return what it raised."""
         owner, comm = self._round, self._comm
-        writer = owner.log.writer
         self._name = owner.log.name(f"{type(self._client).__name__}.scenario")
-        comm.begin(new_id(), new_id())
+        comm.begin(new_id(), new_id(), sampled=owner.log.chosen())
+        writer = comm.writer
         self._thought = 0.0
         self._paused = False
         error: Exception | None = None

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from mup.errors import UsageError
+from mup.events.settings import LogSettings
 from mup.project import Project, is_http_url
 from mup.runtime.launcher import Deployment, ProcessInfo
 from mup.workload.arrivals import Arrivals
@@ -323,7 +324,7 @@ def _fresh(
     replicas: Mapping[str, int],
 ) -> _Outcome:
     with (
-        Deployment(project, log_dir=folder, pools=pools, replicas=replicas) as deployment,
+        Deployment(project, log_dir=folder, log=LogSettings(), pools=pools, replicas=replicas) as deployment,
         LoadDriver(project, deployment.registry_url, folder) as driver,
     ):
         processes = deployment.processes()

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from mup.events.reader import Log, read_log
+from mup.events.reader import Log, log_files, read_log
 from mup.events.record import FAILED, Event
 from mup.workload.figures import (
     Busy,
@@ -82,8 +82,8 @@ def read_service_logs(folder: Path, window: Window, workers: Mapping[str, int]) 
         LogError: A log cannot be read.
     """
     logs: dict[str, list[Log]] = {name: [] for name in workers}
-    for path in sorted(folder.glob("*.mlog")):
-        log = read_log(path)
+    for paths in log_files(folder):
+        log = read_log(paths)
         if log.header.get("role") in ("front", "worker") and log.header["service"] in logs:
             logs[log.header["service"]].append(log)
     busy, endpoints = {}, {}

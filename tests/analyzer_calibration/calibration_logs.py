@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mup.events.record import Event
+from mup.events.settings import LogSettings
 from mup.events.sites import Site
 from mup.events.writer import EventWriter
 
@@ -16,9 +17,9 @@ Row = tuple[Event, float, str, Site | None, int]
 class LogFile:
     """One log file under construction; times are in milliseconds."""
 
-    def __init__(self, path: Path, *, service: str, role: str = "worker") -> None:
+    def __init__(self, path: Path, *, service: str, role: str = "worker", sample: int = 1) -> None:
         header = {"role": role, "service": service, "replica": 0, "worker": 0, "pid": 1}
-        self._writer = EventWriter(path, header)
+        self._writer = EventWriter(path, header, LogSettings(sample=sample))
 
     def add(
         self,

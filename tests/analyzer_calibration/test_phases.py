@@ -12,6 +12,7 @@ from analyzer.calibration.calibrate import calibrate
 from analyzer.calibration.ingredients import Ingredients
 from analyzer.calibration.rundir import PartInfo, ProcessUse, Run, RunInfo, Window, fingerprints, load_run
 from analyzer.static import Application, analyse
+from mup.errors import LogError
 from mup.events.record import Event
 from mup.lqn import Model
 from simulator.warmth import at_rates
@@ -64,11 +65,11 @@ def application(tmp_path: Path) -> Application:
     return analyse(source)
 
 
-def write(folder: Path, application: Application, rounds: Sequence[Round]) -> Run:
-    """Write a run with these rounds; times in milliseconds."""
+def write(folder: Path, application: Application, rounds: Sequence[Round], *, sample: int = 1) -> Run:
+    """Write a run with these rounds; times in milliseconds. Of ``sample`` requests, one is logged."""
     folder.mkdir()
     sites = [path.operations[0].site for path in application.endpoint("S/e/").paths]
-    log = LogFile(folder / "S.0.w0.mlog", service="S")
+    log = LogFile(folder / "S.0.w0.mlog", service="S", sample=sample)
     windows, request = [], 0
     for number, one in enumerate(rounds):
         start = ROUND * number
@@ -77,6 +78,8 @@ def write(folder: Path, application: Application, rounds: Sequence[Round]) -> Ru
             request += 1
             t = start + k * step
             stall = STALL if k < one.stalls else 0.0
+            if k % sample:
+                continue
             log.add(Event.BEGIN, request, t, cpu=0, name="S/e/")
             site = sites[0 if k < one.first_path else 1]
             log.add(Event.END, request, t + one.cpu + stall, cpu=one.cpu, name="S/e/", site=site)
@@ -123,6 +126,31 @@ def test_numbers_are_hot_and_cold_rounds_make_the_warmth(tmp_path: Path, applica
     assert front is not None
     assert front.request is not None
     assert front.request.mean == pytest.approx(0.25e-3)
+
+
+def test_a_sample_of_the_requests_gives_the_same_model(tmp_path: Path, application: Application) -> None:
+    """With one request of five logged, rates and the front's work per request are those of all requests."""
+    rounds = [Round("hot", 50, 2.0, front=0.2), Round("cold", 20, 3.0, front=0.5)] * 3
+    run = write(tmp_path / "run", application, rounds, sample=5)
+    assert run.parts[0].info.sample == 5
+    model = calibrate(run, application, name="s").model
+    assert work(model) == pytest.approx(2.0)
+    warmth = model.task("S").warmth
+    assert warmth is not None
+    assert warmth.rates == pytest.approx((40, 100))
+    front = at_rates(model, {"S": 40.0}).task("S").front
+    assert front is not None
+    assert front.request is not None
+    assert front.request.mean == pytest.approx(0.25e-3)
+
+
+def test_logs_of_different_samples_are_refused(tmp_path: Path, application: Application) -> None:
+    """How many requests stand behind a record must be one number."""
+    write(tmp_path / "run", application, [Round("hot", 50, 2.0)], sample=5)
+    log = LogFile(tmp_path / "run" / "T.0.w0.mlog", service="T", sample=2)
+    log.close()
+    with pytest.raises(LogError, match="1 in 2, 1 in 5"):
+        load_run(tmp_path / "run")
 
 
 def test_warmth_can_be_left_out(tmp_path: Path, application: Application) -> None:

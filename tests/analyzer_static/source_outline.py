@@ -31,20 +31,22 @@ def analyse_files(folder: Path, **files: str) -> Application:
     return analyse(folder)
 
 
-def endpoint_source(body: str, *, members: str = "", module: str = "") -> str:
+def endpoint_source(body: str, *, members: str = "", module: str = "", define: str = "def") -> str:
     """Return a module with service A, whose only endpoint has the given body, and service B to call."""
     text = HEAD + dedent(module) + "class A(MS):\n" + indent(dedent(members), "    ")
-    text += '\n    @EP("/a/")\n    def a(self, comm):\n' + indent(dedent(body), "        ") + "\n"
+    text += f'\n    @EP("/a/")\n    {define} a(self, comm):\n' + indent(dedent(body), "        ") + "\n"
     return text + OTHERS
 
 
 def outline_path(path: ExecutionPath) -> str:
-    """Return a path as one line; a get shows the index of what it waits for, loops and choices their bodies."""
+    """Return a path as one line; a get or join shows the index of what it waits for."""
     words = []
     for operation in path.operations:
         if operation.bodies:
             bodies = " | ".join(outline_path(body) or "-" for body in operation.bodies)
             words.append(f"{operation.op}[{bodies}]")
+        elif operation.op == "join":
+            words.append(f"{operation.target or 'join'}:{operation.of}")
         elif operation.op == "get":
             words.append(f"get:{operation.of}")
         elif operation.target:

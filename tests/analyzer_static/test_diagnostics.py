@@ -124,12 +124,6 @@ BODIES = [
         "1000 paths",
         id="too-many-paths-of-iterations",
     ),
-    pytest.param(
-        "f = None\ndef start():\n    nonlocal f\n    f = comm.call('B', '/b/')\nstart()\ncomm.respond(1)",
-        "MUP030",
-        "nonlocal",
-        id="nonlocal",
-    ),
     pytest.param("yield comm.call('B', '/b/')\ncomm.respond(1)", "MUP030", "generator", id="generator"),
 ]
 
@@ -223,7 +217,7 @@ FILES = [
     pytest.param(
         {
             "app": HEAD
-            + "def twice(f): return f\nclass A(MS):\n    @twice\n    @EP('/a/')\n    def a(self, comm):\n        comm.respond(1)\n"
+            + "from tools import twice\nclass A(MS):\n    @twice\n    @EP('/a/')\n    def a(self, comm):\n        comm.respond(1)\n"
         },
         "MUP030",
         7,

@@ -250,16 +250,10 @@ ASYNC = Example(
     modules=(),
 )
 
-OBJECTS = pytest.mark.xfail(strict=True, reason="objects that keep the Communication are not followed yet")
-DECORATORS = pytest.mark.xfail(strict=True, reason="decorators of the application are not followed yet")
-TASKS = pytest.mark.xfail(
-    strict=True, reason="asyncio.gather, tasks and async context managers are not followed yet"
-)
-
 ALL = [
-    pytest.param(SHOP, id="layers", marks=OBJECTS),
-    pytest.param(MEDIA, id="functions", marks=DECORATORS),
-    pytest.param(ASYNC, id="async", marks=TASKS),
+    pytest.param(SHOP, id="layers"),
+    pytest.param(MEDIA, id="functions"),
+    pytest.param(ASYNC, id="async"),
 ]
 
 

@@ -50,7 +50,7 @@ def test_exception_is_logged_with_its_request(tmp_path: Path, capfd: pytest.Capt
         assert system.ask("Caller", "/twice/").raw == b"first"
         system.settle("Caller")
     log = capfd.readouterr().err
-    assert "ERROR Caller/boom/ failed (request 00000000000000ab)" in log
+    assert "ERROR Caller/boom/ failed [/boom/ 00000000000000ab]" in log
     assert 'raise ValueError("no such luck")' in log
     assert "respond() was called twice" in log
 

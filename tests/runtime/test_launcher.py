@@ -52,7 +52,7 @@ class Empty(Good):
     pool_size = 0
 
 class Threads(Good):
-    runtime = "thread"
+    runtime = "green"
 
 class Async(MS):
     @EP("/x/")
@@ -123,8 +123,8 @@ def free_port(count: int = 1) -> int:
     [
         pytest.param("NoEndpoint", "has no endpoint", id="no-endpoint"),
         pytest.param("Empty", "pool_size must be a whole number between 1 and 1024, got 0", id="pool-size"),
-        pytest.param("Threads", "runtime 'thread' is not available yet", id="runtime"),
-        pytest.param("Async", "async runtime, which is not available yet", id="async-endpoint"),
+        pytest.param("Threads", "runtime must be one of process, thread, async, got 'green'", id="runtime"),
+        pytest.param("Async", "an 'async def' endpoint needs the async runtime", id="async-endpoint"),
         pytest.param("Reserved", "path '/mup/x' is reserved", id="reserved-path"),
         pytest.param("Double", "path '/x/' is already served by 'x'", id="same-path"),
         pytest.param("BadSetup", "setup failed: ZeroDivisionError", id="setup-fails"),

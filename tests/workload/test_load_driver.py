@@ -343,6 +343,21 @@ def _events(log: Log) -> list[tuple[Event, int, str, str, str]]:
     return rows
 
 
+def test_waits_of_asyncio_are_in_the_log(system: Any, project: Make, tmp_path: Path) -> None:
+    """A wait knows its place where the scenario itself awaits; where a task of a gather does, it has none."""
+    body = """
+async def scenario(self, comm):
+    await asyncio.gather(comm.call("S", "/echo/"), comm.call("S", "/echo/"))
+    async with asyncio.timeout(5):
+        await comm.call("S", "/echo/")
+"""
+    with LoadDriver(project(body), system.registry_url, tmp_path) as driver:
+        assert driver.run(1, 0.1).first_error == ""
+    rows = _events(read_log(tmp_path / "Probe.client.mlog"))
+    waits = [text for event, *_, text in rows if event == Event.WAIT_START]
+    assert waits[:3] == ["", "", 'await comm.call("S", "/echo/")']
+
+
 def test_the_log_of_one_cycle(system: Any, project: Make, tmp_path: Path) -> None:
     """A cycle is logged step by step, with the lines of the scenario as sites and ids the callee sees."""
     body = """

@@ -1,0 +1,379 @@
+"""Which of the steps of an execution belong to which of the concurrent tasks of a path?
+
+The steps of tasks are mixed in a log in whatever order they happened. Each task, and the flow that started
+it, is a thread of a small program (see ``analyzer.calibration.matching``); every step must be the next one of
+some thread. Of threads at the same place with the same things outstanding only one is tried, and what has
+failed once is not tried again: the search is linear unless tasks do the same things at the same call sites
+in ways that only show much later. It gives up after ``MAX_STATES``.
+
+Local work: on one event loop a task runs from the moment its last wait is over to its next step. Where
+that moment is not known (before its first step), its work begins with the latest thing anybody did before.
+What the flow did just before it started a task, or between that and waiting for it, counts with the first
+step after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from analyzer.calibration.matching import (
+    Decision,
+    LoopEntry,
+    OperationKey,
+    SegmentKey,
+    Shape,
+    Span,
+    _Decide,
+    _Enter,
+    _Instruction,
+    _Iterate,
+    _Join,
+    _Spawn,
+    _Split,
+    _Stop,
+    _Take,
+    _Token,
+    _Wait,
+    _Work,
+)
+
+__all__ = ["interleaved"]
+
+MAX_STATES = 20_000
+"""Places tried before a sequence of steps counts as one that does not fit."""
+
+_Name: TypeAlias = tuple[int, ...]
+"""Of a thread: () is the flow; a task is named by who started it, where, and how many had started there."""
+
+MAIN: _Name = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Thread:
+    """The flow, or one task.
+
+    Attributes:
+        name: The same in every attempt to match.
+        at: Its next instruction.
+        made: Which step each operation was whose reply may still be waited for, those of the flow that
+            started it included.
+        tasks: The tasks it may wait for, by the operation that started them.
+        decided: Where it has decided for something that is no step since the last step of anybody, and how
+            many steps there were then. Nobody could see it decide there once more.
+    """
+
+    name: _Name
+    at: int
+    made: tuple[tuple[OperationKey, int], ...] = ()
+    tasks: tuple[tuple[OperationKey, _Name], ...] = ()
+    decided: tuple[int, tuple[int, ...]] = (0, ())
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        key = (self.name, self.at, self.made, self.tasks, self.decided)
+        object.__setattr__(self, "_hash", hash(key))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def step_of(self, operation: OperationKey) -> int | None:
+        """Return which step an operation was; None if it is not known."""
+        return next((step for key, step in reversed(self.made) if key == operation), None)
+
+    def task(self, operation: OperationKey) -> _Name:
+        """Return the task that an operation has started last."""
+        return next(name for key, name in reversed(self.tasks) if key == operation)
+
+
+_Threads: TypeAlias = tuple[_Thread, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Event:
+    """Something a thread came by; ``task`` is the one that started or was waited for."""
+
+    thread: _Name
+    instruction: _Instruction
+    task: _Name = MAIN
+
+
+_Trace: TypeAlias = "tuple[_Event, _Trace] | None"
+_Way: TypeAlias = tuple[_Threads, int, _Trace]
+"""Threads, steps done, and everything on the way."""
+_Turn: TypeAlias = tuple[int, tuple[_Instruction, ...]]
+"""An instruction that may come next, and those that lead to it."""
+
+
+def interleaved(
+    number: int, code: Sequence[_Instruction], tokens: Sequence[_Token]
+) -> tuple[tuple[Shape, tuple[int, ...]] | None, int]:
+    """Return the shape of the steps of a path with tasks, and how far they fit.
+
+    Args:
+        number: Of the path.
+        code: The path as a program.
+        tokens: The steps.
+
+    Returns:
+        The shape, with for each step the step of the log (or -1 - the awaited one); None if they do not fit.
+    """
+    search = _Search(code, tokens)
+    trace = search.run()
+    return None if trace is None else _shape(number, trace), search.furthest
+
+
+class _Search:
+    """Finds out which thread does each step, depth first."""
+
+    def __init__(self, code: Sequence[_Instruction], tokens: Sequence[_Token]) -> None:
+        self._code = code
+        self._tokens = tokens
+        self._turns: dict[int, tuple[_Turn, ...]] = {}
+        self.furthest = 0
+
+    def run(self) -> list[_Event] | None:
+        """Return everything that happens on the way, in order; None if there is no way."""
+        seen: set[tuple[int, _Threads]] = set()
+        stack: list[_Way] = [((_Thread(MAIN, 0),), 0, None)]
+        while stack and len(seen) < MAX_STATES:
+            threads, step, trace = self._advanced(*stack.pop())
+            if (step, threads) in seen:
+                continue
+            seen.add((step, threads))
+            self.furthest = max(self.furthest, step)
+            if step == len(self._tokens) and threads[0].at == len(self._code):
+                return _listed(trace)
+            ways = [*self._steps(threads, step, trace), *self._others(threads, step, trace)]
+            stack += reversed(ways)
+        return None
+
+    def _steps(self, threads: _Threads, step: int, trace: _Trace) -> Iterator[_Way]:
+        """Yield what follows if one of the threads does the next step."""
+        if step == len(self._tokens):
+            return
+        token = self._tokens[step]
+        tried: set[tuple[object, ...]] = set()
+        for index, thread in enumerate(threads):
+            outline = (thread.at, thread.made, thread.tasks)
+            if outline in tried:
+                continue
+            tried.add(outline)
+            for at, passed in self._ahead(thread.at):
+                take = self._code[at] if at < len(self._code) else None
+                if isinstance(take, _Take) and _fits(take, thread, token, step):
+                    made = thread.made
+                    if take.op in ("call", "query"):
+                        made = (*_without(made, take.key), (take.key, step))
+                    elif take.awaited is not None:
+                        made = _without(made, take.awaited)
+                    moved = replace(thread, at=at + 1, made=made)
+                    yield _changed(threads, index, moved), step + 1, _noted(trace, thread, (*passed, take))
+
+    def _others(self, threads: _Threads, step: int, trace: _Trace) -> Iterator[_Way]:
+        """Yield what follows if a thread decides for something that is no step, or a task ends early."""
+        for index, thread in enumerate(threads):
+            instruction = self._at(thread)
+            if isinstance(instruction, _Split):
+                before = thread.decided[1] if thread.decided[0] == step else ()
+                if thread.at in before:
+                    continue
+                for at, passed in self._ahead(thread.at):
+                    if at == len(self._code) or not isinstance(self._code[at], _Take):
+                        moved = replace(thread, at=at, decided=(step, (*before, thread.at)))
+                        yield _changed(threads, index, moved), step, _noted(trace, thread, passed)
+            elif isinstance(instruction, _Join) and instruction.early:
+                yield self._joined(threads, index, instruction, step, trace)
+
+    def _ahead(self, at: int) -> tuple[_Turn, ...]:
+        """Return the steps, tasks, joins and ends that may come next, each with what comes before it."""
+        if at not in self._turns:
+            self._turns[at] = tuple(self._found_ahead(at))
+        return self._turns[at]
+
+    def _found_ahead(self, start: int) -> Iterator[_Turn]:
+        seen: set[int] = set()
+        stack: list[_Turn] = [(start, ())]
+        while stack:
+            at, passed = stack.pop()
+            while at not in seen:
+                seen.add(at)
+                instruction = self._code[at] if at < len(self._code) else None
+                if instruction is None or isinstance(instruction, _Take | _Spawn | _Join | _Stop):
+                    yield at, passed
+                elif isinstance(instruction, _Split):
+                    stack += [(target, passed) for target in reversed(instruction.targets)]
+                else:
+                    at, passed = at + 1, (*passed, instruction)
+
+    def _advanced(self, threads: _Threads, step: int, trace: _Trace) -> _Way:
+        """Return the threads where they have to do a step, decide something, or wait for a task."""
+        index, again = 0, False
+        while index < len(threads) or again:
+            if index >= len(threads):
+                # Somebody may wait for a task that has ended meanwhile.
+                index, again = 0, False
+            moved = self._moved(index, threads, step, trace)
+            if moved is None:
+                index += 1
+            else:
+                (threads, step, trace), again = moved, True
+        return threads, step, trace
+
+    def _moved(self, index: int, threads: _Threads, step: int, trace: _Trace) -> _Way | None:
+        """Return what follows if a thread goes on with the only thing it can do, which is no step."""
+        thread = threads[index]
+        instruction = self._at(thread)
+        if instruction is None or isinstance(instruction, _Take | _Stop | _Split):
+            return None
+        if isinstance(instruction, _Join):
+            waited = thread.task(instruction.task)
+            ended = any(t.name == waited and isinstance(self._at(t), _Stop) for t in threads)
+            return self._joined(threads, index, instruction, step, trace) if ended else None
+        if isinstance(instruction, _Spawn):
+            earlier = sum(key == instruction.task for key, _ in thread.tasks)
+            name = (*thread.name, thread.at, earlier)
+            task = _Thread(name, thread.at + 1, thread.made, thread.tasks)
+            tasks = (*thread.tasks, (instruction.task, name))
+            moved = replace(thread, at=instruction.behind, tasks=tasks)
+            event = _Event(thread.name, instruction, name)
+            return (*_changed(threads, index, moved), task), step, (event, trace)
+        moved = replace(thread, at=thread.at + 1)
+        return _changed(threads, index, moved), step, _noted(trace, thread, (instruction,))
+
+    def _joined(self, threads: _Threads, index: int, join: _Join, step: int, trace: _Trace) -> _Way:
+        thread = threads[index]
+        ended = thread.task(join.task)
+        moved = _changed(threads, index, replace(thread, at=thread.at + 1))
+        left = tuple(t for t in moved if t.name != ended)
+        return left, step, (_Event(thread.name, join, ended), trace)
+
+    def _at(self, thread: _Thread) -> _Instruction | None:
+        return self._code[thread.at] if thread.at < len(self._code) else None
+
+
+def _changed(threads: _Threads, index: int, thread: _Thread) -> _Threads:
+    return (*threads[:index], thread, *threads[index + 1 :])
+
+
+def _noted(trace: _Trace, thread: _Thread, instructions: Iterable[_Instruction]) -> _Trace:
+    for instruction in instructions:
+        trace = (_Event(thread.name, instruction), trace)
+    return trace
+
+
+def _without(
+    made: tuple[tuple[OperationKey, int], ...], operation: OperationKey
+) -> tuple[tuple[OperationKey, int], ...]:
+    return tuple(pair for pair in made if pair[0] != operation)
+
+
+def _fits(take: _Take, thread: _Thread, token: _Token, step: int) -> bool:
+    if not take.is_a(token):
+        return False
+    detail = token[2]
+    if take.op != "get" or take.awaited is None or detail == 0:
+        return True
+    made = thread.step_of(take.awaited)
+    return made is None or step - made == detail
+
+
+def _listed(trace: _Trace) -> list[_Event]:
+    found: list[_Event] = []
+    while trace is not None:
+        event, trace = trace
+        found.append(event)
+    found.reverse()
+    return found
+
+
+@dataclass(slots=True)
+class _Cell:
+    """A segment of local work until somebody's step tells when it was over."""
+
+    key: SegmentKey
+    seen: bool = False
+
+
+@dataclass(slots=True)
+class _Course:
+    """What is known of one thread on the way.
+
+    Attributes:
+        work: Its local work since its last step.
+        after: The steps the latest of which its work began after; None if that is not known.
+        unseen: It has waited for a task that did no step.
+    """
+
+    work: list[_Cell]
+    after: tuple[int, ...] | None
+    unseen: bool = False
+
+    def seen(self) -> tuple[SegmentKey, ...]:
+        """Return the work that nobody else's step has shown; it is over now."""
+        keys = []
+        for cell in self.work:
+            if not cell.seen:
+                cell.seen = True
+                keys.append(cell.key)
+        self.work = []
+        return tuple(keys)
+
+
+def _shape(number: int, events: Sequence[_Event]) -> tuple[Shape, tuple[int, ...]]:
+    """Return the shape that the events describe, and the origin of each step."""
+    courses = {MAIN: _Course([], ())}
+    steps: list[OperationKey] = []
+    origins: list[int] = []
+    gaps: list[tuple[SegmentKey, ...]] = []
+    spans: list[Span] = []
+    unseen: list[int] = []
+    entries: list[tuple[OperationKey, list[int]]] = []
+    decisions: list[Decision] = []
+    open_: dict[tuple[_Name, OperationKey], list[int]] = {}
+    latest: dict[OperationKey, int] = {}
+    taken = 0
+    for event in events:
+        course, instruction = courses[event.thread], event.instruction
+        if isinstance(instruction, _Work):
+            course.work.append(_Cell(instruction.key))
+        elif isinstance(instruction, _Spawn):
+            courses[event.task] = _Course(list(course.work), None)
+        elif isinstance(instruction, _Join):
+            ended = courses[event.task]
+            course.work += ended.work
+            ended.work = []
+            course.unseen |= ended.unseen or ended.after is None
+            course.after = (*(course.after or ()), *(ended.after or ()))
+        elif isinstance(instruction, _Enter):
+            open_[event.thread, instruction.loop] = []
+            entries.append((instruction.loop, open_[event.thread, instruction.loop]))
+        elif isinstance(instruction, _Iterate):
+            open_[event.thread, instruction.loop].append(instruction.body)
+        elif isinstance(instruction, _Decide):
+            decisions.append(instruction.decision)
+        elif isinstance(instruction, _Take | _Wait):
+            if isinstance(instruction, _Wait):
+                origins.append(-1 - latest[instruction.of])
+            else:
+                origins.append(taken)
+                taken += 1
+            step = len(steps)
+            latest[instruction.key] = step
+            steps.append(instruction.key)
+            gaps.append(course.seen())
+            spans.append((course.after, step))
+            if course.unseen:
+                unseen.append(step)
+            course.after, course.unseen = (step,), False
+    # What tasks nobody waited for did last shows in no step of theirs.
+    main = courses[MAIN]
+    main.work += [cell for other, course in courses.items() if other != MAIN for cell in course.work]
+    if main.unseen or any(course.unseen or (course.work and not course.after) for course in courses.values()):
+        unseen.append(len(steps))
+    gaps.append(main.seen())
+    spans.append((main.after or (), len(steps)))
+    loops = tuple(LoopEntry(loop, tuple(bodies)) for loop, bodies in entries)
+    shape = Shape(number, tuple(steps), tuple(gaps), loops, tuple(decisions), tuple(spans), tuple(unseen))
+    return shape, tuple(origins)

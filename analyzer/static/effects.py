@@ -1,0 +1,125 @@
+"""What can a function that is not walked have changed by the time it returns?
+
+Answered from its text alone, on the safe side: whether it may change lists, dicts and objects it was handed,
+and which variables of the functions around it it sets.
+"""
+
+# ruff: noqa: N802  (visit_NODE is how libcst spells it)
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import libcst as cst
+import libcst.matchers as m
+
+from analyzer.static.names import MUTATORS, FunctionInfo
+
+__all__ = ["Effects", "declared_elsewhere", "effects_of"]
+
+_FUNCTIONS = (
+    "bool dict enumerate float int isinstance len list max min print range repr reversed round set sorted str"
+    " sum tuple type zip"
+)
+_METHODS = "debug error exception format get info items join keys log lower strip upper values warning"
+
+LOOKING = m.OneOf(
+    *map(m.Name, _FUNCTIONS.split()),
+    m.Attribute(value=m.OneOf(m.Name("json"), m.Name("math"))),
+    m.Attribute(attr=m.OneOf(*map(m.Name, _METHODS.split()))),
+)
+"""Calls that change nothing they are handed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """What a function may change.
+
+    Attributes:
+        contents: Whether it may change the contents of what it can reach.
+        outer: Variables of the functions around it that it, or a function inside it, sets.
+        defines: Whether there are functions inside it, which it may return.
+        called: The names it calls; what it makes of classes it may return.
+    """
+
+    contents: bool
+    outer: frozenset[str]
+    defines: bool
+    called: tuple[cst.Name | cst.Attribute, ...]
+
+
+class _Finder(cst.CSTVisitor):
+    def __init__(self) -> None:
+        self.contents = False
+        self.outer: set[str] = set()
+        self.functions = 0
+        self.called: list[cst.Name | cst.Attribute] = []
+
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> None:  # noqa: ARG002
+        self.functions += 1
+
+    def visit_Lambda(self, node: cst.Lambda) -> None:  # noqa: ARG002
+        self.functions += 1
+
+    def visit_Nonlocal(self, node: cst.Nonlocal) -> None:
+        self.outer |= {item.name.value for item in node.names}
+
+    def visit_AssignTarget(self, node: cst.AssignTarget) -> None:
+        self._target(node.target)
+
+    def visit_AnnAssign(self, node: cst.AnnAssign) -> None:
+        self._target(node.target)
+
+    def visit_For(self, node: cst.For) -> None:
+        self._target(node.target)
+
+    def visit_AugAssign(self, node: cst.AugAssign) -> None:  # noqa: ARG002
+        self.contents = True  # `items += [...]` changes the list
+
+    def visit_Del(self, node: cst.Del) -> None:
+        self._target(node.target)
+
+    def visit_Yield(self, node: cst.Yield) -> None:  # noqa: ARG002
+        self.contents = True  # and so may whoever consumes it
+
+    def visit_Call(self, node: cst.Call) -> None:
+        if isinstance(node.func, cst.Name | cst.Attribute):
+            self.called.append(node.func)
+        changes = isinstance(node.func, cst.Attribute) and node.func.attr.value in MUTATORS
+        self.contents |= changes or not m.matches(node.func, LOOKING)
+
+    def _target(self, target: cst.CSTNode) -> None:
+        found = m.findall(target, m.Attribute() | m.Subscript())
+        self.contents |= bool(found)
+
+
+def effects_of(function: FunctionInfo) -> Effects:
+    """Return what a function of the source tree may change."""
+    finder = _Finder()
+    function.node.visit(finder)
+    return Effects(finder.contents, frozenset(finder.outer), finder.functions > 1, tuple(finder.called))
+
+
+class _Declarations(cst.CSTVisitor):
+    def __init__(self) -> None:
+        self.found: set[str] = set()
+
+    def visit_Nonlocal(self, node: cst.Nonlocal) -> None:
+        self.found |= {item.name.value for item in node.names}
+
+    def visit_Global(self, node: cst.Global) -> None:
+        self.found |= {item.name.value for item in node.names}
+
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:  # noqa: ARG002
+        return False
+
+    def visit_Lambda(self, node: cst.Lambda) -> bool:  # noqa: ARG002
+        return False
+
+
+def declared_elsewhere(function: FunctionInfo) -> frozenset[str]:
+    """Return the variables a function declares ``nonlocal`` or ``global``."""
+    visitor = _Declarations()
+    if isinstance(function.node, cst.FunctionDef):
+        function.node.body.visit(visitor)
+    return frozenset(visitor.found)

@@ -1,0 +1,481 @@
+"""What happens when a generator is consumed: which of its code runs between which statements of the consumer?
+
+A generator is walked when somebody takes items from it, not when it is made. At every ``yield`` the walk
+goes on in the consumer - the body of the loop, or whatever takes the item - and comes back. Meanwhile the
+generator's variables wait among those of the consumer, under names no Python variable has. A consumer that
+leaves early (``break``, ``return``, an exception) closes the generator: its ``finally`` blocks run, then the
+consumer goes on.
+"""
+
+# ruff: noqa: N802  (visit_NODE is how libcst spells it)
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+import libcst as cst
+
+from analyzer.static.control import Arm, Block, Branch, Loop, Run, Step, lower
+from analyzer.static.diagnostics import Diagnostics
+from analyzer.static.evaluation import Arguments, Context, Failure, Points, Results, merge_results
+from analyzer.static.names import FunctionInfo
+from analyzer.static.objects import Objects
+from analyzer.static.state import Content, Flow, State, forget, merge, merge_flows
+from analyzer.static.values import (
+    LOST,
+    NONE,
+    UNKNOWN,
+    ClassValue,
+    Closure,
+    Const,
+    FunctionValue,
+    Generator,
+    Leaving,
+    ListRef,
+    Partial,
+    TupleValue,
+    Value,
+    alternatives,
+    binary,
+    truth,
+)
+
+__all__ = ["Each", "Generators"]
+
+Each = Callable[[State, Value], list[Flow]]
+
+NEW, BEGUN, DONE = Const.of("new"), Const.of("begun"), Const.of("done")
+"""What the heap says about a generator."""
+
+PENDING = "<pending>"
+"""Variable of a context manager's generator: how its ``with`` block ended."""
+
+EXHAUSTING = {"list", "tuple", "set", "frozenset", "sorted", "sum", "max", "min", "dict", "deque", "Counter"}
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Consumer:
+    """Who gets the items of the generator that is being walked.
+
+    Attributes:
+        prefix: Put before the names of the generator's variables while they wait.
+        depth: Number of frames of the consumer.
+        each: Takes an item.
+        contexts: Of the consumer.
+        tries: Of the consumer.
+        manager: Whether the consumer is a ``with`` block, whose exceptions are thrown into the generator.
+    """
+
+    prefix: str
+    depth: int
+    each: Each
+    contexts: list[Context]
+    tries: list[Points]
+    manager: bool
+
+
+class _Yields(cst.CSTVisitor):
+    """Find out whether a function is a generator function. Read ``found`` after the visit of its body."""
+
+    def __init__(self) -> None:
+        self.found = False
+
+    def visit_Yield(self, node: cst.Yield) -> None:  # noqa: ARG002
+        self.found = True
+
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:  # noqa: ARG002
+        return False
+
+    def visit_Lambda(self, node: cst.Lambda) -> bool:  # noqa: ARG002
+        return False
+
+
+class Generators(Objects):
+    """Makes generators and consumes them."""
+
+    def __init__(self, *arguments: object) -> None:
+        super().__init__(*arguments)
+        self._tries: list[Points] = []
+        self._consumers: list[_Consumer] = []
+        self._generator_bodies: dict[FunctionInfo, Block | None] = {}
+
+    @contextmanager
+    def apart(self, context: Context, diagnostics: Diagnostics | None = None) -> Iterator[None]:
+        """Walk code that does not run now: not inside the ``try`` that uses it, nor for a consumer."""
+        outer = self._tries, self._consumers
+        self._tries, self._consumers = [], []
+        try:
+            with super().apart(context, diagnostics):
+                yield
+        finally:
+            self._tries, self._consumers = outer
+
+    @abstractmethod
+    def _block(self, block: Block, states: list[State]) -> list[Flow]:
+        """Walk a block in every state."""
+
+    # Making.
+
+    def generator_body(self, function: FunctionInfo) -> Block | None:
+        """Return the body of a generator function; None for any other function."""
+        if function not in self._generator_bodies:
+            visitor = _Yields()
+            if isinstance(function.node, cst.FunctionDef):
+                function.node.body.visit(visitor)
+                self._generator_bodies[function] = lower(function.node.body) if visitor.found else None
+            else:
+                self._generator_bodies[function] = None
+        return self._generator_bodies[function]
+
+    def new_generator(
+        self, context: Context, body: Block, frame: dict[str, Value], state: State, *, communicates: bool
+    ) -> tuple[State, Generator]:
+        """Return the state with a generator that nobody has taken an item from."""
+        number = self._allocate()
+        made = Generator(context, body, tuple(frame.items()), number, communicates)
+        return state.store(number, NEW), made
+
+    def generator_expression(self, node: cst.GeneratorExp, state: State) -> Results:
+        """Return the generator: only its first iterable is evaluated now."""
+        outer = self.contexts[-1]
+        depth = len(state.frames) - 1
+        context = Context(outer.module, outer.function, outer.owner, closure=depth, comprehension=True)
+        element = Step(node.elt, cst.Yield(node.elt))
+        body = (_as_loop(node.for_in, (element,), cst.Name(FIRST)),)
+        self._closures = True
+        probe = Closure(self._as_function(node), depth)
+        results: Results = []
+        for after, iterable in self.evaluate(node.for_in.iter, state):
+            communicates = self._captures(probe, after) or self._communicates([iterable], after)
+            results.append(
+                self.new_generator(context, body, {FIRST: iterable}, after, communicates=communicates)
+            )
+        return results
+
+    def _as_function(self, node: cst.GeneratorExp) -> FunctionInfo:
+        lambda_ = cst.Lambda(cst.Parameters(), node)
+        return FunctionInfo(self.module, lambda_, self._qualname())
+
+    def _mapping(
+        self, name: str, function: Value, items: Value, node: cst.CSTNode, state: State
+    ) -> tuple[State, Value]:
+        """Return what ``map`` or ``filter`` returns: a generator."""
+
+        def action(inner: State) -> list[Flow]:
+            item = inner.frames[-1][ITEM]
+            flows: list[Flow] = []
+            for one in alternatives(function):
+                for after, value in self.apply(one, Arguments.of(item), node, inner):
+                    known = truth(value)
+                    if name == "map":
+                        flows += [Flow(s) for s, _ in self.hand_out(value, after)]
+                    else:
+                        flows += (
+                            [Flow(s) for s, _ in self.hand_out(item, after)] if known is not False else []
+                        )
+                        flows += [Flow(after)] if known is not True else []
+            return flows
+
+        body = (Loop(node, cst.Name(ITEM), cst.Name(FIRST), None, (Run(node, action),), ()),)
+        context = replace(self.contexts[-1], closure=len(state.frames) - 1)
+        communicates = self._communicates([function, items], state)
+        return self.new_generator(context, body, {FIRST: items}, state, communicates=communicates)
+
+    def _numbering(self, items: Value, node: cst.CSTNode, state: State) -> tuple[State, Value]:
+        """Return what ``enumerate`` returns for a generator: another one."""
+
+        def action(inner: State) -> list[Flow]:
+            number, item = inner.frames[-1][COUNT], inner.frames[-1][ITEM]
+            following = binary("Add", number, Const.of(1))
+            taken = self.hand_out(TupleValue((number, item)), inner)
+            return [Flow(after.bind(COUNT, following)) for after, _ in taken]
+
+        body = (Loop(node, cst.Name(ITEM), cst.Name(FIRST), None, (Run(node, action),), ()),)
+        context = replace(self.contexts[-1], closure=len(state.frames) - 1)
+        communicates = self._communicates([items], state)
+        frame = {FIRST: items, COUNT: Const.of(0)}
+        return self.new_generator(context, body, frame, state, communicates=communicates)
+
+    # Consuming.
+
+    def consume(
+        self, generator: Generator, state: State, node: cst.CSTNode, each: Each, *, manager: bool = False
+    ) -> list[Flow]:
+        """Take all items of a generator.
+
+        Args:
+            generator: Which one.
+            state: Where the consumer is.
+            node: The consumer, for findings.
+            each: Takes an item; ends with "next" or "continue" to get another one.
+            manager: Whether this is a ``with`` statement.
+
+        Returns:
+            "next" where the generator has come to its end (with what it returns as the value), and whatever
+            else ``each`` or the generator may end with.
+        """
+        status = state.heap[generator.number]
+        if status == DONE:
+            return [Flow(state)]
+        if status != NEW:
+            if generator.communicates:
+                self.report(
+                    "MUP030",
+                    "a generator that communicates is taken up again after it was left: not analysed yet",
+                    node,
+                    "take all its items in one loop",
+                )
+            item: Value = LOST if generator.communicates else UNKNOWN
+            return self._any_number(node, state, lambda start: each(start, item))
+        depth = len(state.frames)
+        prefix = f"<generator {generator.number}>"
+        consumer = _Consumer(prefix, depth, each, list(self.contexts), list(self._tries), manager)
+        state = state.store(generator.number, BEGUN).enter(dict(generator.arguments))
+        outer, self.raised = self.raised, []
+        self.contexts.append(generator.context)
+        self._consumers.append(consumer)
+        function = generator.context.function
+        mentioned = frozenset[str]() if function is None else self.liveness.nested(function.node)
+        with self.liveness.during(depth, mentioned):
+            flows = self._block(generator.body, [state])
+        flows += self.raised
+        self._consumers.pop()
+        self.raised = outer
+        done: list[Flow] = []
+        for flow in flows:
+            pending = flow.state.frames[depth].get(PENDING, NONE)
+            after, (value,) = self.left([flow.value], flow.state, depth)
+            if flow.kind in ("next", "return"):
+                after = after.store(generator.number, DONE)
+                result = value if flow.kind == "return" else NONE
+                done += [
+                    Flow(after, p.kind, p.value, p.line)
+                    if isinstance(p, Leaving)
+                    else Flow(after, value=result)
+                    for p in alternatives(pending)
+                ]
+            elif flow.kind == "left":
+                done += self._unwrapped(after, value)
+            else:
+                done.append(Flow(after, flow.kind, value, flow.line))
+        self.contexts.pop()
+        return merge_flows(done)
+
+    def _unwrapped(self, state: State, value: Value) -> list[Flow]:
+        """Return how a consumer goes on that has closed the generator."""
+        flows: list[Flow] = []
+        for one in alternatives(value):
+            if not isinstance(one, Leaving):
+                flows.append(Flow(state, "raise", UNKNOWN))
+            elif one.failure:
+                self.may_fail(state, one.failure)
+            else:
+                flows.append(Flow(state, one.kind, one.value, one.line))
+        return flows
+
+    def _any_number(
+        self, node: cst.CSTNode, state: State, iteration: Callable[[State], list[Flow]]
+    ) -> list[Flow]:
+        """Return how any number of iterations ends, nothing about them being known."""
+        loop, _, flows = self.repeated(node, state, iteration)
+        done = [loop.end(Flow(state))]
+        done += [loop.end(f) if f.kind in ("next", "continue") else loop.leave(f) for f in flows]
+        return merge_flows(done)
+
+    def yielded(self, node: cst.Yield, state: State) -> Results:
+        """Return what a ``yield`` does: the consumer goes on, and perhaps comes back."""
+        inside = self._consumers and len(self.contexts) == self._consumers[-1].depth + 1
+        if not inside:
+            self.report("MUP030", "a generator is not analysed yet", node, "return a list instead")
+            value = node.value.item if isinstance(node.value, cst.From) else node.value
+            return [(state, UNKNOWN)] if value is None else self.evaluate(value, state)
+        if isinstance(node.value, cst.From):
+            return self._delegated(node.value.item, state)
+        if node.value is None:
+            return self.hand_out(NONE, state)
+        return merge_results(
+            [r for after, value in self.evaluate(node.value, state) for r in self.hand_out(value, after)]
+        )
+
+    def _delegated(self, node: cst.BaseExpression, state: State) -> Results:
+        def each(inner: State, item: Value) -> list[Flow]:
+            return [Flow(after) for after, _ in self.hand_out(item, inner)]
+
+        results: Results = []
+        for after, iterable in self.evaluate(node, state):
+            for one in alternatives(iterable):
+                flows = self.over(one, after, node, each)
+                results += [(f.state, f.value) for f in flows if f.kind == "next"]
+                self.raised += [f for f in flows if f.kind != "next"]
+        return merge_results(results)
+
+    def over(self, iterable: Value, state: State, node: cst.CSTNode, each: Each) -> list[Flow]:
+        """Hand every item of something to ``each``."""
+        if isinstance(iterable, Generator):
+            return self.consume(iterable, state, node, each)
+        items = self.items(iterable, state)
+        if items is None:
+            unknown = self._content_of([iterable], state)
+            return self._any_number(node, state, lambda start: each(start, unknown))
+        states, done = [state], list[Flow]()
+        for item in items:
+            flows = [flow for s in states for flow in each(s, item)]
+            states = merge(f.state for f in flows if f.kind in ("next", "continue"))
+            done += [f for f in flows if f.kind not in ("next", "continue")]
+        return merge_flows([*done, *(Flow(s) for s in states)])
+
+    def hand_out(self, value: Value, state: State) -> Results:
+        """Give an item to the consumer and return where the generator goes on."""
+        consumer = self._consumers[-1]
+        depth, prefix = consumer.depth, consumer.prefix
+        (value,) = self.settled([value], state, depth)
+        hidden = {f"{prefix}{name}": one for name, one in state.frames[depth].items()}
+        frames = (*state.frames[: depth - 1], {**state.frames[depth - 1], **hidden})
+        saved = self.contexts, self._consumers, self._tries, self.raised
+        points = Points()
+        self.contexts, self._consumers = list(consumer.contexts), self._consumers[:-1]
+        # Outside of every `try`, the generator's included, nobody wants to know about failures.
+        self._tries, self.raised = [points] if self._tries else [], []
+        flows = consumer.each(replace(state, frames=frames), value)
+        flows += self.raised
+        self.contexts, self._consumers, self._tries, self.raised = saved
+        results: Results = []
+        for flow in flows:
+            after = _resumed(flow.state, depth, prefix)
+            if flow.kind in ("next", "continue"):
+                results.append((after.bind(PENDING, NONE) if consumer.manager else after, NONE))
+            elif not consumer.manager:
+                leaving = Leaving(flow.kind, flow.value, flow.line)
+                self.raised.append(Flow(after, "left", leaving))
+            elif flow.kind == "raise":
+                self.raised.append(Flow(after, "raise", flow.value, flow.line))
+            else:
+                results.append((after.bind(PENDING, Leaving(flow.kind, flow.value, flow.line)), NONE))
+        for kind, place in points.merged(depth):
+            self._failed_outside(consumer, kind, _resumed(place, depth, prefix))
+        return results
+
+    def _failed_outside(self, consumer: _Consumer, kind: Failure, state: State) -> None:
+        """Note that the consumer may fail while the generator waits."""
+        if consumer.manager:
+            self.may_fail(state, kind)
+        elif len(self._tries) > len(consumer.tries):
+            # The generator is closed on the way out.
+            self.raised.append(Flow(state, "left", Leaving("raise", failure=kind)))
+        else:
+            self.may_fail(state.leave(consumer.depth), kind)
+
+    # What consumes generators.
+
+    def as_list(self, generator: Generator, node: cst.CSTNode, state: State) -> Results:
+        """Take all items into a new list."""
+        number = self._allocate()
+
+        def each(inner: State, item: Value) -> list[Flow]:
+            content = inner.heap[number]
+            more: Content = ((UNKNOWN, item),)
+            joined = forget([content, more], inner.heap) if isinstance(content, Value) else (*content, *more)
+            return [Flow(inner.store(number, joined))]
+
+        flows = self.consume(generator, state.store(number, ()), node, each)
+        self.raised += [f for f in flows if f.kind != "next"]
+        return [(f.state, ListRef(number)) for f in flows if f.kind == "next"]
+
+    def listed(
+        self, values: Sequence[Value], node: cst.CSTNode, state: State
+    ) -> list[tuple[State, tuple[Value, ...]]]:
+        """Return values with a list in the place of every generator."""
+        results: list[tuple[State, tuple[Value, ...]]] = [(state, ())]
+        for value in values:
+            results = [
+                (after, (*known, one))
+                for before, known in results
+                for after, one in (
+                    self.as_list(value, node, before) if isinstance(value, Generator) else [(before, value)]
+                )
+            ]
+        return results
+
+    def consuming(self, name: str, arguments: Arguments, node: cst.CSTNode, state: State) -> Results | None:
+        """Return what a function outside the source tree does with generators; None if nothing known."""
+        short = name.rsplit(".", 1)[-1]
+        given = arguments.positional()
+        if name in ("builtins.map", "builtins.filter") and len(given) == 2 and arguments.plain:
+            if all(_runs_source(function) for function in alternatives(given[0])):
+                return [self._mapping(short, given[0], given[1], node, state)]
+            return None
+        if not any(isinstance(value, Generator) for value in arguments.values):
+            return None
+        if name in ("builtins.any", "builtins.all", "builtins.next") and isinstance(given[0], Generator):
+            return self._until(short, given[0], given[1:], node, state)
+        if name == "builtins.enumerate" and len(given) == 1 and not arguments.keywords():
+            return [self._numbering(given[0], node, state)]
+        if name == "builtins.iter" and len(given) == 1:
+            return [(state, given[0])]
+        if short in EXHAUSTING and name.startswith(("builtins.", "collections.")):
+            results: Results = []
+            for after, values in self.listed(arguments.values, node, state):
+                results += self._external(name, Arguments(arguments.nodes, values), node, after)
+            return results
+        return None
+
+    def _until(
+        self, name: str, generator: Generator, default: Sequence[Value], node: cst.CSTNode, state: State
+    ) -> Results:
+        """Return what ``any``, ``all`` or ``next`` does: it stops at the first item that decides."""
+
+        def each(inner: State, item: Value) -> list[Flow]:
+            if name == "next":
+                return [Flow(inner, "return", item)]
+            known = truth(item)
+            stops = name == "any"
+            flows = [Flow(inner, "return", Const.of(stops))] if known in (None, stops) else []
+            return flows + ([Flow(inner)] if known in (None, not stops) else [])
+
+        results: Results = []
+        for flow in self.consume(generator, state, node, each):
+            if flow.kind == "return":
+                results.append((flow.state, flow.value))
+            elif flow.kind != "next":
+                self.raised.append(flow)
+            elif name != "next":
+                results.append((flow.state, Const.of(name == "all")))
+            elif default:
+                results.append((flow.state, default[0]))
+            else:
+                self.raised.append(Flow(flow.state, "raise", UNKNOWN, self.module.line(node)))
+        return merge_results(results)
+
+
+FIRST = "__iterable__"
+ITEM = "__item__"
+COUNT = "__count__"
+"""Variables of a generator that the source does not spell out."""
+
+
+def _as_loop(clause: cst.CompFor, element: Block, iterable: cst.BaseExpression) -> Loop:
+    """Return the loop that a clause of a generator expression stands for."""
+    body: Block = element
+    if clause.inner_for_in is not None:
+        body = (_as_loop(clause.inner_for_in, element, clause.inner_for_in.iter),)
+    for condition in reversed(clause.ifs):
+        body = (Branch(condition.test, (Arm(condition.test, body),)),)
+    return Loop(clause, clause.target, iterable, None, body, ())
+
+
+def _resumed(state: State, depth: int, prefix: str) -> State:
+    """Return the state in which the generator's variables are in a frame of their own again."""
+    frame = state.frames[depth - 1]
+    own = {name.removeprefix(prefix): value for name, value in frame.items() if name.startswith(prefix)}
+    rest = {name: value for name, value in frame.items() if not name.startswith(prefix)}
+    return replace(state, frames=(*state.frames[: depth - 1], rest, own))
+
+
+def _runs_source(function: Value) -> bool:
+    """Return whether calling it runs code of the source tree, which gives every operation its place."""
+    if isinstance(function, Partial):
+        return all(_runs_source(one) for one in alternatives(function.function))
+    return isinstance(function, Closure | FunctionValue | ClassValue)

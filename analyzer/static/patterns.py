@@ -1,0 +1,191 @@
+"""Does a value match a pattern of ``match``, and what do its names capture?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import libcst as cst
+
+from analyzer.static.expressions import literal
+from analyzer.static.managers import Managers
+from analyzer.static.state import State
+from analyzer.static.values import (
+    LOST,
+    UNKNOWN,
+    ClassValue,
+    Const,
+    DictRef,
+    External,
+    ListRef,
+    MapValue,
+    ObjectRef,
+    SharedObject,
+    TupleValue,
+    Value,
+    alternatives,
+    compare,
+    join,
+    truth,
+)
+
+__all__ = ["Match", "Patterns"]
+
+BUILT_IN = {"str": str, "int": int, "float": float, "bool": bool, "bytes": bytes}
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """The answer of a pattern.
+
+    Attributes:
+        holds: None = perhaps.
+        captured: Values of the names, for the case that it holds.
+    """
+
+    holds: bool | None
+    captured: Mapping[str, Value]
+
+
+class Patterns(Managers):
+    """Compares values with patterns."""
+
+    def match(self, pattern: cst.MatchPattern, value: Value, state: State) -> Match:
+        """Return whether a value matches."""
+        return _either([self._match_one(pattern, one, state) for one in alternatives(value)])
+
+    def _match_one(self, pattern: cst.MatchPattern, value: Value, state: State) -> Match:
+        if isinstance(pattern, cst.MatchAs):
+            inner = (
+                Match(True, {}) if pattern.pattern is None else self._match_one(pattern.pattern, value, state)
+            )
+            name = {} if pattern.name is None else {pattern.name.value: value}
+            return Match(inner.holds, {**inner.captured, **name})
+        if isinstance(pattern, cst.MatchOr):
+            found: list[Match] = []
+            for element in pattern.patterns:
+                found.append(self._match_one(element.pattern, value, state))
+                if found[-1].holds is True:
+                    break
+            tried = [f for f in found if f.holds is not False]
+            return _either(tried) if tried and found[-1].holds is True else _perhaps(found)
+        if isinstance(pattern, cst.MatchValue | cst.MatchSingleton):
+            known = literal(pattern.value)
+            results = [(state, known)] if known is not None else self.evaluate(pattern.value, state)
+            same = join(compare("Equal", value, other) for _, other in results)
+            return Match(truth(same), {})
+        if isinstance(pattern, cst.MatchSequence):
+            return self._match_sequence(pattern, value, state)
+        if isinstance(pattern, cst.MatchMapping):
+            return self._match_mapping(pattern, value, state)
+        if isinstance(pattern, cst.MatchClass):
+            return self._match_class(pattern, value, state)
+        return Match(None, {})
+
+    def _match_sequence(self, pattern: cst.MatchSequence, value: Value, state: State) -> Match:
+        if isinstance(value, Const | DictRef | MapValue):
+            return Match(False, {})
+        items = self.items(value, state)
+        elements = list(pattern.patterns)
+        stars = [i for i, e in enumerate(elements) if isinstance(e, cst.MatchStar)]
+        part = self._content_of([value], state)
+        if items is None:
+            parts = [Match(None, {}), *(self._match_element(e, part, state) for e in elements)]
+            return replace_holds(_all(parts), None)
+        if len(items) < len(elements) - len(stars) or (not stars and len(items) > len(elements)):
+            return Match(False, {})
+        if stars:
+            before, behind = stars[0], len(elements) - stars[0] - 1
+            middle = TupleValue(items[before : len(items) - behind])
+            items = (*items[:before], middle, *items[len(items) - behind :])
+        return _all([self._match_element(e, i, state) for e, i in zip(elements, items, strict=True)])
+
+    def _match_element(
+        self, element: cst.MatchSequenceElement | cst.MatchStar, item: Value, state: State
+    ) -> Match:
+        if isinstance(element, cst.MatchStar):
+            return Match(True, {} if element.name is None else {element.name.value: item})
+        return self.match(element.value, item, state)
+
+    def _match_mapping(self, pattern: cst.MatchMapping, value: Value, state: State) -> Match:
+        if isinstance(value, Const | ListRef | TupleValue):
+            return Match(False, {})
+        pairs = self._pairs(value, state) if isinstance(value, DictRef | MapValue) else None
+        part = self._content_of([value], state)
+        found = [] if pairs is not None else [Match(None, {})]
+        for element in pattern.elements:
+            key = join(v for _, v in self.evaluate(element.key, state))
+            exact = [v for k, v in pairs or () if k == key]
+            certain = pairs is not None and all(isinstance(k, Const) for k, _ in pairs)
+            if certain and not exact:
+                return Match(False, {})
+            found.append(self.match(element.pattern, exact[-1] if exact else part, state))
+            found.append(Match(True if exact else None, {}))
+        rest = {} if pattern.rest is None else {pattern.rest.value: part}
+        return _all([*found, Match(True, rest)])
+
+    def _match_class(self, pattern: cst.MatchClass, value: Value, state: State) -> Match:
+        kind = join(v for _, v in self.evaluate(pattern.cls, state))
+        holds = self.is_instance(value, kind)
+        if holds is False:
+            return Match(False, {})
+        found = [Match(holds, {})]
+        whole = isinstance(kind, External) and kind.name.removeprefix("builtins.") in BUILT_IN
+        names = [] if whole or not isinstance(kind, ClassValue) else self.field_names(kind.info)
+        for index, element in enumerate(pattern.patterns):
+            item = value if whole else self._field_of(value, names[index : index + 1], pattern, state)
+            found.append(self.match(element.value, item, state))
+        for keyword in pattern.kwds:
+            item = self._field_of(value, [keyword.key.value], pattern, state)
+            found.append(self.match(keyword.pattern, item, state))
+        return _all(found)
+
+    def _field_of(self, value: Value, names: Sequence[str], node: cst.CSTNode, state: State) -> Value:
+        for name in names:
+            if isinstance(value, ObjectRef | SharedObject):
+                found = self.attribute(value, name, node, state)
+                if found is not None:
+                    return found
+        return LOST if state.holds_tracked(value) else UNKNOWN
+
+    def is_instance(self, value: Value, kind: Value) -> bool | None:
+        """Return what ``isinstance`` says; None = perhaps."""
+        if isinstance(value, ObjectRef | SharedObject) and isinstance(kind, ClassValue):
+            return kind.info in self.names.mro(value.info)
+        if isinstance(value, Const) and isinstance(kind, External):
+            known = BUILT_IN.get(kind.name.removeprefix("builtins."))
+            return None if known is None else isinstance(value.value, known)
+        if isinstance(value, Const) and isinstance(kind, ClassValue):
+            return False
+        return None
+
+
+def replace_holds(match: Match, holds: bool | None) -> Match:
+    """Return the match with another answer."""
+    return match if match.holds is False else Match(holds, match.captured)
+
+
+def _captures(found: Iterable[Match]) -> dict[str, Value]:
+    names = dict.fromkeys(name for match in found for name in match.captured)
+    return {name: join(m.captured[name] for m in found if name in m.captured) for name in names}
+
+
+def _all(found: Sequence[Match]) -> Match:
+    answers = {match.holds for match in found}
+    if False in answers:
+        return Match(False, {})
+    return Match(None if None in answers else True, _captures(found))
+
+
+def _either(found: Sequence[Match]) -> Match:
+    """Return the match of a value that may be any of several."""
+    answers = {match.holds for match in found}
+    holds = answers.pop() if len(answers) == 1 else None
+    return Match(holds, _captures([m for m in found if m.holds is not False]))
+
+
+def _perhaps(found: Sequence[Match]) -> Match:
+    """Return the match of a pattern of which one alternative may hold."""
+    if all(match.holds is False for match in found):
+        return Match(False, {})
+    return Match(None, _captures([m for m in found if m.holds is not False]))

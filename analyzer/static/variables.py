@@ -1,0 +1,285 @@
+"""Where does a variable live, who can reach it, and what is left of it when its function has ended?"""
+
+# ruff: noqa: N802  (visit_NODE is how libcst spells it)
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import libcst as cst
+
+from analyzer.static.effects import Effects, declared_elsewhere, effects_of
+from analyzer.static.names import ClassInfo, FunctionInfo
+from analyzer.static.source import Module
+from analyzer.static.state import Content, State, forget
+from analyzer.static.values import (
+    LOST,
+    UNKNOWN,
+    Closure,
+    DictRef,
+    Generator,
+    ListRef,
+    ObjectRef,
+    OneOf,
+    Partial,
+    TupleValue,
+    Value,
+    alternatives,
+    join,
+    parts,
+)
+
+__all__ = ["Context", "Variables"]
+
+
+@dataclass(frozen=True, eq=False)
+class Context:
+    """The function whose code is being walked; one per frame of a state.
+
+    Attributes:
+        function: None for code at module or class level.
+        owner: Class whose attributes are plain names here (class bodies only).
+        closure: Frame in which the names of the enclosing function live, or None.
+        captured: Those names and their values if that function has ended.
+        comprehension: Whether the frame has the variables of a comprehension only.
+    """
+
+    module: Module
+    function: FunctionInfo | None = None
+    owner: ClassInfo | None = None
+    closure: int | None = None
+    captured: tuple[tuple[str, Value], ...] = ()
+    comprehension: bool = False
+
+
+class Variables(ABC):
+    """Looks after variables of nested functions and the contents of what they hold.
+
+    Attributes:
+        contexts: The functions whose code is being walked, the innermost last.
+    """
+
+    def __init__(self) -> None:
+        self.contexts: list[Context] = []
+        self._closures = False
+        self._functions: dict[cst.CSTNode, FunctionInfo] = {}
+        self._declared: dict[FunctionInfo, frozenset[str]] = {}
+        self._effects: dict[FunctionInfo, Effects] = {}
+        self._mentioned: dict[FunctionInfo, set[str]] = {}
+
+    @property
+    def module(self) -> Module:
+        """Return the module of the code being walked."""
+        return self.contexts[-1].module
+
+    @abstractmethod
+    def release(self, values: Iterable[Value], state: State, node: cst.CSTNode, to: str) -> None:
+        """Report values that leave the code the analyzer can see."""
+
+    def bind(self, name: str, value: Value, state: State, node: cst.CSTNode | None = None) -> State:
+        """Return the state after an assignment to a variable, wherever that variable lives."""
+        context = self.contexts[-1]
+        declared = () if context.function is None else self.declared(context.function)
+        if name not in declared or name in state.frames[-1]:
+            return state.bind(name, value)
+        depth = context.closure
+        while depth is not None and depth < len(state.frames):
+            if name in state.frames[depth]:
+                frame = {**state.frames[depth], name: value}
+                return replace(state, frames=(*state.frames[:depth], frame, *state.frames[depth + 1 :]))
+            depth = self.contexts[depth].closure if depth < len(self.contexts) else None
+        # A global variable, or one of a function that has ended: nobody knows who looks at it.
+        if node is not None:
+            self.release([value], state, node, f"the variable {name!r}")
+        return state
+
+    def rebind(self, name: str, value: Value, function: Closure, state: State) -> State:
+        """Return the state after a nested function has set a variable of a function around it."""
+        depth = function.depth
+        while depth is not None and depth < len(state.frames):
+            if name in state.frames[depth]:
+                frame = {**state.frames[depth], name: value}
+                return replace(state, frames=(*state.frames[:depth], frame, *state.frames[depth + 1 :]))
+            depth = self.contexts[depth].closure if depth < len(self.contexts) else None
+        return state
+
+    def declared(self, function: FunctionInfo) -> frozenset[str]:
+        """Return the variables a function declares ``nonlocal`` or ``global``."""
+        if function not in self._declared:
+            self._declared[function] = declared_elsewhere(function)
+        return self._declared[function]
+
+    @abstractmethod
+    def defaults(self, declared: cst.Parameters, state: State) -> tuple[tuple[str, Value], ...]:
+        """Return the defaults of a nested function that is being defined."""
+
+    def closure(self, node: cst.FunctionDef | cst.Lambda, qualname: str, state: State) -> Closure:
+        """Return the nested function that a definition makes."""
+        self._closures = True
+        info = self._functions.setdefault(node, FunctionInfo(self.module, node, qualname))
+        made = Closure(info, len(state.frames) - 1, defaults=self.defaults(node.params, state))
+        return replace(made, communicates=self._captures(made, state))
+
+    def free_names(self, closure: Closure, state: State) -> dict[str, Value]:
+        """Return what a nested function can see of the functions around it."""
+        used = self._mentioned_in(closure)
+        around = {**self._around(closure.depth, state), **dict(closure.captured)}
+        return {name: value for name, value in around.items() if name in used}
+
+    def _mentioned_in(self, closure: Closure) -> set[str]:
+        # Asked at every call of a nested function, in every state.
+        if closure.info not in self._mentioned:
+            self._mentioned[closure.info] = _names_in(closure.info.node)
+        return self._mentioned[closure.info]
+
+    def _around(self, depth: int | None, state: State) -> dict[str, Value]:
+        """Return the variables that code inside the function of a frame can see."""
+        found: dict[str, Value] = {}
+        while depth is not None and depth < len(state.frames):
+            context = self.contexts[depth] if depth < len(self.contexts) else None
+            found = {**dict(context.captured if context else ()), **state.frames[depth], **found}
+            depth = context.closure if context else None
+        return found
+
+    def _reached(self, closure: Closure, state: State) -> list[Closure]:
+        """Return a nested function and those it can call."""
+        found = [closure]
+        for function in found:
+            for value in self.free_names(function, state).values():
+                found += [v for v in alternatives(value) if isinstance(v, Closure) and v not in found]
+        return found
+
+    def _captures(self, closure: Closure, state: State) -> bool:
+        """Return whether a nested function can reach communication or futures of the function around it."""
+        return any(
+            state.holds_tracked(value)
+            for function in self._reached(closure, state)
+            for value in (function, *self.free_names(function, state).values())
+        )
+
+    def effects(self, function: FunctionInfo) -> Effects:
+        """Return what a function may change when it is not walked."""
+        if function not in self._effects:
+            self._effects[function] = effects_of(function)
+        return self._effects[function]
+
+    def forget_contents(self, values: Iterable[Value], state: State) -> State:
+        """Return the state after something that may change every list, dict and object among these.
+
+        Functions among them may be called, and change what they can reach.
+        """
+        waiting, seen = list(values), set[int | Closure]()
+        while waiting:
+            value = waiting.pop()
+            if isinstance(value, Closure) and value not in seen:
+                seen.add(value)
+                free = self.free_names(value, state)
+                waiting += free.values()
+                for name in self.effects(value.info).outer & set(free):
+                    lost = LOST if state.holds_tracked(free[name]) else UNKNOWN
+                    state = self.rebind(name, lost, value, state)
+            if isinstance(value, ListRef | DictRef | ObjectRef):
+                if value.number in seen:
+                    continue
+                seen.add(value.number)
+                content = state.heap[value.number]
+                if not isinstance(content, Value):
+                    waiting += [item for _, item in content]
+                    state = state.store(value.number, forget([content], state.heap))
+            if isinstance(value, Generator):
+                state = state.store(value.number, UNKNOWN)  # somebody else may have taken items
+            waiting += parts(value)
+        return state
+
+    def left(self, values: Sequence[Value], state: State, depth: int) -> tuple[State, list[Value]]:
+        """Return a state and values behind the end of a function: nested functions keep what they saw."""
+        if not self._closures:
+            return state.leave(depth), list(values)
+        settled = self.settled(values, state, depth)
+        frames = tuple(
+            dict(zip(frame, self.settled(list(frame.values()), state, depth), strict=True))
+            for frame in state.frames[:depth]
+        )
+        heap: dict[int, Content | Value] = {}
+        for number, content in state.heap.items():
+            if isinstance(content, Value):
+                heap[number] = content
+            else:
+                items = self.settled([v for _, v in content], state, depth)
+                heap[number] = tuple((k, v) for (k, _), v in zip(content, items, strict=True))
+        return replace(state, frames=frames, heap=heap), settled
+
+    def settled(self, values: Sequence[Value], state: State, depth: int) -> list[Value]:
+        """Return values whose nested functions do not need the frames from ``depth`` on."""
+        return [self._settled(value, state, depth, ()) for value in values]
+
+    def _settled(self, value: Value, state: State, depth: int, around: tuple[FunctionInfo, ...]) -> Value:
+        if isinstance(value, TupleValue):
+            return TupleValue(tuple(self._settled(v, state, depth, around) for v in value.items))
+        if isinstance(value, OneOf):
+            return join(self._settled(v, state, depth, around) for v in value.values)
+        if isinstance(value, Partial):
+            return Partial(
+                self._settled(value.function, state, depth, around),
+                tuple(self._settled(v, state, depth, around) for v in value.values),
+                tuple((name, self._settled(v, state, depth, around)) for name, v in value.keywords),
+            )
+        if isinstance(value, Generator):
+            return self._settled_generator(value, state, depth, around)
+        if not isinstance(value, Closure) or value.depth is None or value.depth < depth:
+            return value
+        communicates = self._captures(value, state)
+        if value.info in around:
+            # It can call itself; what that would communicate is not followed anyway.
+            return LOST if communicates else UNKNOWN
+        ending, place = self._ending(value.depth, state, depth)
+        free = {**ending, **dict(value.captured)}
+        changing = self.effects(value.info).outer
+        captured = []
+        for name in sorted(set(free) & self._mentioned_in(value)):
+            held = state.holds_tracked(free[name])
+            kept = self._settled(free[name], state, depth, (*around, value.info))
+            captured.append((name, (LOST if held else UNKNOWN) if name in changing else kept))
+        defaults = tuple(
+            (n, self._settled(v, state, depth, (*around, value.info))) for n, v in value.defaults
+        )
+        return Closure(value.info, place, tuple(captured), communicates, defaults)
+
+    def _ending(self, place: int | None, state: State, depth: int) -> tuple[dict[str, Value], int | None]:
+        """Return the variables that end with the frames from ``depth`` on, and the frame around them."""
+        found: dict[str, Value] = {}
+        while place is not None and place >= depth:
+            context = self.contexts[place] if place < len(self.contexts) else None
+            frame = state.frames[place] if place < len(state.frames) else {}
+            found = {**dict(context.captured if context else ()), **frame, **found}
+            place = context.closure if context else None
+        return found, place
+
+    def _settled_generator(
+        self, value: Generator, state: State, depth: int, around: tuple[FunctionInfo, ...]
+    ) -> Value:
+        arguments = tuple((name, self._settled(v, state, depth, around)) for name, v in value.arguments)
+        context = value.context
+        if context.closure is not None and context.closure >= depth:
+            free = {**self._around(context.closure, state), **dict(context.captured)}
+            kept = tuple((name, self._settled(v, state, depth, around)) for name, v in free.items())
+            context = replace(context, closure=None, captured=kept)
+        return replace(value, arguments=arguments, context=context)
+
+
+class _Used(cst.CSTVisitor):
+    """Collect every name a piece of code mentions. Read ``found`` after the visit."""
+
+    def __init__(self) -> None:
+        self.found: set[str] = set()
+
+    def visit_Name(self, node: cst.Name) -> None:
+        self.found.add(node.value)
+
+
+def _names_in(node: cst.CSTNode) -> set[str]:
+    visitor = _Used()
+    node.visit(visitor)
+    return visitor.found

@@ -1,0 +1,125 @@
+"""Do running services log the sample they are told to, and do they survive a log that cannot be written?"""
+
+from __future__ import annotations
+
+import os
+import resource
+from pathlib import Path
+
+import pytest
+from deployments import System, make_project, running, wait_for
+
+from mup.events.ids import child_id
+from mup.events.reader import Log, log_files, read_log
+from mup.events.record import Event
+from mup.events.settings import LogSettings
+
+pytestmark = pytest.mark.services
+
+SOURCE = """
+from mup import EP, MS
+
+class Callee(MS):
+    @EP("/job/")
+    def work(self, comm):
+        comm.respond("done")
+
+class Caller(MS):
+    @EP("/one/")
+    def one(self, comm):
+        comm.respond(comm.call("Callee", "work").get())
+
+class Threads(Caller):
+    runtime = "thread"
+
+class Loop(MS):
+    runtime = "async"
+
+    @EP("/one/")
+    async def one(self, comm):
+        comm.respond(await comm.call("Callee", "work"))
+"""
+
+
+def logs_of(system: System) -> dict[str, Log]:
+    """Return the logs of a system that has ended."""
+    return {paths[0].stem: read_log(paths) for paths in log_files(system.logs)}
+
+
+def requests(log: Log, event: Event) -> set[int]:
+    """Return the requests that have such a record."""
+    return set(log.records["request"][log.records["event"] == event].tolist())
+
+
+@pytest.mark.parametrize("caller", ["Caller", "Threads", "Loop"])
+def test_a_sample_contains_whole_chains(tmp_path: Path, caller: str) -> None:
+    """About one chain in four is logged, by every service it reaches or by none."""
+    log = LogSettings(sample=4)
+    with running(make_project(tmp_path, SOURCE, caller, "Callee"), log=log) as system:
+        for _ in range(200):
+            assert system.ask(caller, "/one/").status == 200
+    logs = logs_of(system)
+    assert {log.header["sample"] for log in logs.values()} == {4}
+    chosen = requests(logs[f"{caller}.0.w0"], Event.DONE)
+    # 200 draws of probability 1/4: outside of this less than once in a million times.
+    assert 20 <= len(chosen) <= 85
+    assert requests(logs[f"{caller}.0.front"], Event.ARRIVE) == chosen
+    called = {child_id(request, 1) for request in chosen}
+    assert requests(logs["Callee.0.front"], Event.ARRIVE) == called
+    assert requests(logs["Callee.0.w0"], Event.DONE) == called
+
+
+def test_whoever_calls_has_decided(tmp_path: Path) -> None:
+    """A request that belongs to a chain is logged as its first service decided, whatever the rate is here."""
+    with running(make_project(tmp_path, SOURCE, "Callee"), log=LogSettings(sample=10**6)) as system:
+        for number in range(1, 21):
+            system.ask("Callee", "/job/", X_Mup_Request=f"{number:x}", X_Mup_Trace="1")
+            system.ask("Callee", "/job/", X_Mup_Request=f"{number + 100:x}", X_Mup_Sampled="0")
+    logs = logs_of(system)
+    assert requests(logs["Callee.0.front"], Event.ARRIVE) == set(range(1, 21))
+    assert requests(logs["Callee.0.w0"], Event.DONE) == set(range(1, 21))
+
+
+@pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="limits of other processes are Linux's")
+def test_disk_is_full(tmp_path: Path) -> None:
+    """A worker whose log cannot grow serves on, what it has flushed stays readable, and the metrics tell."""
+    with running(make_project(tmp_path, SOURCE, "Callee")) as system:
+        path = system.logs / "Callee.0.w0.mlog"
+        assert system.ask("Callee", "/job/", X_Mup_Request="1").status == 200
+        wait_for(lambda: requests(read_log(path), Event.DONE) == {1})
+        (worker,) = system.status("Callee")["workers"]
+        resource.prlimit(worker, resource.RLIMIT_FSIZE, (path.stat().st_size + 60, resource.RLIM_INFINITY))
+        assert system.ask("Callee", "/job/", X_Mup_Request="2").status == 200
+
+        def off() -> bool:
+            # A worker says it after a request.
+            assert system.ask("Callee", "/job/").status == 200
+            return 'mup_event_logs_off{service="Callee",replica="0"} 1' in metrics_of(system)
+
+        wait_for(off)
+        assert system.status("Callee")["workers"] == [worker]
+    log = read_log(path)
+    assert not log.truncated
+    assert requests(log, Event.DONE) == {1}
+
+
+def metrics_of(system: System) -> str:
+    """Return what the callee tells Prometheus."""
+    return system.ask("Callee", "/mup/metrics").raw.decode()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_read_only_folder(tmp_path: Path) -> None:
+    """Without a log a service serves as with one."""
+    project = make_project(tmp_path, SOURCE, "Callee")
+    (tmp_path / "logs").mkdir(mode=0o555)
+    with running(project) as system:
+        assert system.ask("Callee", "/job/").status == 200
+
+
+def test_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    """Where the folder should be there is a file: services run, without a log."""
+    project = make_project(tmp_path, SOURCE, "Caller", "Callee")
+    (tmp_path / "logs").write_text("in the way")
+    with running(project) as system:
+        assert system.ask("Caller", "/one/").status == 200
