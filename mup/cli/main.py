@@ -21,6 +21,7 @@ from mup.errors import MupError
 COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("mup.cli.demo", "The whole journey on a small example: code, model, prediction, reality."),
     "run": ("mup.cli.run", "Start a project's registry and services, and stop them cleanly."),
+    "services": ("mup.cli.services", "List the replicas and databases a registry knows."),
     "host": ("mup.cli.host", "Profile this machine: speed, sharing, wake-ups, scheduler."),
     "explore": ("mup.cli.explore", "Run a single user against the project and log what happens."),
     "runs": ("mup.cli.runs", "List what was explored, and delete what is not needed any more."),
