@@ -13,12 +13,15 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from mup.databases.address import scheme_of
+from mup.environment import is_reference
 from mup.errors import ProjectError, did_you_mean
 
 __all__ = ["DatabaseConfig", "Project", "ServiceConfig", "is_http_url", "load_project"]
 
 EMBEDDED = "embedded"
 DEFAULT_REGISTRY_PORT = 9099
+LOOPBACK = "127.0.0.1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,14 +57,16 @@ class DatabaseConfig:
 
     Attributes:
         name: ``db_name`` of ``Communication.query``.
-        uri: ``embedded`` (mup starts one on loopback) or a ``mongodb://`` URI.
+        uri: ``embedded`` (mup starts one on loopback) or a ``mongodb://`` URI; may refer to environment
+            variables (`mup.environment`).
         database: Name inside the server.
         load: ``module:function`` that fills it (it gets a ``pymongo`` database), or "".
         host: Machine of ``Project.hosts`` it is deployed on; "" = the one everything is on.
     """
 
     name: str
-    uri: str = EMBEDDED
+    # Somebody may have written a password there all the same.
+    uri: str = field(default=EMBEDDED, repr=False)
     database: str = ""
     load: str = ""
     host: str = ""
@@ -78,6 +83,10 @@ class Project:
         services: In file order; at least one, unless there are externals.
         databases: In file order.
         registry_port: 0 = any free port.
+        registry_host: Address the registry listens on.
+        registry_token: Reference to the environment variable that holds its token, or "".
+        registry_cache: Seconds services use a list of replicas before they ask again; 0 = they ask for every
+            call.
         client: ``module:Class`` of the ``Client`` that drives the project, or "".
         externals: Base URLs of services outside of mup that the client calls, by the name it calls them by.
         hosts: Machines of the deployment by name, each with the file of its profile (``mup host -o``), or
@@ -91,6 +100,9 @@ class Project:
     services: tuple[ServiceConfig, ...]
     databases: tuple[DatabaseConfig, ...] = ()
     registry_port: int = DEFAULT_REGISTRY_PORT
+    registry_host: str = LOOPBACK
+    registry_token: str = ""
+    registry_cache: float = 1.0
     client: str = ""
     externals: Mapping[str, str] = field(default_factory=dict)
     hosts: Mapping[str, Path | None] = field(default_factory=dict)
@@ -180,13 +192,14 @@ class _Fields:
             return None
         return value
 
-    def positive(self, name: str) -> float | None:
+    def positive(self, name: str, *, or_zero: bool = False) -> float | None:
         self.seen.add(name)
         value = self.data.get(name)
-        if value is None:
-            return None
+        if value is None or (or_zero and value == 0 and not isinstance(value, bool)):
+            return value
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
-            self.problems.append(f"[{self.where}] {name}: must be a number > 0, got {value!r}")
+            limit = ">= 0" if or_zero else "> 0"
+            self.problems.append(f"[{self.where}] {name}: must be a number {limit}, got {value!r}")
             return None
         return float(value)
 
@@ -265,6 +278,12 @@ def _project(data: dict[str, Any], file: Path) -> Project:
     head.done()
     registry = _Fields(data.get("registry", {}), "registry", problems)
     port = registry.whole("port", 0, 65535)
+    registry_host = registry.text("host", LOOPBACK)
+    cache = registry.positive("cache", or_zero=True)
+    token = registry.text("token", "")
+    if token and not is_reference(token):
+        # Not shown: it may be the token.
+        problems.append("[registry] token: must refer to an environment variable, e.g. '${SHOP_TOKEN}'")
     registry.done()
     services = []
     for key, table in _tables(data, "services", problems).items():
@@ -289,9 +308,10 @@ def _project(data: dict[str, Any], file: Path) -> Project:
         fields = _Fields(table, f"databases.{key}", problems)
         uri = os.environ.get(f"MUP_DATABASE_{key.upper()}") or fields.text("uri", EMBEDDED)
         fields.seen.add("uri")
-        if uri != EMBEDDED and not uri.startswith(("mongodb://", "mongodb+srv://")):
+        if uri != EMBEDDED and not uri.startswith(("mongodb://", "mongodb+srv://", "${")):
+            # Not shown as a whole: what is no URI may still be a password.
             problems.append(
-                f"[databases.{key}] uri: must be 'embedded' or start with mongodb://, got {uri!r}"
+                f"[databases.{key}] uri: must be 'embedded' or start with mongodb://, got {scheme_of(uri)!r}"
             )
         databases.append(
             DatabaseConfig(
@@ -331,6 +351,9 @@ def _project(data: dict[str, Any], file: Path) -> Project:
         services=tuple(services),
         databases=tuple(databases),
         registry_port=DEFAULT_REGISTRY_PORT if port is None else port,
+        registry_host=registry_host,
+        registry_token=token,
+        registry_cache=1.0 if cache is None else cache,
         client=client,
         externals=externals,
         hosts=hosts,

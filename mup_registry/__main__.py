@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import json
 import os
 import signal
 import socket
 import sys
 
-from aiohttp import web
-
+from mup.addresses import is_loopback, socket_for, url_of
 from mup_registry.directory import Directory
-from mup_registry.server import application
+from mup_registry.server import RegistryServer
 
 DEFAULT_PORT = 9099
 
@@ -40,25 +40,44 @@ def main() -> int:
         parser.error(f"--expiry must be > 0 seconds, got {options.expiry:g}")
     if not 0 <= options.port <= 65535:
         parser.error(f"--port must be between 0 and 65535, got {options.port}")
+    # Not an option: command lines are for everybody to read.
+    token = os.environ.get("MUP_REGISTRY_TOKEN", "")
     try:
         listener = socket.socket(fileno=options.fd) if options.fd is not None else _listen(options)
     except OSError as error:
-        sys.stderr.write(f"mup_registry: error: port {options.port}: {error.strerror}\n")
+        sys.stderr.write(f"mup_registry: error: {options.host} port {options.port}: {error.strerror}\n")
         return 2
     with listener:
-        asyncio.run(_serve(listener, options.expiry, watch_stdin=options.fd is not None))
+        if not token and not is_loopback(listener.getsockname()[0]):
+            sys.stderr.write(
+                "mup_registry: error: a registry that other machines reach needs a token: "
+                "set MUP_REGISTRY_TOKEN here and for every service\n"
+            )
+            return 2
+        with asyncio.Runner(loop_factory=_new_event_loop) as runner:
+            serving = _serve(listener, options.expiry, token, watch_stdin=options.fd is not None)
+            runner.run(serving)
     return 0
 
 
+def _new_event_loop() -> asyncio.AbstractEventLoop:
+    try:
+        import uvloop  # noqa: PLC0415 - where it exists
+    except ImportError:
+        return asyncio.new_event_loop()
+    loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
+    return loop
+
+
 def _listen(options: argparse.Namespace) -> socket.socket:
-    listener = socket.socket()
+    listener = socket_for(options.host)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind((options.host, options.port))
     listener.listen(1024)
     return listener
 
 
-async def _serve(listener: socket.socket, expiry: float, *, watch_stdin: bool) -> None:
+async def _serve(listener: socket.socket, expiry: float, token: str, *, watch_stdin: bool) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -70,14 +89,19 @@ async def _serve(listener: socket.socket, expiry: float, *, watch_stdin: bool) -
                 stop.set()
 
         loop.add_reader(0, read)
-    runner = web.AppRunner(application(Directory(expiry)), access_log=None, shutdown_timeout=1)
-    await runner.setup()
-    await web.SockSite(runner, listener).start()
+    registry = RegistryServer(Directory(expiry), token)
+    web = registry.server()
+    server = await loop.create_server(web, sock=listener, backlog=1024)
     host, port = listener.getsockname()[:2]
-    sys.stdout.write(json.dumps({"ready": True, "url": f"http://{host}:{port}", "pid": os.getpid()}) + "\n")
+    sys.stdout.write(json.dumps({"ready": True, "url": url_of(host, port), "pid": os.getpid()}) + "\n")
     sys.stdout.flush()
-    await stop.wait()
-    await runner.cleanup()
+    while not stop.is_set():
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(stop.wait(), registry.tick)
+        # It has to notice when nobody could be heard.
+        registry.now()
+    server.close()
+    await web.shutdown(1.0)
 
 
 if __name__ == "__main__":

@@ -5,147 +5,247 @@ Every answer is a JSON object; a refused request gets a status of 4xx and ``{"er
 
 from __future__ import annotations
 
-import random
+import asyncio
+import hmac
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
+from urllib.parse import urlsplit
 
 import msgspec
-from aiohttp import web
+from aiohttp import hdrs
+from aiohttp.http_parser import RawRequestMessage
+from aiohttp.streams import StreamReader
+from aiohttp.web_exceptions import HTTPRequestEntityTooLarge
+from aiohttp.web_protocol import RequestHandler
+from aiohttp.web_request import BaseRequest
+from aiohttp.web_response import Response
+from aiohttp.web_server import Server
 
+from mup.databases.address import has_credentials
 from mup.errors import did_you_mean
-from mup_registry.directory import Directory
-from mup_registry.metrics import add_metrics
+from mup.runtime.metrics import CONTENT_TYPE
+from mup_registry.directory import Directory, ListeningClock, Service
+from mup_registry.metrics import metrics, targets
 
-__all__ = ["application"]
+__all__ = ["RegistryServer"]
 
-DIRECTORY = web.AppKey("directory", Directory)
-_Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+MAX_BODY = 256 * 1024
+"""Bytes a registration may have: hundreds of endpoints."""
+
 _T = TypeVar("_T")
-_routes = web.RouteTableDef()
+_Handler = Callable[[BaseRequest], Awaitable[Response]]
+_JSON = "application/json"
+
+# Names reach terminals and logs: `_Registration` is checked for characters that mean something there.
+_Name = Annotated[str, msgspec.Meta(max_length=200)]
+_Address = Annotated[str, msgspec.Meta(max_length=1000)]
 
 
 class _Registration(msgspec.Struct, forbid_unknown_fields=True):
-    service: str
-    url: str
-    replica: int = 0
-    pid: int = 0
-    endpoints: dict[str, str] = {}
+    service: _Name
+    url: _Address
+    replica: Annotated[int, msgspec.Meta(ge=0, lt=2**31)] = 0
+    pid: Annotated[int, msgspec.Meta(ge=0, lt=2**31)] = 0
+    endpoints: dict[_Name, _Address] = {}
 
 
 class _Reference(msgspec.Struct, forbid_unknown_fields=True):
-    id: str
+    id: _Name
 
 
 class _Database(msgspec.Struct, forbid_unknown_fields=True):
-    name: str
-    uri: str
+    name: _Name
+    uri: _Address
 
 
 class _DatabaseName(msgspec.Struct, forbid_unknown_fields=True):
-    name: str
+    name: _Name
 
 
-def application(directory: Directory) -> web.Application:
-    """Return the registry as an aiohttp application."""
-    app = web.Application(middlewares=[_errors_as_json])
-    app[DIRECTORY] = directory
-    app.add_routes(_routes)
-    add_metrics(app, directory)
-    return app
+class RegistryServer:
+    """The registry behind HTTP.
 
+    Handlers and a dictionary instead of aiohttp's application: thousands of heartbeats per second go through
+    here, and routes, middlewares and the like would be most of their cost.
 
-@_routes.get("/healthz")
-async def _health(_: web.Request) -> web.Response:
-    return _answer({"status": "ok"})
+    Args:
+        directory: Its state.
+        token: What every request but ``/healthz`` must bring as ``Authorization: Bearer``; "" = nothing.
 
+    Attributes:
+        tick: Seconds between two readings of the clock at most, by requests or by :meth:`now`.
+    """
 
-@_routes.post("/register")
-async def _register(request: web.Request) -> web.Response:
-    data = await _read(request, _Registration)
-    if not data.service or "/" in data.service:
-        raise _Refused(400, f"service: must be a name without '/', got {data.service!r}")
-    if not data.url.startswith(("http://", "https://")):
-        raise _Refused(400, f"url: must start with http://, got {data.url!r}")
-    if data.replica < 0:
-        raise _Refused(400, f"replica: must be >= 0, got {data.replica}")
-    for name, path in data.endpoints.items():
-        if not path.startswith("/"):
-            raise _Refused(400, f"endpoints: the path of {name!r} must start with '/', got {path!r}")
-    directory = request.app[DIRECTORY]
-    instance = directory.register(
-        service=data.service,
-        replica=data.replica,
-        url=data.url.rstrip("/"),
-        pid=data.pid,
-        endpoints=data.endpoints,
-        now=time.monotonic(),
-    )
-    return _answer({"id": instance.id, "expiry": directory.expiry})
+    def __init__(self, directory: Directory, token: str = "") -> None:
+        self._directory = directory
+        self._token = f"Bearer {token}".encode() if token else b""
+        # Replicas show life three times per expiry: one gap must not eat more than one of these times.
+        self.tick = min(0.25, directory.expiry / 12)
+        self._clock = ListeningClock(2 * self.tick, time.monotonic())
+        self._lists: dict[str, tuple[str, bytes]] = {}
+        self._requests: Counter[tuple[str, int]] = Counter()
+        self._handlers: dict[tuple[str, str], _Handler] = {
+            ("GET", "/healthz"): self._health,
+            ("POST", "/register"): self._register,
+            ("POST", "/heartbeat"): self._heartbeat,
+            ("POST", "/deregister"): self._deregister,
+            ("GET", "/resolve"): self._resolve,
+            ("GET", "/replicas"): self._replicas,
+            ("GET", "/services"): self._services,
+            ("GET", "/databases"): self._databases,
+            ("POST", "/databases"): self._add_database,
+            ("DELETE", "/databases"): self._remove_database,
+            ("GET", "/mup/metrics"): self._metrics,
+            ("GET", "/mup/targets"): self._targets,
+        }
+        self._paths = {path for _, path in self._handlers}
 
+    def server(self) -> Server:
+        """Return the protocol factory for a listening socket."""
+        return Server(self._handle, request_factory=_make_request, access_log=None)
 
-@_routes.post("/heartbeat")
-async def _heartbeat(request: web.Request) -> web.Response:
-    data = await _read(request, _Reference)
-    if not request.app[DIRECTORY].heartbeat(data.id, time.monotonic()):
-        raise _Refused(404, f"unknown instance {data.id!r}; register again")
-    return _answer({})
+    def now(self) -> float:
+        """Return the time of the directory."""
+        return self._clock.read(time.monotonic())
 
+    async def _handle(self, request: BaseRequest) -> Response:
+        response = await self._answer(request)
+        # Unknown paths share a label, so that clients cannot invent them.
+        path = request.path if request.path in self._paths else ""
+        self._requests[path, response.status] += 1
+        return response
 
-@_routes.post("/deregister")
-async def _deregister(request: web.Request) -> web.Response:
-    data = await _read(request, _Reference)
-    return _answer({"removed": request.app[DIRECTORY].deregister(data.id)})
+    async def _answer(self, request: BaseRequest) -> Response:
+        path = request.path
+        try:
+            if self._token and path != "/healthz":
+                self._check_token(request)
+            handler = self._handlers.get((request.method, path))
+            if handler is None:
+                status, what = (405, "method not allowed") if path in self._paths else (404, "not found")
+                raise _Refused(status, f"{request.method} {path}: {what}")
+            return await handler(request)
+        except _Refused as error:
+            return _answer({"error": error.message}, error.status)
 
+    def _check_token(self, request: BaseRequest) -> None:
+        shown = request.headers.get(hdrs.AUTHORIZATION, "").encode("utf-8", "surrogateescape")
+        if not hmac.compare_digest(shown, self._token):
+            problem = "does not have this token" if shown else "wants a token (MUP_REGISTRY_TOKEN)"
+            raise _Refused(401, f"the registry {problem}")
 
-@_routes.get("/resolve")
-async def _resolve(request: web.Request) -> web.Response:
-    replicas = _replicas_of(request)
-    if not replicas:
-        raise _Refused(503, f"service {request.query['service']!r} has no live replica")
-    return _answer(random.choice(replicas))
+    async def _health(self, _: BaseRequest) -> Response:
+        return _answer({"status": "ok"})
 
-
-@_routes.get("/replicas")
-async def _replicas(request: web.Request) -> web.Response:
-    replicas = _replicas_of(request)
-    service = request.query["service"]
-    endpoints = request.app[DIRECTORY].endpoints[service]
-    return _answer({"service": service, "replicas": replicas, "endpoints": endpoints})
-
-
-@_routes.get("/services")
-async def _services(request: web.Request) -> web.Response:
-    services = request.app[DIRECTORY].services(time.monotonic())
-    return _answer({"services": {name: [i.describe() for i in live] for name, live in services.items()}})
-
-
-@_routes.get("/databases")
-async def _databases(request: web.Request) -> web.Response:
-    databases = request.app[DIRECTORY].databases
-    name = request.query.get("name")
-    if name is None:
-        return _answer({"databases": databases})
-    if name not in databases:
-        raise _Refused(404, f"unknown database {name!r}; {did_you_mean(name, list(databases))}")
-    return _answer({"name": name, "uri": databases[name]})
-
-
-@_routes.post("/databases")
-async def _add_database(request: web.Request) -> web.Response:
-    data = await _read(request, _Database)
-    if not data.name or "://" not in data.uri:
-        raise _Refused(
-            400, f"a database needs a name and a uri with a scheme, got {data.name!r}, {data.uri!r}"
+    async def _register(self, request: BaseRequest) -> Response:
+        data = await _read(request, _Registration)
+        if not data.service or "/" in data.service or not data.service.isprintable():
+            raise _Refused(400, f"service: must be a name without '/', got {data.service!r}")
+        if not _is_base_url(data.url):
+            raise _Refused(400, f"url: must be like http://host:port, got {data.url!r}")
+        for name, path in data.endpoints.items():
+            if not path.startswith("/") or not (name + path).isprintable():
+                raise _Refused(400, f"endpoints: the path of {name!r} must start with '/', got {path!r}")
+        instance = self._directory.register(
+            service=data.service,
+            replica=data.replica,
+            url=data.url.rstrip("/"),
+            pid=data.pid,
+            endpoints=data.endpoints,
+            now=self.now(),
         )
-    request.app[DIRECTORY].databases[data.name] = data.uri
-    return _answer({})
+        return _answer({"id": instance.id, "expiry": self._directory.expiry})
 
+    async def _heartbeat(self, request: BaseRequest) -> Response:
+        data = await _read(request, _Reference)
+        if not self._directory.heartbeat(data.id, self.now()):
+            raise _Refused(404, f"unknown instance {data.id!r}; register again")
+        return _answer({})
 
-@_routes.delete("/databases")
-async def _remove_database(request: web.Request) -> web.Response:
-    data = await _read(request, _DatabaseName)
-    return _answer({"removed": request.app[DIRECTORY].databases.pop(data.name, None) is not None})
+    async def _deregister(self, request: BaseRequest) -> Response:
+        data = await _read(request, _Reference)
+        return _answer({"removed": self._directory.deregister(data.id)})
+
+    async def _resolve(self, request: BaseRequest) -> Response:
+        name, _ = self._service_of(request)
+        instance = self._directory.resolve(name, self.now())
+        if instance is None:
+            raise _Refused(503, f"service {name!r} has no live replica")
+        return _answer(instance.describe())
+
+    async def _replicas(self, request: BaseRequest) -> Response:
+        name, service = self._service_of(request)
+        tag, body = self._list(name, service)
+        if request.headers.get(hdrs.IF_NONE_MATCH) == tag:
+            return Response(status=304, headers={hdrs.ETAG: tag})
+        return Response(body=body, headers={hdrs.ETAG: tag}, content_type=_JSON)
+
+    def _list(self, name: str, service: Service) -> tuple[str, bytes]:
+        """Return tag and body of the list of a service's replicas; one tag never stands for two bodies."""
+        learning = self._directory.learning(self.now())
+        tag = f'"{self._directory.run}.{service.version}{".learning" if learning else ""}"'
+        known = self._lists.get(name)
+        if known is None or known[0] != tag:
+            body = msgspec.json.encode(
+                {
+                    "service": name,
+                    "replicas": [instance.describe() for instance in service.live()],
+                    "endpoints": service.endpoints,
+                    "learning": learning,
+                }
+            )
+            known = self._lists[name] = tag, body
+        return known
+
+    async def _services(self, _: BaseRequest) -> Response:
+        listed = self._directory.live(self.now())
+        return _answer({"services": {name: [i.describe() for i in live] for name, live in listed.items()}})
+
+    async def _databases(self, request: BaseRequest) -> Response:
+        databases = self._directory.databases
+        name = request.query.get("name")
+        if name is None:
+            return _answer({"databases": databases})
+        if name not in databases:
+            raise _Refused(404, f"unknown database {name!r}; {did_you_mean(name, list(databases))}")
+        return _answer({"name": name, "uri": databases[name]})
+
+    async def _add_database(self, request: BaseRequest) -> Response:
+        data = await _read(request, _Database)
+        # The URI itself is in no message: it may be one that should not have come here.
+        if not data.name or "://" not in data.uri or not (data.name + data.uri).isprintable():
+            raise _Refused(400, f"a database needs a name and a uri with a scheme, got {data.name!r}")
+        if has_credentials(data.uri):
+            raise _Refused(
+                400,
+                f"the uri of database {data.name!r} has credentials, which everybody could read here; "
+                "whoever starts a service gives them to it",
+            )
+        self._directory.databases[data.name] = data.uri
+        return _answer({})
+
+    async def _remove_database(self, request: BaseRequest) -> Response:
+        data = await _read(request, _DatabaseName)
+        return _answer({"removed": self._directory.databases.pop(data.name, None) is not None})
+
+    async def _metrics(self, _: BaseRequest) -> Response:
+        body = metrics(self._directory.live(self.now()), len(self._directory.databases), self._requests)
+        return Response(body=body, headers={hdrs.CONTENT_TYPE: CONTENT_TYPE})
+
+    async def _targets(self, _: BaseRequest) -> Response:
+        return Response(body=targets(self._directory.live(self.now())), content_type=_JSON)
+
+    def _service_of(self, request: BaseRequest) -> tuple[str, Service]:
+        name = request.query.get("service", "")
+        if not name:
+            raise _Refused(400, f"{request.path}: the query needs ?service=NAME")
+        service = self._directory.service(name, self.now())
+        if service is None:
+            known = list(self._directory.services)
+            raise _Refused(404, f"unknown service {name!r}; {did_you_mean(name, known)}")
+        return name, service
 
 
 class _Refused(Exception):  # noqa: N818 - it becomes an answer, not a failure of the registry
@@ -155,35 +255,50 @@ class _Refused(Exception):  # noqa: N818 - it becomes an answer, not a failure o
         self.message = message
 
 
-@web.middleware
-async def _errors_as_json(request: web.Request, handler: _Handler) -> web.StreamResponse:
-    try:
-        return await handler(request)
-    except _Refused as error:
-        return _answer({"error": error.message}, error.status)
-    except web.HTTPException as error:
-        return _answer({"error": f"{request.method} {request.path}: {error.reason}"}, error.status)
+def _make_request(
+    message: RawRequestMessage,
+    payload: StreamReader,
+    protocol: RequestHandler,
+    writer: object,
+    task: asyncio.Task[None],
+) -> BaseRequest:
+    return BaseRequest(
+        message,
+        payload,
+        protocol,
+        writer,  # type: ignore[arg-type] # aiohttp's abstract writer, passed through
+        task,
+        asyncio.get_running_loop(),
+        client_max_size=MAX_BODY,
+    )
 
 
-async def _read(request: web.Request, kind: type[_T]) -> _T:
+async def _read(request: BaseRequest, kind: type[_T]) -> _T:
     try:
         return msgspec.json.decode(await request.read(), type=kind)
     except msgspec.DecodeError as error:
         raise _Refused(400, f"{request.path}: {error}") from error
+    except HTTPRequestEntityTooLarge as error:
+        raise _Refused(413, f"{request.path}: the body has more than {MAX_BODY} bytes") from error
 
 
-def _replicas_of(request: web.Request) -> list[dict[str, Any]]:
-    service = request.query.get("service", "")
-    if not service:
-        raise _Refused(400, f"{request.path}: the query needs ?service=NAME")
-    directory = request.app[DIRECTORY]
-    live = directory.replicas(service, time.monotonic())
-    if live is None:
-        raise _Refused(
-            404, f"unknown service {service!r}; {did_you_mean(service, list(directory.endpoints))}"
-        )
-    return [instance.describe() for instance in live]
+def _is_base_url(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        return False
+    return (
+        parts.scheme in ("http", "https")
+        and bool(parts.hostname)
+        and port != 0
+        and "@" not in parts.netloc
+        and not parts.query
+        and not parts.fragment
+        and url.isprintable()
+        and " " not in url
+    )
 
 
-def _answer(data: dict[str, Any], status: int = 200) -> web.Response:
-    return web.Response(body=msgspec.json.encode(data), status=status, content_type="application/json")
+def _answer(data: dict[str, Any], status: int = 200) -> Response:
+    return Response(body=msgspec.json.encode(data), status=status, content_type=_JSON)

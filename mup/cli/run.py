@@ -21,6 +21,16 @@ if TYPE_CHECKING:
     "--pool", "pools", multiple=True, metavar="SERVICE=N", help="Pool size of a service; repeatable."
 )
 @click.option("--replicas", multiple=True, metavar="SERVICE=N", help="Replicas of a service; repeatable.")
+@click.option("--service", "services", multiple=True, metavar="NAME", help="Run only this one; repeatable.")
+@click.option("--registry", metavar="URL", default="", help="Join the registry there; start none.")
+@click.option("--host", metavar="ADDRESS", default="127.0.0.1", help="Listen there (default: loopback).")
+@click.option("--advertise", metavar="ADDRESS", default="", help="Where others reach it, if not at --host.")
+@click.option(
+    "--first-replica",
+    type=click.IntRange(0),
+    default=0,
+    help="Number of the first replica here (default: 0).",
+)
 @click.option("--log", "log_dir", type=click.Path(file_okay=False), help="Folder for event logs.")
 @click.option("--reload", is_flag=True, help="Restart services when their source changes.")
 @click.option("--json", "as_json", is_flag=True, help="Print where everything listens as one JSON document.")
@@ -28,16 +38,25 @@ def command(
     project: str,
     pools: tuple[str, ...],
     replicas: tuple[str, ...],
+    services: tuple[str, ...],
+    registry: str,
+    host: str,
+    advertise: str,
+    first_replica: int,
     log_dir: str | None,
     reload: bool,
     as_json: bool,
 ) -> None:
     """Start the registry, databases and services of PROJECT (a folder with mup.toml); Ctrl-C stops them.
 
-    A service that dies is reported and restarted. With --reload, services whose source has changed are
-    replaced without a pause; if the new source does not start, the error is printed and the old one goes on.
+    A service or a registry that dies is reported and restarted. With --reload, services whose source has
+    changed are replaced without a pause; if the new source does not start, the error is printed and the old
+    one goes on.
+
+    With --registry, services join others that run already, possibly on other machines; databases are then
+    used, not started.
     """
-    from mup.cli.options import assignments
+    from mup.cli.options import assignments, registry_url
     from mup.project import load_project
     from mup.runtime.launcher import Deployment
 
@@ -48,6 +67,11 @@ def command(
         pools=assignments(pools, "--pool"),
         replicas=assignments(replicas, "--replicas"),
         reloading=reload,
+        services=services,
+        registry=registry and registry_url(registry),
+        host=host,
+        advertise=advertise,
+        first_replica=first_replica,
     )
     # `kill` and the end of the terminal stop it as cleanly as Ctrl-C does; nohup and the like stay in force.
     # SIGINT itself too: a shell script starts its background jobs with SIGINT ignored.

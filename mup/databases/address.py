@@ -1,10 +1,39 @@
-"""Which server and which database inside it does a URI name?"""
+"""Which server and which database inside it does a URI name, and what in it must nobody see?"""
 
 from __future__ import annotations
 
+import re
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
-__all__ = ["database_of", "scheme_of", "server_of", "with_database"]
+__all__ = [
+    "checked_uri",
+    "database_of",
+    "has_credentials",
+    "scheme_of",
+    "server_of",
+    "with_database",
+    "without_credentials",
+]
+
+_SECRET_OPTION = re.compile(r"password|authmechanismproperties|token|secret", re.IGNORECASE)
+"""Options of a URI that hold secrets: passwords of keys and proxies, session tokens."""
+
+
+def checked_uri(uri: str) -> str:
+    """Return the URI if it is clear what in it are credentials.
+
+    Others would be taken apart at the wrong places, and parts of a password end up in messages.
+
+    Raises:
+        ValueError: It is not; the message does not show it.
+    """
+    credentials = uri.partition("://")[2].rpartition("@")[0]
+    if re.search(r"[/?#@]", credentials):
+        raise ValueError(
+            "the characters / ? # @ in a user name, password or option must be percent-encoded "
+            "(what a ${VARIABLE} of mup.toml stands for is)"
+        )
+    return uri
 
 
 def scheme_of(uri: str) -> str:
@@ -19,8 +48,25 @@ def database_of(uri: str) -> str:
 
 
 def server_of(uri: str) -> str:
-    """Return ``host:port`` without credentials: fit for messages."""
-    return urlsplit(uri).netloc.rpartition("@")[2]
+    """Return ``host:port`` without credentials: fit for messages, also if the URI is malformed."""
+    # Not by urlsplit: for it, a password with a slash in it would be host, port and path.
+    rest = uri.partition("://")[2]
+    return re.split(r"[/?#]", rest.rpartition("@")[2], maxsplit=1)[0]
+
+
+def has_credentials(uri: str) -> bool:
+    """Whether a URI holds something that opens the database."""
+    head, _, query = uri.partition("?")
+    return "@" in head or bool(_SECRET_OPTION.search(query))
+
+
+def without_credentials(uri: str) -> str:
+    """Return the URI with nothing left in it that opens the database; the rest finds the server."""
+    scheme, _, rest = uri.partition("://")
+    head, _, query = rest.partition("?")
+    kept = [option for option in query.split("&") if option and not _SECRET_OPTION.search(option)]
+    head = head.rpartition("@")[2]
+    return f"{scheme}://{head}" + (f"?{'&'.join(kept)}" if kept else "")
 
 
 def with_database(uri: str, database: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from mup.databases.address import scheme_of
 from mup.databases.command import Command
@@ -26,7 +26,7 @@ class Driver(Protocol):
             JSON-able documents; commands that do not read return one document of counts.
 
         Raises:
-            QueryError: The server is unreachable, or refused.
+            QueryError: The server is unreachable, was lost on the way, was too slow, or refused.
         """
         ...
 
@@ -42,7 +42,7 @@ class AsyncDriver(Protocol):
         """Carry out one command; returns and raises like `Driver.execute`."""
         ...
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Close every connection; the driver cannot be used afterwards."""
         ...
 
@@ -65,18 +65,21 @@ def open_driver(name: str, uri: str) -> Driver:
     raise _unserved(name, uri)
 
 
-def open_async_driver(name: str, uri: str, *, queries: int) -> AsyncDriver:
+def open_async_driver(
+    name: str, uri: str, *, queries: int, client: Literal["motor", "pymongo"] = "motor"
+) -> AsyncDriver:
     """Return a driver for code on the running event loop; else like `open_driver`.
 
     Args:
         name: What the project calls the database; for messages.
         uri: Server and database.
         queries: How many queries may be under way at once without queueing inside the driver.
+        client: Which one to talk to MongoDB with: motor, or PyMongo's own asynchronous one.
     """
     if scheme_of(uri) in ("mongodb", "mongodb+srv"):
-        from mup.databases.mongo_async import open_motor  # noqa: PLC0415
+        from mup.databases.mongo_async import open_motor, open_pymongo  # noqa: PLC0415
 
-        return open_motor(name, uri, queries=queries)
+        return open_motor(name, uri, queries=queries) if client == "motor" else open_pymongo(name, uri)
     raise _unserved(name, uri)
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import pymongo
 
 from mup.databases.address import database_of
-from mup.databases.mongo import CLIENT_OPTIONS
+from mup.databases.mongo import client_options
 
 
 def main() -> None:
@@ -43,7 +43,7 @@ def _fill(uri: str, target: str, source: str) -> str:
         fill = getattr(importlib.import_module(module), function)
     except Exception as error:  # noqa: BLE001 - the user's module may raise anything
         return f"cannot import {target!r} from {source}: {type(error).__name__}: {error}"
-    client: pymongo.MongoClient[dict[str, Any]] = pymongo.MongoClient(uri, **CLIENT_OPTIONS)
+    client: pymongo.MongoClient[dict[str, Any]] = pymongo.MongoClient(uri, **client_options(uri))
     try:
         fill(client[database_of(uri)])
     except Exception as error:  # noqa: BLE001

@@ -16,22 +16,25 @@ import pymongo
 from bson.errors import BSONError, InvalidId
 from pymongo.errors import PyMongoError, ServerSelectionTimeoutError
 
-from mup.databases.address import database_of, server_of
+from mup.databases.address import checked_uri, database_of, server_of
 from mup.databases.command import Command
 from mup.databases.driver import ANSWER_SECONDS, CONNECT_SECONDS
 from mup.errors import QueryError
 
-__all__ = ["CLIENT_OPTIONS", "MongoDriver", "Plan", "as_query_error", "plan"]
+__all__ = ["MongoDriver", "Plan", "as_query_error", "client_options", "plan"]
 
-CLIENT_OPTIONS: dict[str, Any] = {
+_DEFAULTS: dict[str, Any] = {
     "serverSelectionTimeoutMS": int(CONNECT_SECONDS * 1000),
     "connectTimeoutMS": int(CONNECT_SECONDS * 1000),
+    # Not PyMongo's timeout for whole operations: with it, one on a server that is gone would look for it all
+    # that time.
     "socketTimeoutMS": int(ANSWER_SECONDS * 1000),
-    # A bound would be a queue inside the driver; 0 = none.
+    # A bound would be a queue inside the driver; 0 = none. There are as many connections as queries were
+    # under way at once, which the pool of workers and their code decide; what a burst leaves is closed.
     "maxPoolSize": 0,
+    "maxIdleTimeMS": 60_000,
     "appname": "mup",
 }
-"""Defaults of every client; options in the URI take precedence."""
 
 # What to call on a collection, and how to turn what comes back into documents.
 Plan = tuple[str, tuple[Any, ...], dict[str, Any], Callable[[Any], list[dict[str, Any]]] | None]
@@ -47,7 +50,9 @@ class MongoDriver:
         self._name = name
         self._uri = uri
         try:
-            self._client: pymongo.MongoClient[dict[str, Any]] = pymongo.MongoClient(uri, **CLIENT_OPTIONS)
+            self._client: pymongo.MongoClient[dict[str, Any]] = pymongo.MongoClient(
+                checked_uri(uri), **client_options(uri)
+            )
             self._database = self._client[database_of(uri) or name]
         except (PyMongoError, ValueError) as error:
             raise QueryError(f"database {name!r}: {error}", where=server_of(uri)) from error
@@ -64,6 +69,12 @@ class MongoDriver:
     def close(self) -> None:
         """Close every connection."""
         self._client.close()
+
+
+def client_options(uri: str) -> dict[str, Any]:
+    """Return the options of a client but those the URI has: PyMongo would prefer ours."""
+    given = {option.partition("=")[0].lower() for option in uri.partition("?")[2].split("&")}
+    return {name: value for name, value in _DEFAULTS.items() if name.lower() not in given}
 
 
 def plan(command: Command) -> Plan:
@@ -107,8 +118,15 @@ def as_query_error(error: Exception, name: str, uri: str, collection: str, comma
             where=where,
             hint="is the database running? its address is in the project's mup.toml",
         )
-    reason = str(error).partition(", full error:")[0].partition(" (configured timeouts")[0]
-    return QueryError(f"database {name!r}: {command.kind} failed: {reason}", where=where)
+    if isinstance(error, PyMongoError) and error.timeout:
+        return QueryError(
+            f"database {name!r}: {command.kind} was not answered in time: {_reason(error)}", where=where
+        )
+    return QueryError(f"database {name!r}: {command.kind} failed: {_reason(error)}", where=where)
+
+
+def _reason(error: Exception) -> str:
+    return str(error).partition(", full error:")[0].partition(" (configured timeouts")[0]
 
 
 def plain(value: Any) -> Any:

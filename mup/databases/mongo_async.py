@@ -1,62 +1,80 @@
 """How does code on an event loop talk to MongoDB?
 
 Through motor, which runs PyMongo on a pool of threads. The size of that pool is read from the environment
-when motor is imported; left alone it would be a small hidden queue in front of the database.
+when motor is imported; left alone it would be a small hidden queue in front of the database. Or through
+PyMongo's asynchronous client, which has no threads.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import pymongo
 from bson.errors import BSONError
 from pymongo.errors import PyMongoError
 
-from mup.databases.address import database_of, server_of
+from mup.databases.address import checked_uri, database_of, server_of
 from mup.databases.command import Command
-from mup.databases.mongo import CLIENT_OPTIONS, as_query_error, plain, plan
+from mup.databases.mongo import as_query_error, client_options, plain, plan
 from mup.errors import QueryError
 
-if TYPE_CHECKING:
-    from motor.motor_asyncio import AsyncIOMotorClient
-
-__all__ = ["MotorDriver", "open_motor"]
+__all__ = ["AsyncMongoDriver", "open_motor", "open_pymongo"]
 
 
-def open_motor(name: str, uri: str, *, queries: int) -> MotorDriver:
-    """Return a motor driver with room for this many queries at once.
+def open_motor(name: str, uri: str, *, queries: int) -> AsyncMongoDriver:
+    """Return a driver on motor with room for this many queries at once.
 
     The first call of a process decides: motor reads the size of its pool once.
     """
     os.environ.setdefault("MOTOR_MAX_WORKERS", str(queries))
     from motor.motor_asyncio import AsyncIOMotorClient  # noqa: PLC0415
 
-    try:
-        return MotorDriver(name, uri, AsyncIOMotorClient(uri, **CLIENT_OPTIONS))
-    except (PyMongoError, ValueError) as error:
-        raise QueryError(f"database {name!r}: {error}", where=server_of(uri)) from error
+    return AsyncMongoDriver(name, uri, AsyncIOMotorClient)
 
 
-class MotorDriver:
-    """An asynchronous MongoDB client for one database; see `mup.databases.driver.AsyncDriver`."""
+def open_pymongo(name: str, uri: str) -> AsyncMongoDriver:
+    """Return a driver on PyMongo's asynchronous client."""
+    return AsyncMongoDriver(name, uri, pymongo.AsyncMongoClient)
 
-    def __init__(self, name: str, uri: str, client: AsyncIOMotorClient[dict[str, Any]]) -> None:
+
+class AsyncMongoDriver:
+    """An asynchronous MongoDB client for one database; see `mup.databases.driver.AsyncDriver`.
+
+    Args:
+        name: What the project calls the database.
+        uri: Server and database.
+        kind: Class of the client; motor and PyMongo name their methods alike.
+
+    Raises:
+        QueryError: The URI is wrong.
+    """
+
+    def __init__(self, name: str, uri: str, kind: Any) -> None:
         self._name = name
         self._uri = uri
-        self._client = client
-        self._database = client[database_of(uri) or name]
+        try:
+            self._client = kind(checked_uri(uri), **client_options(uri))
+            self._database = self._client[database_of(uri) or name]
+        except (PyMongoError, ValueError) as error:
+            raise QueryError(f"database {name!r}: {error}", where=server_of(uri)) from error
 
     async def execute(self, collection: str, command: Command) -> list[dict[str, Any]]:
         """Carry out one command; see `mup.databases.driver.AsyncDriver.execute`."""
         try:
             method, args, options, convert = plan(command)
             pending = getattr(self._database[collection], method)(*args, **options)
-            if convert is None:
-                return [plain(document) for document in await pending.to_list(None)]
-            return convert(await pending)
+            if convert is not None:
+                return convert(await pending)
+            # PyMongo's cursor over a pipeline comes with the first answer, all others at once.
+            cursor = await pending if asyncio.iscoroutine(pending) else pending
+            return [plain(document) for document in await cursor.to_list(None)]
         except (PyMongoError, BSONError, TypeError, ValueError, OverflowError) as error:
             raise as_query_error(error, self._name, self._uri, collection, command) from error
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Close every connection."""
-        self._client.close()
+        closing = self._client.close()
+        if asyncio.iscoroutine(closing):
+            await closing

@@ -14,15 +14,16 @@ import socket
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mup.databases.address import database_of, server_of, with_database
+from mup.databases.address import checked_uri, database_of, server_of, with_database
+from mup.environment import expand_uri
 from mup.errors import DeploymentError
 from mup.project import EMBEDDED, DatabaseConfig
 
-__all__ = ["DatabaseServer", "start_database"]
+__all__ = ["DatabaseServer", "start_database", "uri_of"]
 
 START_SECONDS = 10.0
 PING_SECONDS = 2.0
@@ -43,7 +44,7 @@ class DatabaseServer:
     """
 
     name: str
-    uri: str
+    uri: str = field(repr=False)
     database: str
     embedded: bool
     pid: int | None
@@ -88,6 +89,20 @@ def start_database(config: DatabaseConfig, source: Path) -> DatabaseServer:
         server.stop()
         raise
     return server
+
+
+def uri_of(config: DatabaseConfig) -> str:
+    """Return the URI of a server mup does not start: credentials filled in, name of the database included.
+
+    Raises:
+        DeploymentError: The URI refers to a variable that is not set, or it is malformed.
+    """
+    where = f"databases.{config.name}.uri"
+    try:
+        uri = checked_uri(expand_uri(config.uri, where))
+    except ValueError as error:
+        raise DeploymentError(str(error), where=where) from error
+    return with_database(uri, database_of(uri) or config.database or config.name)
 
 
 def _start_embedded(config: DatabaseConfig) -> DatabaseServer:
@@ -165,8 +180,7 @@ def _find(config: DatabaseConfig) -> DatabaseServer:
     import pymongo  # noqa: PLC0415
     from pymongo.errors import PyMongoError  # noqa: PLC0415
 
-    database = database_of(config.uri) or config.database or config.name
-    uri = with_database(config.uri, database)
+    uri = uri_of(config)
     limit = int(PING_SECONDS * 1000)
     try:
         client: pymongo.MongoClient[dict[str, Any]] = pymongo.MongoClient(
@@ -177,12 +191,12 @@ def _find(config: DatabaseConfig) -> DatabaseServer:
             pid, version = _local_process(client)
     except (PyMongoError, ValueError) as error:
         raise DeploymentError(
-            f"no database answers at {server_of(config.uri)}: {_reason(error)}",
+            f"no database answers at {server_of(uri)}: {_reason(error)}",
             where=f"databases.{config.name}",
             hint="start it, correct its uri in mup.toml, or set uri = 'embedded'",
         ) from error
     return DatabaseServer(
-        name=config.name, uri=uri, database=database, embedded=False, pid=pid, version=version
+        name=config.name, uri=uri, database=database_of(uri), embedded=False, pid=pid, version=version
     )
 
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import inspect
+import os
 import random
 import sys
 import time
@@ -36,6 +37,7 @@ from aiohttp.connector import Connection
 from yarl import URL
 
 from mup.communication import DEFAULT_TIMEOUT, Communication, Cookie, Headers
+from mup.environment import REGISTRY_TOKEN
 from mup.errors import (
     CallError,
     CallTimeoutError,
@@ -65,7 +67,7 @@ __all__ = [
 ]
 
 CACHE_SECONDS = 1.0
-"""How long a list of replicas is used before it is asked for again."""
+"""How long a list of replicas is used before it is asked for again, unless somebody says otherwise."""
 REGISTRY_SECONDS = 5.0
 REASON_LENGTH = 120
 _COROUTINE = inspect.CO_COROUTINE | inspect.CO_ITERABLE_COROUTINE | inspect.CO_ASYNC_GENERATOR
@@ -152,6 +154,7 @@ class Network:
         log: Where events go.
         seed: Of the choice of replicas.
         externals: Base URLs of services outside of mup, by name; they are not asked for.
+        cache: Seconds a list of replicas is used before it is asked for again.
 
     Attributes:
         session: Keeps connections.
@@ -159,8 +162,16 @@ class Network:
         stats: Per endpoint (``A/epA/``), the calls begun between ``window_start`` and ``window_end``.
     """
 
-    def __init__(self, registry_url: str, log: EventLog, seed: int, externals: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        registry_url: str,
+        log: EventLog,
+        seed: int,
+        externals: Mapping[str, str],
+        cache: float = CACHE_SECONDS,
+    ) -> None:
         self.log = log
+        self._cache = cache
         self.session = _session()
         self.fresh_session = _session(force_close=True)
         self.stats: dict[str, CallStats] = {}
@@ -191,7 +202,7 @@ class Network:
         known = self._services.get(service)
         if known is None or not known.addresses:
             return self._externals.get(service)
-        if time.monotonic() - known.asked > CACHE_SECONDS:
+        if time.monotonic() - known.asked > self._cache:
             self._ask(service)
         return known
 
@@ -263,9 +274,14 @@ class Network:
 
     async def _get(self, path: str, where: str) -> dict[str, Any]:
         timeout = aiohttp.ClientTimeout(total=REGISTRY_SECONDS)
+        token = os.environ.get(REGISTRY_TOKEN)
+        headers = {"Authorization": f"Bearer {token}"} if token else None
         try:
             async with self.session.get(
-                URL(self._registry_url + path, encoded=True), timeout=timeout, allow_redirects=False
+                URL(self._registry_url + path, encoded=True),
+                headers=headers,
+                timeout=timeout,
+                allow_redirects=False,
             ) as reply:
                 answer = _decode(reply, await reply.read())
         except (aiohttp.ClientError, OSError, ValueError) as error:

@@ -46,13 +46,19 @@ class AwaitedTools:
         Raises:
             CommunicationError: Nobody knows the database.
         """
-        # The answer is cached; only the first one takes the time of a request to the registry.
-        uri = await asyncio.to_thread(self.tools.resolver.database, database)
+        resolver = self.tools.resolver
+        uri = resolver.fresh_database(database)
+        if uri is None:
+            # The registry may take its time, which is nobody else's.
+            uri = await asyncio.to_thread(resolver.database, database)
         known = self._drivers.get(database)
         if known is None or known[0] != uri:
+            driver = open_async_driver(database, uri, queries=QUERIES)
+            self._drivers[database] = uri, driver
             if known is not None:
-                known[1].close()
-            known = self._drivers[database] = uri, open_async_driver(database, uri, queries=QUERIES)
+                # The database has moved.
+                await known[1].close()
+            return driver
         return known[1]
 
     def start(self, work: Any) -> None:
@@ -61,10 +67,10 @@ class AwaitedTools:
         self._queries.add(task)
         task.add_done_callback(self._queries.discard)
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Close every connection to a database."""
         for _, driver in self._drivers.values():
-            driver.close()
+            await driver.close()
 
 
 class AwaitedCommunication(WorkerCommunication):

@@ -7,6 +7,7 @@ was there before is marked *censored*, because its age is not known.
 
 from __future__ import annotations
 
+import logging
 import sys
 import time
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from mup.errors import CallError, CallTimeoutError, CommunicationError, NoReplicaError
+from mup.errors import CallError, CallTimeoutError, CommunicationError
 from mup.events.record import CENSORED, FAILED, Event
 from mup.future import MupFuture, Response
 from mup.runtime.http_client import Address, BrokenError, Connection, ConnectionPool, RawRequest, RawResponse
@@ -29,6 +30,10 @@ __all__ = ["CallFuture", "Operation", "QueryFuture", "connect_and_send"]
 _RETRY_SECONDS = 0.05
 """A kept connection that ends this soon after the request, without a byte, was closed while it was idle."""
 
+_CONNECT_SECONDS = 2.0
+"""How long a call tries to connect to one replica. A machine that is gone does not even refuse."""
+
+_log = logging.getLogger("mup.runtime")
 _REFUSED = "x-mup-refused"
 
 Log = Callable[..., None]
@@ -71,7 +76,9 @@ def connect_and_send(
     first: Address | None = None,
     without: Address | None = None,
 ) -> Connection:
-    """Send a request to a random live replica; a replica that refuses is replaced once by another one.
+    """Send a request to a random live replica; one that cannot be reached is replaced by another at once.
+
+    That repeats nothing: a request that could not be sent has not been executed.
 
     Args:
         operation: What is logged and how long it may take.
@@ -92,16 +99,13 @@ def connect_and_send(
         address = first if first and not refused else resolver.choose(service, refused)
         try:
             return _send_to(address, operation, request_with, pool)
-        except TimeoutError as error:
-            host, port = address
-            raise CallTimeoutError(f"{operation.name}: no connection to {host}:{port} in time") from error
         except OSError as error:
+            host, port = address
+            if isinstance(error, TimeoutError) and operation.deadline <= time.monotonic():
+                raise CallTimeoutError(f"{operation.name}: no connection to {host}:{port} in time") from error
+            _log.warning("%s: %s:%d cannot be reached: %s", operation.name, host, port, error)
+            resolver.drop(service, address)
             refused.append(address)
-            if len(refused) == 2:
-                tried = " and ".join(f"{host}:{port}" for host, port in refused)
-                raise NoReplicaError(
-                    f"no replica of service {service!r} is reachable: {tried}: {error.strerror or error}"
-                ) from error
 
 
 def _send_to(
@@ -119,7 +123,7 @@ def _send_to(
     """
     for fresh in (False, True):
         seconds = operation.remaining()
-        connection = pool.take(address, seconds, fresh=fresh)
+        connection = pool.take(address, min(seconds, _CONNECT_SECONDS), fresh=fresh)
         try:
             connection.send(request_with(seconds), seconds)
             return connection

@@ -22,7 +22,6 @@ from mup.runtime.awaited_communication import AwaitedCommunication, AwaitedTools
 from mup.runtime.execution import Execution, describe
 from mup.runtime.http_client import ConnectionPool
 from mup.runtime.loops import new_event_loop
-from mup.runtime.resolver import Resolver
 from mup.runtime.threads import pin, receive_slot
 from mup.runtime.wire import Done, FrameBuffer, FromWorker, LogOff, Ready, Request, frame
 from mup.runtime.worker import ServiceRun, become_worker_process
@@ -64,9 +63,11 @@ class _Loop:
         writer = open_log(run.log_dir, f"{run.service}.{run.replica}.w0", header, run.log)
         pool = ConnectionPool()
         log, silent = EventLog(writer, run.source), EventLog(None, run.source)
-        tools = WorkerTools(run.service, log, silent, Resolver(run.registry, pool), pool)
+        tools = WorkerTools(run.service, log, silent, run.resolver(pool), pool)
         self._log_off_told = False
-        network = Network(run.registry, AwaitedLog(writer, run.source), run.replica, {})
+        network = Network(
+            run.registry, AwaitedLog(writer, run.source), run.replica, {}, cache=run.registry_cache
+        )
         self._tools = AwaitedTools(tools, network)
         failure = await self._set_up()
         loop = asyncio.get_running_loop()
@@ -80,7 +81,7 @@ class _Loop:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if not failure:
             await self._tear_down()
-        self._tools.close()
+        await self._tools.close()
         await network.close()
         pool.close()
         if writer is not None:

@@ -6,19 +6,23 @@ import json
 import os
 import socket
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
+from mup.addresses import is_loopback, is_wildcard, route_to, socket_for, url_of
+from mup.databases.address import without_credentials
+from mup.environment import REGISTRY_TOKEN, registry_token
 from mup.errors import DeploymentError, UsageError, did_you_mean
 from mup.events.settings import LogSettings
-from mup.project import Project, ServiceConfig
+from mup.project import EMBEDDED, LOOPBACK, Project, ServiceConfig
 from mup.runtime.child import Child
 from mup.runtime.http_client import BrokenError, ConnectionPool, RawRequest, RawResponse, address_of
+from mup.runtime.registry_client import RegistryClient
 
 if TYPE_CHECKING:
     from mup.databases.server import DatabaseServer
@@ -28,6 +32,9 @@ __all__ = ["Deployment", "ProcessInfo", "ReplicaInfo", "ServiceInfo"]
 READY_SECONDS = 30.0
 STOP_SECONDS = 9.0
 """A replica gives its requests 5 s and its workers 2 s before it kills them itself."""
+
+_ELSEWHERE = "192.0.2.1"
+"""An address of the documentation's: on no network, so that the way to it is the way to other machines."""
 
 Role = Literal["front", "worker", "registry", "database", "client"]
 
@@ -91,9 +98,15 @@ class Deployment:
         pools: Changed pool sizes by service.
         replicas: Changed numbers of replicas by service.
         reloading: Whether `reload` will be used.
+        services: Names of the services to run; empty = all.
+        registry: URL of a registry that runs already; "" = the project's own is started, and so are its
+            databases.
+        host: Address replicas listen on.
+        advertise: Address others reach them at; "" = ``host``.
+        first_replica: Number of each service's first replica, so that those of several machines differ.
 
     Raises:
-        UsageError: ``pools`` or ``replicas`` name an unknown service, or a number below 1.
+        UsageError: ``pools``, ``replicas`` or ``services`` name an unknown service, or a number below 1.
         DeploymentError: The environment says something about logs that is not understood.
     """
 
@@ -106,10 +119,22 @@ class Deployment:
         pools: Mapping[str, int] | None = None,
         replicas: Mapping[str, int] | None = None,
         reloading: bool = False,
+        services: Sequence[str] = (),
+        registry: str = "",
+        host: str = LOOPBACK,
+        advertise: str = "",
+        first_replica: int = 0,
     ) -> None:
+        if services:
+            chosen = {name: project.service(name) for name in services}
+            project = replace(project, services=tuple(chosen.values()))
         self._project = project
         self._reloading = reloading
+        self._foreign_registry = bool(registry)
+        self._host, self._advertise, self._first = host, advertise, first_replica
+        self._token = ""
         self._log_dir = str(log_dir.resolve()) if log_dir else os.environ.get("MUP_LOG_DIR", "")
+        self._database_uris: dict[str, str] = {}
         self._log = log or LogSettings.from_environment(os.environ)
         self._pools = _checked("pool", pools or {}, project)
         self._counts = _checked("replicas", replicas or {}, project)
@@ -117,7 +142,8 @@ class Deployment:
         self._databases: dict[str, DatabaseServer] = {}
         self._replicas: list[_Replica] = []
         self._http = ConnectionPool()
-        self.registry_url = ""
+        self._registry_started = 0.0
+        self.registry_url = registry
 
     def __enter__(self) -> Deployment:
         self.start()
@@ -134,17 +160,21 @@ class Deployment:
         """
         try:
             deadline = time.monotonic() + READY_SECONDS
-            self._start_registry()
+            self._token = registry_token(self._project)
+            self._database_uris = self._known_databases()
+            if not self._foreign_registry:
+                self._start_registry(self._project.registry_port)
             for config in self._project.services:
                 # How many replicas the class wants is known when the first one has imported it.
                 for number in range(self._counts.get(config.name) or config.replicas or 1):
-                    self._replicas.append(self._start_replica(config, number))
-            self._start_databases(deadline)
+                    self._replicas.append(self._start_replica(config, self._first + number))
+            if not self._foreign_registry:
+                self._start_databases(deadline)
             for replica in self._replicas:
                 replica.ready = replica.child.ready(deadline)
             more = [
-                self._start_replica(first.config, number)
-                for first in [r for r in self._replicas if r.number == 0]
+                self._start_replica(first.config, self._first + number)
+                for first in [r for r in self._replicas if r.number == self._first]
                 if first.config.name not in self._counts and first.config.replicas is None
                 for number in range(1, first.ready["replicas"])
             ]
@@ -221,20 +251,20 @@ class Deployment:
         )
 
     def supervise(self) -> list[str]:
-        """Replace replicas that have died; to be called about once a second.
+        """Replace replicas, and the registry, if they have died; to be called about once a second.
 
         Returns:
             What happened, one line each.
 
         Raises:
-            DeploymentError: The registry or a database has died, or a replica dies again and again.
+            DeploymentError: A database has died, or a replica or the registry dies again and again.
         """
+        events = []
         if self._registry is not None and not self._registry.alive():
-            raise DeploymentError(f"the registry {self._registry.how_it_ended()}")
+            events += self._replace_registry(self._registry)
         for name, database in self._databases.items():
             if not database.alive():
                 raise DeploymentError(f"database {name!r} has died")
-        events = []
         for replica in self._replicas:
             if replica.child.alive():
                 continue
@@ -277,13 +307,24 @@ class Deployment:
         mine = [replica for replica in self._replicas if replica.config.name == service]
         return sorted(mine, key=lambda replica: replica.number)
 
-    def _start_registry(self) -> None:
-        """Start the registry on a socket that is open already: replicas need not wait for it."""
-        port = self._project.registry_port
-        with socket.socket() as listener:
+    def _start_registry(self, port: int) -> None:
+        """Start the registry on a socket that is open already: replicas need not wait for it.
+
+        Raises:
+            DeploymentError: It cannot listen there, or must not without a token.
+        """
+        host = self._project.registry_host
+        if not self._token and not is_loopback(host):
+            raise DeploymentError(
+                f"a registry on {host}, that other machines reach, needs a token",
+                where="registry",
+                hint=f"set {REGISTRY_TOKEN} here and wherever services are started, "
+                "or name another variable: token = '${NAME}'",
+            )
+        with socket_for(host) as listener:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
-                listener.bind(("127.0.0.1", port))
+                listener.bind((host, port))
             except OSError as error:
                 raise DeploymentError(
                     f"port {port} of the registry cannot be used: {error.strerror}",
@@ -291,11 +332,44 @@ class Deployment:
                     hint="stop what listens there, or set another port (0 = any free one) in mup.toml",
                 ) from error
             listener.listen(1024)
-            self.registry_url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+            self.registry_url = url_of(_seen_from_elsewhere(host), listener.getsockname()[1])
             descriptor = listener.fileno()
             self._registry = Child(
-                "mup_registry", ["--fd", str(descriptor)], where="registry", pass_fds=[descriptor]
+                "mup_registry",
+                ["--fd", str(descriptor)],
+                where="registry",
+                env=self._secrets(),
+                pass_fds=[descriptor],
             )
+            self._registry_started = time.monotonic()
+
+    def _replace_registry(self, dead: Child) -> list[str]:
+        """Start the registry again where it was; replicas register anew by themselves.
+
+        Raises:
+            DeploymentError: It dies again and again, or does not start.
+        """
+        events = [f"the registry (pid {dead.pid}) {dead.how_it_ended()}"]
+        dead.end(time.monotonic())
+        if time.monotonic() - self._registry_started < 1.0:
+            raise DeploymentError("the registry dies right after its start; giving up")
+        self._start_registry(address_of(self.registry_url)[1])
+        assert self._registry is not None  # noqa: S101 - just started
+        self._registry.ready(time.monotonic() + READY_SECONDS)
+        self._register_databases()
+        return [*events, f"the registry was restarted (pid {self._registry.pid})"]
+
+    def _secrets(self) -> dict[str, str]:
+        return {REGISTRY_TOKEN: self._token} if self._token else {}
+
+    def _known_databases(self) -> dict[str, str]:
+        """Return the URIs of the databases that mup does not start."""
+        configs = [config for config in self._project.databases if config.uri != EMBEDDED]
+        if not configs:
+            return {}
+        from mup.databases.server import uri_of  # noqa: PLC0415
+
+        return {config.name: uri_of(config) for config in configs}
 
     def _start_databases(self, deadline: float) -> None:
         assert self._registry is not None  # noqa: S101 - started before
@@ -308,8 +382,13 @@ class Deployment:
         for config in self._project.databases:
             self._databases[config.name] = start_database(config, self._project.source)
         self._registry.ready(deadline)
+        self._register_databases()
+
+    def _register_databases(self) -> None:
+        """Tell the registry where the databases are; credentials are for the services only."""
+        registry = RegistryClient(self.registry_url, self._token)
         for name, database in self._databases.items():
-            self._post("/databases", {"name": name, "uri": database.uri})
+            registry.post("/databases", {"name": name, "uri": without_credentials(database.uri)})
 
     def _start_replica(self, config: ServiceConfig, number: int) -> _Replica:
         told = {
@@ -323,6 +402,10 @@ class Deployment:
             "replicas": self._counts.get(config.name, config.replicas),
             "port": config.port,
             "static": None if config.static is None else dict(config.static),
+            "host": self._host,
+            "advertise": self._advertise,
+            "registry_cache": self._project.registry_cache,
+            "databases": self._database_uris,
             "log_dir": self._log_dir,
             "log": msgspec.to_builtins(self._log),
             "reload": self._reloading,
@@ -334,27 +417,19 @@ class Deployment:
             ["-"],
             where=f"services.{config.name}",
             first_line=json.dumps(told),
-            env={**env, **config.env},
+            env={**env, **self._secrets(), **config.env},
         )
         return _Replica(config, number, child, time.monotonic(), {})
 
     def _status(self, replica: ReplicaInfo) -> dict[str, Any]:
         with self._reach(f"replica {replica.service}.{replica.replica}"):
-            status: dict[str, Any] = msgspec.json.decode(
-                self._exchange("GET", replica.url, "/mup/status").body
-            )
+            status: dict[str, Any] = msgspec.json.decode(self._get(replica.url, "/mup/status").body)
             return status
 
-    def _post(self, path: str, data: dict[str, Any]) -> None:
-        with self._reach("the registry"):
-            response = self._exchange("POST", self.registry_url, path, msgspec.json.encode(data))
-            if response.status != 200:
-                raise DeploymentError(f"the registry refuses {data!r}: {response.body.decode()}")
-
-    def _exchange(self, method: str, url: str, path: str, body: bytes | None = None) -> RawResponse:
+    def _get(self, url: str, path: str) -> RawResponse:
         connection = self._http.take(address_of(url), 3.0)
         try:
-            connection.send(RawRequest(method, path, body=body), 3.0)
+            connection.send(RawRequest("GET", path), 3.0)
             response = connection.receive(time.monotonic() + 3.0)
         except BaseException:
             connection.close()
@@ -378,6 +453,20 @@ def _end(replicas: list[_Replica]) -> None:
         replica.child.terminate()
     for replica in replicas:
         replica.child.end(deadline)
+
+
+def _seen_from_elsewhere(host: str) -> str:
+    """Return the address other machines know this one by, if it listens on all of them."""
+    if not is_wildcard(host):
+        return host
+    try:
+        return route_to(_ELSEWHERE, 9)
+    except OSError as error:
+        raise DeploymentError(
+            f"this machine has no address that others reach: {error.strerror}",
+            where="registry.host",
+            hint="name the address to listen on",
+        ) from error
 
 
 def _checked(what: str, changes: Mapping[str, int], project: Project) -> dict[str, int]:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import random
 from typing import Any
 
 import aiohttp
 
-from mup.errors import DeploymentError
+from mup.addresses import is_loopback, is_wildcard, route_to
+from mup.errors import CommunicationError, DeploymentError
+from mup.runtime.http_client import address_of
 
-__all__ = ["Registration"]
+__all__ = ["Registration", "advertised_host"]
 
 _log = logging.getLogger("mup.runtime")
 _TIMEOUT = aiohttp.ClientTimeout(total=2.0)
@@ -22,16 +25,21 @@ class Registration:
     Args:
         registry: URL of the registry.
         entry: What to register: ``service``, ``replica``, ``url``, ``pid``, ``endpoints``.
-        heartbeat: Seconds between signs of life.
+        heartbeat: Seconds between signs of life; less if the registry expects more of them.
         patience: Seconds to wait for a registry that does not answer at start.
+        token: What the registry wants to see; "" = nothing.
     """
 
-    def __init__(self, registry: str, entry: dict[str, Any], *, heartbeat: float, patience: float) -> None:
+    def __init__(
+        self, registry: str, entry: dict[str, Any], *, heartbeat: float, patience: float, token: str = ""
+    ) -> None:
         self._url = registry.rstrip("/")
         self._entry = entry
         self._heartbeat = heartbeat
+        self._interval = heartbeat
         self._patience = patience
-        self._session = aiohttp.ClientSession(timeout=_TIMEOUT)
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        self._session = aiohttp.ClientSession(timeout=_TIMEOUT, headers=headers)
         self._id = ""
         self._task: asyncio.Task[None] | None = None
 
@@ -47,7 +55,7 @@ class Registration:
             try:
                 await self._register()
                 break
-            except (OSError, aiohttp.ClientError, TimeoutError) as error:
+            except (OSError, aiohttp.ClientError, TimeoutError, ValueError) as error:
                 if loop.time() > give_up:
                     raise DeploymentError(
                         f"the registry at {self._url} does not answer: {str(error) or type(error).__name__}",
@@ -63,7 +71,7 @@ class Registration:
             self._task.cancel()
             try:
                 await self._post("/deregister", {"id": self._id})
-            except (OSError, aiohttp.ClientError, TimeoutError) as error:
+            except (OSError, aiohttp.ClientError, TimeoutError, ValueError) as error:
                 _log.debug("deregistering: %s", error)
         await self._session.close()
 
@@ -75,24 +83,66 @@ class Registration:
                 where=f"services.{self._entry['service']}",
             )
         self._id = answer["id"]
+        # Two may get lost.
+        self._interval = min(self._heartbeat, answer["expiry"] / 3)
 
     async def _keep_alive(self) -> None:
         silent = False
         while True:
-            await asyncio.sleep(self._heartbeat)
+            # Not all replicas that a restart of the registry has brought into step at the same moment.
+            await asyncio.sleep(self._interval * random.uniform(0.8, 1.0))
             try:
                 status, _ = await self._post("/heartbeat", {"id": self._id})
-                if status == 404:
+                if status != 200:
                     # The registry is a new one, or this replica was silent for too long.
                     await self._register()
-            except (OSError, aiohttp.ClientError, TimeoutError, DeploymentError) as error:
-                if not silent:
-                    _log.warning("the registry at %s does not answer: %s", self._url, error)
-                silent = True
+            except (OSError, aiohttp.ClientError, TimeoutError, ValueError) as error:
+                problem = f"does not answer: {str(error) or type(error).__name__}"
+            except DeploymentError as error:
+                problem = f"does not want this replica any more: {error.message}"
             else:
+                if silent:
+                    _log.warning("the registry at %s knows this replica again", self._url)
                 silent = False
+                continue
+            if not silent:
+                _log.warning("the registry at %s %s", self._url, problem)
+            silent = True
 
     async def _post(self, path: str, data: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         async with self._session.post(self._url + path, json=data) as response:
             answer = await response.json(content_type=None)
             return response.status, answer if isinstance(answer, dict) else {}
+
+
+def advertised_host(listen: str, advertise: str, registry: str) -> str:
+    """Return the host others are told to reach a replica at.
+
+    Args:
+        listen: Where it listens.
+        advertise: What its operator says; "" = nothing.
+        registry: URL of the registry it is told through.
+
+    Raises:
+        DeploymentError: Nobody but this machine could reach it, although other machines may read it.
+    """
+    try:
+        registry_host, registry_port = address_of(registry)
+    except CommunicationError as error:
+        raise DeploymentError(f"the registry: {error.message}") from error
+    host = advertise or listen
+    if is_wildcard(host):
+        try:
+            host = route_to(registry_host, registry_port)
+        except OSError as error:
+            raise DeploymentError(
+                f"no route to the registry at {registry}: {error.strerror}",
+                hint="say under which address this machine is reached: --advertise ADDRESS",
+            ) from error
+    if (is_loopback(listen) or is_loopback(host)) and not is_loopback(registry_host):
+        raise DeploymentError(
+            f"other machines use the registry at {registry}, but this replica would be reached at "
+            f"{host if is_loopback(host) else listen} only, which is this machine",
+            hint="listen on an address they can reach: --host ADDRESS (0.0.0.0 = all of this machine)",
+        )
+    return host

@@ -28,6 +28,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import msgspec
 
+from mup.addresses import socket_for, url_of
+from mup.environment import REGISTRY_TOKEN
 from mup.errors import DeploymentError, MupError
 from mup.events.settings import LogSettings
 from mup.events.writer import open_log
@@ -35,7 +37,8 @@ from mup.runtime.dispatch import Dispatch
 from mup.runtime.front import MAX_BODY, Front, Limits, WorkerLink
 from mup.runtime.importing import import_service
 from mup.runtime.loops import new_event_loop
-from mup.runtime.registration import Registration
+from mup.runtime.registration import Registration, advertised_host
+from mup.runtime.resolver import CACHE_SECONDS
 from mup.runtime.service_log import set_up_logging
 from mup.runtime.threads import run_threads, send_slot
 from mup.runtime.worker import ServiceRun, run_worker
@@ -80,6 +83,11 @@ class ReplicaConfig(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         queue_limit: Overrides the class: requests that may wait for a worker; None = as the class says.
         heartbeat: Seconds between signs of life to the registry.
         registry_patience: Seconds to wait for the registry at start.
+        registry_cache: Seconds workers use a list of replicas before they ask again; 0 = they ask for every
+            call.
+        advertise: Address under which others reach this machine; "" = ``host``, or the one the registry sees.
+        databases: URIs, with the name of the database and credentials, that workers need not ask the registry
+            for; by the name the project gives them.
         drain: Seconds requests in work get when the replica stops.
         reload: Whether a successor may start on the same port before this replica stops; then it also says
             which source files it is made of.
@@ -102,6 +110,9 @@ class ReplicaConfig(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     queue_limit: int | None = None
     heartbeat: float = 1.0
     registry_patience: float = 3.0
+    registry_cache: float = CACHE_SECONDS
+    advertise: str = ""
+    databases: dict[str, str] = {}
     drain: float = 5.0
     reload: bool = False
 
@@ -139,6 +150,7 @@ class _Replica:
         self._pool_size: int = kind.pool_size if config.pool_size is None else config.pool_size
         self._replicas: int = kind.replicas if config.replicas is None else config.replicas
         self._port: int = kind.port if config.port is None else config.port
+        self._advertised = advertised_host(config.host, config.advertise, config.registry)
         queue_limit = kind.queue_limit if config.queue_limit is None else config.queue_limit
         check_queue_limit(queue_limit, kind)
         self._limits = Limits(
@@ -157,6 +169,9 @@ class _Replica:
             log_dir=config.log_dir,
             runtime=kind.runtime,
             pinned=kind.pinned,
+            registry_token=os.environ.get(REGISTRY_TOKEN, ""),
+            registry_cache=config.registry_cache,
+            databases=config.databases,
             log=config.log,
         )
         folders = kind.static if config.static is None else config.static
@@ -190,7 +205,7 @@ class _Replica:
 
     def _bind(self) -> socket.socket:
         port = self._port + self._config.replica if self._port else 0
-        listener = socket.socket()
+        listener = socket_for(self._config.host)
         try:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             if self._config.reload:
@@ -297,8 +312,8 @@ class _Replica:
         try:
             for link in links:
                 await self._admit(link)
-            host, port = self._listener.getsockname()[:2]
-            self._front.url, self._front.pid = f"http://{host}:{port}", os.getpid()
+            port = self._listener.getsockname()[1]
+            self._front.url, self._front.pid = url_of(self._advertised, port), os.getpid()
             web = self._front.server()
             server = await loop.create_server(web, sock=self._listener, backlog=1024)
             registration = self._registration()
@@ -402,7 +417,11 @@ class _Replica:
         }
         config = self._config
         return Registration(
-            config.registry, entry, heartbeat=config.heartbeat, patience=config.registry_patience
+            config.registry,
+            entry,
+            heartbeat=config.heartbeat,
+            patience=config.registry_patience,
+            token=self._run.registry_token,
         )
 
     def _say_ready(self) -> None:

@@ -1,12 +1,17 @@
-"""Which replica does a call go to? The worker's view of the registry: a cached list, a random choice."""
+"""Which replica does a call go to? The worker's view of the registry: a cached list, a random choice.
+
+A call waits for the registry only if it knows no list at all. Otherwise it gives the registry a moment to
+confirm or change the list, once per ``ttl``; a question that is not answered by then stays open, and its
+answer is taken whenever it has come.
+"""
 
 from __future__ import annotations
 
 import logging
-import random
 import time
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from random import random
 from typing import Any
 from urllib.parse import quote
 
@@ -14,80 +19,90 @@ import msgspec
 
 from mup.errors import CommunicationError, NoReplicaError, UnknownDatabaseError, UnknownServiceError
 from mup.routes import CallRoutes, Route
-from mup.runtime.http_client import Address, BrokenError, ConnectionPool, RawRequest, address_of
+from mup.runtime.http_client import (
+    Address,
+    BrokenError,
+    Connection,
+    ConnectionPool,
+    RawRequest,
+    address_of,
+)
 
-__all__ = ["Resolver", "ServiceEntry"]
+__all__ = ["CACHE_SECONDS", "Resolver", "ServiceEntry"]
 
 _log = logging.getLogger("mup.runtime")
-_TIMEOUT = 3.0
+
+CACHE_SECONDS = 1.0
+"""How long an answer of the registry is used before it is asked again, unless somebody says otherwise."""
+
+_FIRST_SECONDS = 3.0
+"""How long a call waits for the registry that does not know yet what it needs."""
+
+_MOMENT = 0.1
+"""How long a call waits that could go on with what it knows."""
+
+_AGAIN_SECONDS = 1.0
+"""While the registry is silent it is asked again, or looked after, this often."""
+
+_OPEN_SECONDS = 10.0
+"""A question is given up after this: whoever it was sent to may have lost its connections."""
+
+_DROPPED_SECONDS = 3.0
+"""A replica that could not be reached is not tried again for this long, unless it has registered anew or
+there is no other. By then the registry has noticed, too, if it is dead."""
 
 
 @dataclass(slots=True)
 class ServiceEntry:
-    """What the registry said about one service.
+    """What is known about one service.
 
     Attributes:
-        addresses: Of its live replicas.
+        addresses: Of the replicas to choose from.
         endpoints: Address of each endpoint name: path, and HTTP method if it is for one.
         fresh_until: Seconds of the monotonic clock.
+        listed: Registration id by address: what the registry said, dropped ones included.
+        tag: Names that list; the registry need not repeat it.
     """
 
     addresses: list[Address]
     endpoints: dict[str, str]
     fresh_until: float
+    listed: dict[Address, str] = field(default_factory=dict)
+    tag: str = ""
 
 
 class Resolver:
     """Finds replicas and databases; every thread of a worker may ask.
 
-    While the registry does not answer, what it said last stays valid.
+    While the registry does not answer, what it said last stays valid; so it does right after the registry
+    was restarted and has not heard of all replicas yet.
 
     Args:
         registry: URL of the registry.
         pool: Connections to share with the calls.
-        ttl: Seconds an answer is used before the registry is asked again.
+        ttl: Seconds an answer is used before the registry is asked again; 0 = it is asked for every call.
+        token: What the registry wants to see; "" = nothing.
+        databases: URIs that need not be asked for, by name.
     """
 
-    def __init__(self, registry: str, pool: ConnectionPool, *, ttl: float = 1.0) -> None:
-        self._url = registry
-        self._address = address_of(registry)
-        self._pool = pool
+    def __init__(
+        self,
+        registry: str,
+        pool: ConnectionPool,
+        *,
+        ttl: float = CACHE_SECONDS,
+        token: str = "",
+        databases: Mapping[str, str] | None = None,
+    ) -> None:
+        self._link = _RegistryLink(registry, pool, token)
         self._ttl = ttl
         self._services: dict[str, ServiceEntry] = {}
         self._routes: dict[str, CallRoutes] = {}
-        self._databases: dict[str, tuple[str, float]] = {}
-        self._silent = False
-
-    def service(self, name: str, *, refresh: bool = False) -> ServiceEntry:
-        """Return a service's entry, at most ``ttl`` old while the registry answers.
-
-        Args:
-            name: Of the service.
-            refresh: Ask the registry even if the entry is fresh.
-
-        Raises:
-            UnknownServiceError: The registry has never heard of it.
-            NoReplicaError: The registry has to be asked and does not answer.
-        """
-        known = self._services.get(name)
-        if known is not None and not refresh and time.monotonic() < known.fresh_until:
-            return known
-        try:
-            status, answer = self._ask(f"/replicas?service={quote(name, safe='')}")
-        except _SilentError as error:
-            if known is None:
-                raise NoReplicaError(str(error), where=f"service {name!r}") from error
-            known.fresh_until = time.monotonic() + self._ttl
-            return known
-        if status != 200:
-            raise UnknownServiceError(str(answer.get("error", f"the registry answered {status}")))
-        entry = ServiceEntry(
-            [address_of(replica["url"]) for replica in answer["replicas"]],
-            answer["endpoints"],
-            time.monotonic() + self._ttl,
-        )
-        self._services[name] = entry
-        return entry
+        self._databases: dict[str, tuple[str, float]] = {
+            name: (uri, float("inf")) for name, uri in (databases or {}).items()
+        }
+        # Registrations that could not be reached, and until when that counts.
+        self._dropped: dict[tuple[Address, str], float] = {}
 
     def route(self, service: str, path: str, method: str) -> Route:
         """Return the endpoint a call means, as far as it is known.
@@ -101,7 +116,7 @@ class Resolver:
             CommunicationError: Several methods share the path, and the call does not say which.
         """
         try:
-            endpoints = (self._services.get(service) or self.service(service)).endpoints
+            endpoints = (self._services.get(service) or self._ask(service, None)).endpoints
         except CommunicationError:
             endpoints = {}  # whoever sends the call meets this error again, and reports it
         known = self._routes.get(service)
@@ -118,19 +133,27 @@ class Resolver:
 
         Raises:
             UnknownServiceError: The registry has never heard of it.
-            NoReplicaError: There is none.
+            NoReplicaError: There is none, or nothing is known and the registry does not answer.
         """
-        entry = self.service(name, refresh=bool(refused))
-        if not entry.addresses and not refused:
-            entry = self.service(name, refresh=True)
-        live = [a for a in entry.addresses if a not in refused] if refused else entry.addresses
-        if not live:
-            tried = ", ".join(f"{host}:{port}" for host, port in refused)
-            raise NoReplicaError(
-                f"service {name!r} has no live replica"
-                + (f" ({tried} refused the connection)" if tried else "")
-            )
-        return random.choice(live)
+        entry = self._services.get(name)
+        if entry is None or time.monotonic() >= entry.fresh_until:
+            entry = self._ask(name, entry)
+        addresses = entry.addresses
+        if refused or not addresses:
+            addresses = self._others(name, entry, refused)
+        return addresses[int(random() * len(addresses))]
+
+    def drop(self, name: str, address: Address) -> None:
+        """Do not choose a replica any more: it could not be reached."""
+        entry = self._services.get(name)
+        if entry is not None and address in entry.listed:
+            self._dropped[address, entry.listed[address]] = time.monotonic() + _DROPPED_SECONDS
+            entry.addresses = [other for other in entry.addresses if other != address]
+
+    def fresh_database(self, name: str) -> str | None:
+        """Return the URI of a database if the registry need not be asked for it now."""
+        known = self._databases.get(name)
+        return known[0] if known is not None and time.monotonic() < known[1] else None
 
     def database(self, name: str) -> str:
         """Return the URI of a database, the name inside the server included.
@@ -140,42 +163,206 @@ class Resolver:
             NoReplicaError: The registry has to be asked and does not answer.
         """
         known = self._databases.get(name)
-        if known is not None and time.monotonic() < known[1]:
-            return known[0]
+        now = time.monotonic()
+        if known is not None:
+            if now < known[1]:
+                return known[0]
+            # Other threads go on with the old one meanwhile.
+            self._databases[name] = (known[0], now + self._ttl)
         try:
-            status, answer = self._ask(f"/databases?name={quote(name, safe='')}")
+            response = self._link.ask(f"/databases?name={quote(name, safe='')}", patient=known is None)
         except _SilentError as error:
             if known is None:
                 raise NoReplicaError(str(error), where=f"database {name!r}") from error
             return known[0]
-        if status != 200:
-            raise UnknownDatabaseError(str(answer.get("error", f"the registry answered {status}")))
-        uri: str = answer["uri"]
-        self._databases[name] = (uri, time.monotonic() + self._ttl)
-        return uri
+        if response.status == 200:
+            uri: str = response.fields["uri"]
+            self._databases[name] = (uri, time.monotonic() + self._ttl)
+            return uri
+        if known is not None:
+            # A registry forgets databases only if it has been restarted.
+            return known[0]
+        if response.status == 404:
+            raise UnknownDatabaseError(response.reason)
+        raise NoReplicaError(response.reason, where=f"database {name!r}")
 
-    def _ask(self, target: str) -> tuple[int, dict[str, Any]]:
-        for fresh in (False, True):
+    def _others(self, name: str, entry: ServiceEntry, refused: Collection[Address]) -> list[Address]:
+        """Return replicas that are left when others have refused, or none was left at all.
+
+        Raises:
+            NoReplicaError: There is none.
+        """
+        left = [address for address in entry.addresses if address not in refused]
+        if not left:
+            entry = self._ask(name, entry)
+            # One that failed for somebody else a moment ago is better than none.
+            left = [address for address in entry.addresses or entry.listed if address not in refused]
+        if not left:
+            tried = ", ".join(f"{host}:{port}" for host, port in refused)
+            raise NoReplicaError(
+                f"service {name!r} has no live replica" + (f" ({tried} cannot be reached)" if tried else "")
+            )
+        return left
+
+    def _ask(self, name: str, known: ServiceEntry | None) -> ServiceEntry:
+        """Return a service's entry, newly confirmed if the registry answers.
+
+        Raises:
+            UnknownServiceError: The registry has never heard of it.
+            NoReplicaError: Nothing is known and the registry does not answer.
+        """
+        if known is not None:
+            # Other threads go on with the old list meanwhile.
+            known.fresh_until = time.monotonic() + self._ttl
+        target = f"/replicas?service={quote(name, safe='')}"
+        try:
+            response = self._link.ask(target, known.tag if known else "", patient=known is None)
+        except _SilentError as error:
+            if known is None:
+                raise NoReplicaError(str(error), where=f"service {name!r}") from error
+            return known
+        if response.status == 200:
+            known = self._services[name] = self._entry(response, known)
+        elif known is None:
+            raise (UnknownServiceError if response.status == 404 else NoReplicaError)(response.reason)
+        # Else: unchanged; or a registry that was restarted and has not heard of the service yet.
+        known.fresh_until = time.monotonic() + self._ttl
+        if self._dropped:
+            self._forgive(known)
+        return known
+
+    def _entry(self, response: _Answer, known: ServiceEntry | None) -> ServiceEntry:
+        answer = response.fields
+        listed = {}
+        for replica in answer["replicas"]:
             try:
-                connection = self._pool.take(self._address, _TIMEOUT, fresh=fresh)
-                try:
-                    connection.send(RawRequest("GET", target), _TIMEOUT)
-                    response = connection.receive(time.monotonic() + _TIMEOUT)
-                except BaseException:
-                    connection.close()
-                    raise
-                self._pool.give_back(connection, response)
-                answer = msgspec.json.decode(response.body)
-            except (OSError, BrokenError, msgspec.DecodeError) as error:
-                problem = error
-                continue
+                listed[address_of(replica["url"])] = str(replica["id"])
+            except CommunicationError as error:
+                _log.warning("a replica of %r is left out: %s", answer["service"], error)
+        if known is not None and answer["learning"]:
+            listed = {**known.listed, **listed}
+        return ServiceEntry(list(listed), answer["endpoints"], 0.0, listed, response.tag)
+
+    def _forgive(self, entry: ServiceEntry) -> None:
+        """Choose from what the registry lists, except from what could not be reached lately."""
+        now = time.monotonic()
+        for dropped, until in list(self._dropped.items()):
+            if now >= until:
+                self._dropped.pop(dropped, None)
+        entry.addresses = [item[0] for item in entry.listed.items() if item not in self._dropped]
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """Status, name of the list (if it is one), and content; no content if nothing has changed."""
+
+    status: int
+    tag: str
+    fields: dict[str, Any]
+
+    @property
+    def reason(self) -> str:
+        """Why it is no answer."""
+        return str(self.fields.get("error", f"the registry answered {self.status}"))
+
+
+class _RegistryLink:
+    """Questions to the registry, also ones whose answer comes late."""
+
+    def __init__(self, url: str, pool: ConnectionPool, token: str) -> None:
+        self._url = url
+        self._address = address_of(url)
+        self._pool = pool
+        self._headers = {"Authorization": f"Bearer {token}"} if token else {}
+        self._open: dict[str, tuple[Connection, float]] = {}
+        self._silent = False
+        self._try_again = 0.0
+
+    def ask(self, target: str, tag: str = "", *, patient: bool) -> _Answer:
+        """Return the registry's answer.
+
+        Args:
+            target: Path and query.
+            tag: Of what is known; the answer has status 304 if it still holds.
+            patient: Whether nothing can be done without an answer.
+
+        Raises:
+            _SilentError: There is none (yet).
+        """
+        now = time.monotonic()
+        # Whoever takes an open question is the only one to look after it.
+        question = self._open.pop(target, None)
+        if question is None and self._silent and not patient and now < self._try_again:
+            raise _SilentError(f"the registry at {self._url} does not answer")
+        wait = _FIRST_SECONDS if patient else 0.0 if question else _MOMENT
+        try:
+            if question is not None:
+                response = self._receive(target, *question, wait)
+            else:
+                response = self._send(target, tag, wait)
+        except (OSError, BrokenError) as problem:
+            self._try_again = time.monotonic() + _AGAIN_SECONDS
+            message = f"the registry at {self._url} does not answer: {str(problem) or 'no answer in time'}"
+            if not self._silent:
+                # Once per outage: every call of every worker would repeat it.
+                _log.warning("%s", message)
+                self._silent = True
+            raise _SilentError(message) from problem
+        if self._silent:
+            _log.warning("the registry at %s answers again", self._url)
             self._silent = False
-            return response.status, answer
-        if not self._silent:
-            # Once per outage: every call of every worker would repeat it.
-            _log.warning("the registry at %s does not answer: %s", self._url, problem)
-            self._silent = True
-        raise _SilentError(f"the registry at {self._url} does not answer: {problem}") from problem
+        return response
+
+    def _send(self, target: str, tag: str, wait: float) -> _Answer:
+        headers = {**self._headers, "If-None-Match": tag} if tag else self._headers
+        request = RawRequest("GET", target, headers)
+
+        def attempt(fresh: bool) -> _Answer:
+            connection = self._pool.take(self._address, wait, fresh=fresh)
+            try:
+                connection.send(request, wait)
+            except BaseException:
+                connection.close()
+                raise
+            return self._receive(target, connection, time.monotonic(), wait)
+
+        return _twice(attempt)
+
+    def _receive(self, target: str, connection: Connection, asked: float, wait: float) -> _Answer:
+        try:
+            response = connection.receive(time.monotonic() + wait)
+        except TimeoutError:
+            if time.monotonic() - asked < _OPEN_SECONDS:
+                self._open[target] = connection, asked
+            else:
+                connection.close()
+            raise
+        except BaseException:
+            connection.close()
+            raise
+        self._pool.give_back(connection, response)
+        try:
+            fields = msgspec.json.decode(response.body) if response.status != 304 else {}
+        except msgspec.DecodeError as error:
+            raise BrokenError(f"not JSON: {error}") from error
+        if not isinstance(fields, dict):
+            raise BrokenError("not a JSON object")
+        return _Answer(response.status, response.headers.get("etag", ""), fields)
+
+
+def _twice(attempt: Callable[[bool], _Answer]) -> _Answer:
+    """Repeat on a fresh connection what failed on a kept one: the registry may have been restarted.
+
+    Raises:
+        OSError: The registry cannot be reached, or is silent.
+        BrokenError: What answers is no registry.
+    """
+    try:
+        return attempt(False)
+    except TimeoutError:
+        raise
+    except (OSError, BrokenError):
+        return attempt(True)
 
 
 class _SilentError(CommunicationError):

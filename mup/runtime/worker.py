@@ -10,7 +10,8 @@ import select
 import signal
 import socket
 import sys
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from mup.events.settings import LogSettings
@@ -18,7 +19,7 @@ from mup.events.writer import open_log
 from mup.runtime.dispatch import Dispatch
 from mup.runtime.execution import Execution, describe
 from mup.runtime.http_client import ConnectionPool
-from mup.runtime.resolver import Resolver
+from mup.runtime.resolver import CACHE_SECONDS, Resolver
 from mup.runtime.wire import BlockingChannel, LogOff, Ready, Request
 from mup.runtime.worker_communication import EventLog, WorkerCommunication, WorkerTools
 from mup.service import MS
@@ -44,6 +45,9 @@ class ServiceRun:
         log_dir: Folder for event logs, or "".
         runtime: ``process``, ``thread`` or ``async``.
         pinned: Whether a process with several workers stays on one core.
+        registry_token: What the registry wants to see.
+        registry_cache: Seconds a list of replicas is used.
+        databases: URIs of databases the registry need not be asked for.
         log: How they are written.
     """
 
@@ -57,6 +61,19 @@ class ServiceRun:
     log: LogSettings
     runtime: str = "process"
     pinned: bool = True
+    registry_token: str = field(default="", repr=False)
+    registry_cache: float = CACHE_SECONDS
+    databases: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    def resolver(self, pool: ConnectionPool) -> Resolver:
+        """Return what finds replicas and databases for the workers that share some connections."""
+        return Resolver(
+            self.registry,
+            pool,
+            ttl=self.registry_cache,
+            token=self.registry_token,
+            databases=self.databases,
+        )
 
 
 def run_worker(run: ServiceRun, number: int, sock: socket.socket, parent: int) -> None:
@@ -93,7 +110,7 @@ def serve_worker(run: ServiceRun, number: int, sock: socket.socket) -> None:
     writer = open_log(run.log_dir, f"{run.service}.{run.replica}.w{number}", header, run.log)
     pool = ConnectionPool()
     log, silent = EventLog(writer, run.source), EventLog(None, run.source)
-    tools = WorkerTools(run.service, log, silent, Resolver(run.registry, pool), pool)
+    tools = WorkerTools(run.service, log, silent, run.resolver(pool), pool)
     try:
         instance = run.kind()
         instance.service_name = run.service

@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from mup import errors
+from mup.environment import REGISTRY_TOKEN, registry_token
 from mup.errors import DeploymentError, MupError, ProjectError, UsageError
 from mup.events.settings import LogSettings
 from mup.project import Project
@@ -92,6 +93,8 @@ class LoadDriver:
                 where=str(project.root / "mup.toml"),
                 hint="add client = 'workload:ClassName' to [project]",
             )
+        if token := registry_token(project):
+            self._env.setdefault(REGISTRY_TOKEN, token)
         self._config |= {
             "client": project.client,
             "source": str(project.source),

@@ -7,11 +7,13 @@ import datetime as dt
 import json
 import socket
 import time
+import traceback
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Literal
 
 import bson
 import pytest
+from mongods import OwnMongod
 
 from mup.databases.command import parse_command
 from mup.databases.driver import open_async_driver, open_driver
@@ -24,22 +26,30 @@ Execute = Callable[..., list[dict[str, Any]]]
 
 def _blocking(uri: str) -> Iterator[Execute]:
     driver = open_driver("db", uri)
-    yield lambda text, collection="c": driver.execute(collection, parse_command(text))
-    driver.close()
-
-
-def _asynchronous(uri: str) -> Iterator[Execute]:
-    with asyncio.Runner() as runner:
-
-        async def start() -> Any:
-            return open_async_driver("db", uri, queries=16)
-
-        driver = runner.run(start())
-        yield lambda text, collection="c": runner.run(driver.execute(collection, parse_command(text)))
+    try:
+        yield lambda text, collection="c": driver.execute(collection, parse_command(text))
+    finally:
         driver.close()
 
 
-DRIVERS = {"blocking": _blocking, "asynchronous": _asynchronous}
+def _asynchronous(uri: str, client: Literal["motor", "pymongo"]) -> Iterator[Execute]:
+    with asyncio.Runner() as runner:
+
+        async def start() -> Any:
+            return open_async_driver("db", uri, queries=16, client=client)
+
+        driver = runner.run(start())
+        try:
+            yield lambda text, collection="c": runner.run(driver.execute(collection, parse_command(text)))
+        finally:
+            runner.run(driver.close())
+
+
+DRIVERS = {
+    "blocking": _blocking,
+    "motor": lambda uri: _asynchronous(uri, "motor"),
+    "pymongo-async": lambda uri: _asynchronous(uri, "pymongo"),
+}
 
 
 @pytest.fixture(params=list(DRIVERS))
@@ -162,6 +172,65 @@ def test_a_dead_server_is_reported_within_three_seconds(kind: str) -> None:
         with pytest.raises(QueryError, match=f"no server answers at {address}"):
             execute({})
         assert time.monotonic() - start < 3.0
+
+
+@pytest.mark.parametrize("kind", list(DRIVERS))
+def test_a_server_that_hangs_costs_the_time_given(kind: str, own_mongod: OwnMongod) -> None:
+    """A query on a server that hangs ends in an error when its time is over; later queries are answered."""
+    for execute in DRIVERS[kind](f"{own_mongod.uri}/d?socketTimeoutMS=500&retryReads=false"):
+        assert execute({}) == []
+        own_mongod.stop()
+        try:
+            start = time.monotonic()
+            with pytest.raises(QueryError, match=r"not answered in time|failed"):
+                execute({})
+            assert time.monotonic() - start < 3.0
+        finally:
+            own_mongod.go_on()
+        assert _recovered(execute) < 2.0
+
+
+@pytest.mark.parametrize("kind", list(DRIVERS))
+def test_a_server_that_restarts_is_found_again(kind: str, own_mongod: OwnMongod) -> None:
+    """A killed server is an error within 3 s; once it is back, queries work again within 2 s."""
+    for execute in DRIVERS[kind](f"{own_mongod.uri}/d"):
+        execute({"$command": "insert", "documents": [{"_id": 1}]})
+        own_mongod.kill()
+        start = time.monotonic()
+        with pytest.raises(QueryError, match=r"no server answers|failed"):
+            execute({})
+        assert time.monotonic() - start < 3.0
+        own_mongod.start()
+        assert _recovered(execute) < 2.0
+
+
+def _recovered(execute: Execute) -> float:
+    """Return how many seconds it takes until queries work again; nothing is on the disk of these servers."""
+    start = time.monotonic()
+    while time.monotonic() - start < 10:
+        try:
+            assert execute({}) == []
+            break
+        except QueryError:
+            continue
+    return time.monotonic() - start
+
+
+@pytest.mark.parametrize("kind", list(DRIVERS))
+@pytest.mark.parametrize(
+    "uri",
+    [
+        pytest.param("mongodb://u:hush@%zz/d", id="host"),
+        pytest.param("mongodb://u:hu/sh@h/d", id="slash"),
+        pytest.param("mongodb://u:hush:hush@h/d", id="colon"),
+        pytest.param("mongodb://u:hush#1@h/d", id="hash"),
+    ],
+)
+def test_a_malformed_uri_shows_no_password(kind: str, uri: str) -> None:
+    """What is said about a URI with a mistake names neither user nor password."""
+    with pytest.raises(QueryError) as caught:
+        next(DRIVERS[kind](uri))
+    assert "hush" not in "".join(traceback.format_exception(caught.value))
 
 
 @pytest.mark.parametrize("open_any", [open_driver, lambda n, u: open_async_driver(n, u, queries=1)])

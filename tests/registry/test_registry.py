@@ -2,32 +2,18 @@
 
 from __future__ import annotations
 
-import json
-import signal
+import os
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
+from registries import ROOT, ask, ask_tagged, entry, registry
 
-from mup.errors import NoReplicaError, UnknownDatabaseError, UnknownServiceError
-from mup.runtime.http_client import ConnectionPool
-from mup.runtime.resolver import Resolver
-from mup_registry.directory import Directory
-
-ROOT = Path(__file__).resolve().parents[2]
-
-
-def entry(**changes: Any) -> dict[str, Any]:
-    """Return a registration."""
-    return {"service": "A", "replica": 0, "url": "http://127.0.0.1:1", "pid": 1, "endpoints": {}, **changes}
+from mup_registry.directory import Directory, ListeningClock
 
 
 def test_silent_instances_expire() -> None:
@@ -43,6 +29,30 @@ def test_silent_instances_expire() -> None:
     assert directory.replicas("B", now=9.0) is None
 
 
+def test_a_pause_of_the_registry_is_no_silence_of_the_replicas() -> None:
+    """A registry that was stopped for long forgets nobody for it; silence of its replicas counts as ever."""
+    clock = ListeningClock(longest=0.5, monotonic=100.0)
+    directory = Directory(expiry=3.0)
+    instance = directory.register(**entry(), now=clock.read(100.2))
+    assert directory.replicas("A", clock.read(900.0)) == [instance]
+    for tenth in range(36):
+        now = clock.read(900.0 + tenth / 10)
+    assert now == pytest.approx(0.2 + 0.5 + 3.5)
+    assert directory.replicas("A", now) == []
+
+
+def test_thousands_of_replicas_cost_no_more_each() -> None:
+    """A heartbeat among 20,000 instances looks at none of the others."""
+    directory = Directory(expiry=3.0)
+    ids = [directory.register(**entry(replica=n, url=f"http://h:{n}"), now=0.0).id for n in range(20_000)]
+    started = time.process_time()
+    assert all(directory.heartbeat(identity, now=1.0) for identity in ids)
+    # Looking at all for each would be 400 million steps.
+    assert time.process_time() - started < 2.0
+    assert len(directory.replicas("A", now=3.5) or []) == 20_000
+    assert directory.replicas("A", now=4.1) == []
+
+
 def test_same_address_replaces() -> None:
     """A replica restarted at the same address is listed once."""
     directory = Directory(expiry=3.0)
@@ -52,42 +62,11 @@ def test_same_address_replaces() -> None:
     assert not directory.heartbeat(first.id, now=0.2)
 
 
-@contextmanager
-def registry(*arguments: str) -> Iterator[str]:
-    """Run a registry of its own; return its URL."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "mup_registry", "--port", "0", *arguments],
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-    )
-    try:
-        assert process.stdout
-        yield json.loads(process.stdout.readline())["url"]
-    finally:
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(5) == 0
-        assert process.stdout
-        process.stdout.close()
-
-
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
     """A registry for the whole module."""
     with registry() as url:
         yield url
-
-
-def ask(url: str, path: str, data: Any = None, method: str = "") -> tuple[int, Any]:
-    """Send a request to the registry; bytes go as they are, everything else as JSON."""
-    body = data if isinstance(data, bytes) else json.dumps(data).encode() if data is not None else None
-    request = urllib.request.Request(url + path, body, method=method or ("POST" if body else "GET"))
-    try:
-        with urllib.request.urlopen(request, timeout=5) as response:
-            return response.status, json.load(response)
-    except urllib.error.HTTPError as error:
-        with error:
-            return error.code, json.load(error)
 
 
 @pytest.mark.services
@@ -100,7 +79,8 @@ def test_life_of_an_instance(url: str) -> None:
     identity = answer["id"]
     status, listed = ask(url, "/replicas?service=life")
     replica = {"id": identity, "service": "life", "replica": 0, "url": "http://127.0.0.1:5", "pid": 1}
-    assert listed == {"service": "life", "replicas": [replica], "endpoints": {"ep": "/ep/"}}
+    # It has just started: replicas it has not heard of yet may be alive.
+    assert listed == {"service": "life", "replicas": [replica], "endpoints": {"ep": "/ep/"}, "learning": True}
     assert ask(url, "/resolve?service=life") == (200, replica)
     assert ask(url, "/services")[1]["services"]["life"] == [replica]
     assert ask(url, "/heartbeat", {"id": identity})[0] == 200
@@ -136,7 +116,17 @@ def test_resolve_is_random(url: str) -> None:
         pytest.param("/heartbeat", {}, 400, "id", id="heartbeat"),
         pytest.param("/replicas", None, 400, "?service=NAME", id="no-service"),
         pytest.param("/replicas?service=nobody", None, 404, "unknown service 'nobody'", id="unknown"),
+        pytest.param("/register", entry(service="a\x1b[2J"), 400, "service", id="escape-sequence"),
+        pytest.param("/register", entry(service="a" * 201), 400, "length", id="long-name"),
+        pytest.param("/register", entry(url="http://h:1/?x"), 400, "http://", id="url-with-query"),
+        pytest.param("/register", entry(url="http://u:p@h:1"), 400, "http://", id="url-with-user"),
+        pytest.param("/register", b" " * 300_000, 413, "262144", id="too-large"),
         pytest.param("/databases", {"name": "d", "uri": "x"}, 400, "scheme", id="database-uri"),
+        pytest.param("/databases", {"name": "d", "uri": "m://u@h/d"}, 400, "credentials", id="user"),
+        pytest.param(
+            "/databases", {"name": "d", "uri": "m://h/?xPassword=s"}, 400, "credentials", id="option"
+        ),
+        pytest.param("/healthz", {}, 405, "not allowed", id="method"),
         pytest.param("/nothing", None, 404, "/nothing", id="path"),
     ],
 )
@@ -186,27 +176,72 @@ def test_wrong_options(arguments: list[str]) -> None:
 
 
 @pytest.mark.services
-def test_resolver_keeps_what_it_knows() -> None:
-    """A resolver caches, suggests names, and survives an outage of the registry with its last list."""
+def test_a_list_that_has_not_changed_is_not_sent_again(url: str) -> None:
+    """The tag of a list confirms it; any change of the list, or the end of the registry's first seconds, ends that."""
+    first = ask(url, "/register", entry(service="tagged", url="http://127.0.0.1:30"))[1]["id"]
+    status, _, tag = ask_tagged(url, "/replicas?service=tagged")
+    assert status == 200
+    if ".learning" not in tag:
+        assert ask_tagged(url, "/replicas?service=tagged", tag)[0] == 304
+    ask(url, "/register", entry(service="tagged", url="http://127.0.0.1:31", replica=1))
+    status, listed, fresh = ask_tagged(url, "/replicas?service=tagged", tag)
+    assert (status, len(listed["replicas"])) == (200, 2)
+    ask(url, "/deregister", {"id": first})
+    assert ask_tagged(url, "/replicas?service=tagged", fresh)[0] == 200
+
+
+TOKEN = {"MUP_REGISTRY_TOKEN": "s3cret/with=chars"}
+
+
+@pytest.mark.services
+def test_a_token_is_asked_for() -> None:
+    """With a token, nobody without it reads or writes anything; only the health check is for all."""
+    with registry("--host", "0.0.0.0", **TOKEN) as url:
+        assert ask(url, "/healthz")[0] == 200
+        for path, data in (
+            ("/register", entry()),
+            ("/services", None),
+            ("/databases", None),
+            ("/none", None),
+        ):
+            assert ask(url, path, data)[0] == 401
+            status, answer = ask(url, path, data, token="wrong")
+            assert status == 401
+            assert "s3cret" not in str(answer)
+        good = TOKEN["MUP_REGISTRY_TOKEN"]
+        assert ask(url, "/register", entry(), token=good)[0] == 200
+        assert len(ask(url, "/replicas?service=A", token=good)[1]["replicas"]) == 1
+
+
+@pytest.mark.services
+def test_other_machines_need_a_token() -> None:
+    """A registry that listens beyond loopback without a token refuses to start."""
+    done = subprocess.run(
+        [sys.executable, "-m", "mup_registry", "--host", "0.0.0.0", "--port", "0"],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        timeout=10,
+        check=False,
+        env={name: value for name, value in os.environ.items() if name != "MUP_REGISTRY_TOKEN"},
+    )
+    assert done.returncode == 2
+    assert "MUP_REGISTRY_TOKEN" in done.stderr
+
+
+@pytest.mark.services
+def test_a_port_that_is_taken() -> None:
+    """A second registry on a port says so and ends with status 2."""
     with registry() as url:
-        ask(url, "/register", entry(endpoints={"ep": "/ep/"}))
-        ask(url, "/databases", {"name": "db", "uri": "mongodb://h/x"})
-        resolver = Resolver(url, ConnectionPool(), ttl=0.05)
-        assert resolver.choose("A") == ("127.0.0.1", 1)
-        assert resolver.route("A", "ep", "").path == "/ep/"
-        assert resolver.route("A", "/other/", "").path == "/other/"
-        assert resolver.database("db") == "mongodb://h/x"
-        with pytest.raises(UnknownServiceError, match=r"unknown service 'a'.*did you mean 'A'"):
-            resolver.choose("a")
-        with pytest.raises(UnknownDatabaseError, match=r"did you mean 'db'"):
-            resolver.database("dbb")
-        with pytest.raises(NoReplicaError, match=r"127.0.0.1:1 refused"):
-            resolver.choose("A", refused=[("127.0.0.1", 1)])
-        ask(url, "/register", entry(url="http://127.0.0.1:2", replica=1))
-        time.sleep(0.06)
-        assert {resolver.choose("A") for _ in range(40)} == {("127.0.0.1", 1), ("127.0.0.1", 2)}
-    time.sleep(0.06)
-    assert resolver.choose("A") in {("127.0.0.1", 1), ("127.0.0.1", 2)}
-    assert resolver.database("db") == "mongodb://h/x"
-    with pytest.raises(NoReplicaError, match="does not answer"):
-        resolver.choose("B")
+        port = url.rpartition(":")[2]
+        done = subprocess.run(
+            [sys.executable, "-m", "mup_registry", "--port", port],
+            capture_output=True,
+            text=True,
+            cwd=ROOT,
+            timeout=10,
+            check=False,
+        )
+    assert done.returncode == 2
+    assert port in done.stderr
+    assert "in use" in done.stderr

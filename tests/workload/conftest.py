@@ -18,7 +18,7 @@ from aiohttp import web
 
 from mup.project import Project, ServiceConfig
 from mup_registry.directory import Directory
-from mup_registry.server import application
+from mup_registry.server import RegistryServer
 
 
 @dataclass
@@ -70,8 +70,8 @@ def _server(system: System) -> web.Application:
     return app
 
 
-async def _listen(app: web.Application) -> tuple[web.AppRunner, str]:
-    runner = web.AppRunner(app, access_log=None)
+async def _start(make: Callable[[], web.BaseRunner]) -> tuple[web.BaseRunner, str]:
+    runner = make()
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()
@@ -88,9 +88,9 @@ def _system() -> Iterator[System]:
         return asyncio.run_coroutine_threadsafe(coroutine, loop).result(10)
 
     directory = Directory(expiry=1e9)
-    registry, registry_url = run(_listen(application(directory)))
+    registry, registry_url = run(_start(lambda: web.ServerRunner(RegistryServer(directory).server())))
     system = System(registry_url, "")
-    server, system.server_url = run(_listen(_server(system)))
+    server, system.server_url = run(_start(lambda: web.AppRunner(_server(system), access_log=None)))
     directory.register(
         service="S", replica=0, url=system.server_url, pid=1, endpoints={"repeat": "/echo/"}, now=0.0
     )

@@ -1,0 +1,51 @@
+"""Which addresses does a machine listen on, and under which do others reach it?"""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+
+__all__ = ["is_loopback", "is_wildcard", "route_to", "socket_for", "url_of"]
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine for whoever uses the name; a name counts as what it resolves to."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        pass
+    try:
+        found = {str(info[4][0]) for info in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)}
+    except (OSError, UnicodeError):
+        return False
+    return all(ipaddress.ip_address(address.partition("%")[0]).is_loopback for address in found)
+
+
+def is_wildcard(host: str) -> bool:
+    """Whether listening on this host means every address of the machine: nobody can connect to it."""
+    try:
+        return ipaddress.ip_address(host).is_unspecified
+    except ValueError:
+        return False
+
+
+def route_to(host: str, port: int) -> str:
+    """Return this machine's address as ``host`` sees it; nothing is sent.
+
+    Raises:
+        OSError: There is no route.
+    """
+    family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[0]
+    with socket.socket(family, kind, protocol) as probe:
+        probe.connect(address)
+        return str(probe.getsockname()[0])
+
+
+def socket_for(host: str) -> socket.socket:
+    """Return a stream socket that can be bound to a host."""
+    return socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+
+
+def url_of(host: str, port: int) -> str:
+    """Return the base URL of a server."""
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

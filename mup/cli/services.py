@@ -1,0 +1,50 @@
+"""``mup services``: who is registered?"""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command()
+@click.argument("project", default=".", type=click.Path())
+@click.option("--registry", metavar="URL", default="", help="Ask the registry there, not PROJECT's.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def command(project: str, registry: str, as_json: bool) -> None:
+    """List the live replicas and the databases the registry of PROJECT knows.
+
+    The registry is the one on this machine at the port mup.toml names, unless --registry names another.
+    """
+    import os
+
+    from mup.addresses import is_wildcard, url_of
+    from mup.cli.options import registry_url
+    from mup.environment import REGISTRY_TOKEN, registry_token
+    from mup.project import LOOPBACK, load_project
+    from mup.runtime.registry_client import RegistryClient
+
+    if registry:
+        client = RegistryClient(registry_url(registry), os.environ.get(REGISTRY_TOKEN, ""))
+    else:
+        loaded = load_project(project)
+        host = LOOPBACK if is_wildcard(loaded.registry_host) else loaded.registry_host
+        client = RegistryClient(url_of(host, loaded.registry_port), registry_token(loaded))
+    listed = {**client.get("/services"), **client.get("/databases")}
+    if as_json:
+        import json
+
+        click.echo(json.dumps(listed, indent=1))
+        return
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table("service", "replica", "URL", "process")
+    for name, live in listed["services"].items():
+        for replica in live:
+            table.add_row(escape(name), str(replica["replica"]), escape(replica["url"]), str(replica["pid"]))
+        if not live:
+            table.add_row(escape(name), "none alive", "", "")
+    console = Console()
+    console.print(table)
+    for name, uri in listed["databases"].items():
+        console.print(f"database  {name}: {uri}", highlight=False, markup=False)
