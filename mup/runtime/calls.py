@@ -239,14 +239,17 @@ class CallFuture(MupFuture):
             return raw
         assert self._connection is not None  # noqa: S101 - the response came on it
         address = self._connection.address
-        try:
-            other = self._send(without=address)
-        except (CommunicationError, OSError):
-            return raw  # there is no other one
-        self._connection.close()
         self._pool.forget(address)
-        self._connection = other
-        return other.receive(limit)
+        # A replica that was reloaded has a successor on its port, which new connections reach.
+        for place in ({"without": address}, {"first": address}):
+            try:
+                other = self._send(**place)
+            except (CommunicationError, OSError):
+                continue
+            self._connection.close()
+            self._connection = other
+            return other.receive(limit)
+        return raw  # there is no other one
 
     def _fail(self, error: CommunicationError) -> None:
         self._operation.log(Event.COMM_FINISH, FAILED)

@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -241,6 +242,28 @@ def test_callers_go_elsewhere_while_a_replica_drains(tmp_path: Path, caller: str
                 if number == 20:
                     os.kill(pid, signal.SIGTERM)
                 answers += threads.map(lambda _: system.ask(caller, "/relay/"), range(2))
+        assert {answer.status for answer in answers} == {200}
+
+
+@pytest.mark.parametrize("caller", ["Caller", "Awaiting"])
+def test_callers_go_to_the_successor_on_the_same_port(tmp_path: Path, caller: str) -> None:
+    """Reloading a service whose port is fixed costs no caller an answer."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    project = make_project(tmp_path, SOURCE, "Two", caller)
+    two, other = project.services
+    project = replace(project, services=(replace(two, port=port, replicas=1), other))
+    with running(project, reloading=True) as system, ThreadPoolExecutor(2) as threads:
+        # Both workers of the caller keep connections to the replica that goes.
+        for _ in range(20):
+            system.ask(caller, "/relay/")
+        reload = threads.submit(system.deployment.reload, "Two")
+        answers = []
+        while not reload.done():
+            answers.append(system.ask(caller, "/relay/"))
+        reload.result()
+        answers.append(system.ask(caller, "/relay/"))
         assert {answer.status for answer in answers} == {200}
 
 

@@ -94,6 +94,43 @@ def test_queue(shop: System) -> None:
     assert value(after, "mup_in_flight") == 0
 
 
+ROUTES = """
+from mup import EP, MS
+
+class Shop(MS):
+    static = {"/files/": "files"}
+
+    @EP("/items", method="GET")
+    def list(self, comm):
+        comm.respond([])
+
+    @EP("/items", method="POST")
+    def create(self, comm, name: str):
+        comm.respond(name)
+
+    @EP("/items/{number}", method="GET")
+    def show(self, comm, number: int):
+        comm.respond(number)
+"""
+
+
+def test_endpoints_with_methods_and_parameters(tmp_path: Path) -> None:
+    """Labels are what the log calls the endpoints; what no endpoint or file is for is counted, too."""
+    (tmp_path / "files").mkdir()
+    with running(make_project(tmp_path, ROUTES, "Shop")) as system:
+        paths = ("/items", "/items/1", "/items/2", "/items/x", "/files/none", "/none")
+        assert [system.ask("Shop", path).status for path in paths] == [200, 200, 200, 400, 404, 404]
+        assert ask(system.url("Shop"), "/items/1", method="DELETE").status == 405
+        found = metrics(system, "Shop")
+    assert value(found, "mup_requests_total", endpoint="/items GET", status="200") == 1
+    assert value(found, "mup_requests_total", endpoint="/items/{number}", status="200") == 2
+    assert value(found, "mup_requests_total", endpoint="/items/{number}", status="400") == 1
+    assert value(found, "mup_requests_total", endpoint="", status="404") == 2
+    assert value(found, "mup_requests_total", endpoint="", status="405") == 1
+    for kind in ("endpoint_failed", "no_file", "no_endpoint", "wrong_method"):
+        assert value(found, "mup_errors_total", kind=kind) == 1
+
+
 def test_log_that_is_off(tmp_path: Path) -> None:
     """A log that cannot be written is seen in the metrics of the service, which serves."""
     project = make_project(tmp_path, SOURCE, "One")
