@@ -252,8 +252,7 @@ class _Analysis:
         self._methods: dict[str, list[EndpointMethod]] = {}
         for name, info in services.items():
             self._methods[name] = endpoint_methods(info, self._execution)
-            by_name = {m.name: m.path for m in self._methods[name]}
-            self.addresses[name] = {**by_name, **{m.path: m.path for m in self._methods[name]}}
+            self.addresses[name] = {m.name: m.address for m in self._methods[name]}
 
     def service(self, name: str, info: ClassInfo, overrides: Mapping[str, int | None]) -> Service:
         """Return one service; what is found about it is kept apart, too."""
@@ -295,7 +294,7 @@ class _Analysis:
         report_second_phase(function, paths, self._diagnostics)
         return Endpoint(
             service=service,
-            path=method.path,
+            path=method.key,
             name=method.explicit_name,
             function=function.qualname,
             file=function.module.file,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from mup.errors import did_you_mean
+from mup.errors import CommunicationError, did_you_mean
+from mup.routes import CallRoutes
 
 __all__ = ["Catalogue"]
 
@@ -13,7 +14,7 @@ class Catalogue:
     """The services, endpoints and databases of an application.
 
     Args:
-        endpoints: Per service, every way to address an endpoint (path or name) with its path.
+        endpoints: Per service, the address of each endpoint name: path, and HTTP method if it is for one.
         databases: Names of the databases, None if they are not known (then every name is fine).
     """
 
@@ -21,15 +22,28 @@ class Catalogue:
         self, endpoints: Mapping[str, Mapping[str, str]], databases: Collection[str] | None = None
     ) -> None:
         self._endpoints = endpoints
+        self._routes: dict[str, CallRoutes] = {}
         self._databases = databases
 
     def has_service(self, name: str) -> bool:
         """Return whether a service of this name exists."""
         return name in self._endpoints
 
-    def path(self, service: str, address: str) -> str | None:
-        """Return the path of the endpoint a call addresses by path or name; None if there is none."""
-        return self._endpoints[service].get(address)
+    def key(self, service: str, path: str, method: str) -> str | None:
+        """Return the key of the endpoint a call addresses; None if there is none, or several are meant.
+
+        Args:
+            service: A service there is.
+            path: Path, template or name of the endpoint; or a path with its parameters filled in.
+            method: HTTP method; "" = the one of the endpoint.
+        """
+        if service not in self._routes:
+            self._routes[service] = CallRoutes(self._endpoints[service])
+        try:
+            route = self._routes[service].find(path, method)
+        except CommunicationError:
+            return None
+        return route.key if route.address in self._endpoints[service].values() else None
 
     def service_hint(self, name: str) -> str:
         """Return the remedy for a service nobody defines."""
@@ -37,7 +51,8 @@ class Catalogue:
 
     def endpoint_hint(self, service: str, address: str) -> str:
         """Return the remedy for an endpoint the service does not have."""
-        return did_you_mean(address, list(self._endpoints[service]))
+        known = [*self._endpoints[service], *self._endpoints[service].values()]
+        return did_you_mean(address, list(dict.fromkeys(known)))
 
     def database_hint(self, name: str) -> str | None:
         """Return the remedy for a database the project does not have; None if it has it."""

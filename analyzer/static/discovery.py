@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import libcst as cst
 
@@ -13,6 +13,7 @@ from analyzer.static.names import Assigned, ClassInfo, FunctionInfo, Names, mup_
 from analyzer.static.source import Module
 from analyzer.static.values import UNKNOWN, Const, ModuleValue, Value
 from mup.errors import did_you_mean
+from mup.routes import METHODS, Routes, template_problem
 
 __all__ = [
     "EndpointMethod",
@@ -31,12 +32,21 @@ class EndpointMethod:
     Attributes:
         name: What a call may say instead of the path: as given, or the name of the method.
         explicit_name: As given in the decorator, "" if it is not.
+        method: HTTP method it is for, "" = any.
+        key: What logs and models call it: the path, with the method where several endpoints share the path.
     """
 
     path: str
     name: str
     explicit_name: str
     function: FunctionInfo
+    method: str = ""
+    key: str = ""
+
+    @property
+    def address(self) -> str:
+        """What it serves, in one text."""
+        return f"{self.path} {self.method}" if self.method else self.path
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,36 +178,55 @@ def endpoint_methods(info: ClassInfo, evaluation: Evaluation) -> list[EndpointMe
     """Return the endpoints of a service class; report paths that are not known, and duplicates."""
     found: list[EndpointMethod] = []
     taken: dict[str, str] = {}
-    diagnostics = evaluation.diagnostics
     for function, decorator in _marked_methods(evaluation.names, info):
-        module = function.module
         arguments = _arguments(decorator, function, evaluation)
-        path, name = arguments.get("path"), arguments.get("name", "")
+        path, name, verb = arguments.get("path"), arguments.get("name", ""), arguments.get("method", "")
         method = function.qualname.rsplit(".", 1)[-1]
         if not isinstance(path, str) or not path.startswith("/") or not isinstance(name, str):
-            diagnostics.add(
-                "MUP006",
-                f"the path of endpoint {function.qualname!r} is not known from the source",
-                hint='write @EP("/path/") with a text or constant that starts with /',
+            problem = f"the path of endpoint {function.qualname!r} is not known from the source"
+            hint = 'write @EP("/path/") with a text or constant that starts with /'
+        elif template_problem(path):
+            problem, hint = f"the path {path!r} cannot be served", template_problem(path)
+        elif not isinstance(verb, str) or verb not in ("", *METHODS):
+            problem = f"the HTTP method of endpoint {function.qualname!r} is not known from the source"
+            hint = f"give one of {', '.join(METHODS)}"
+        else:
+            endpoint = EndpointMethod(path, name or method, name, function, verb)
+            if _is_free(endpoint, taken, decorator, evaluation):
+                taken[_matched(endpoint)] = taken[endpoint.name] = function.qualname
+                found.append(endpoint)
+            continue
+        module = function.module
+        evaluation.diagnostics.add("MUP006", problem, hint=hint, file=module.file, **module.span(decorator))
+    routes = Routes(endpoint.address for endpoint in found).routes
+    return [replace(endpoint, key=routes[endpoint.address].key) for endpoint in found]
+
+
+def _matched(endpoint: EndpointMethod) -> str:
+    """Return a text that endpoints share exactly if they serve the same requests."""
+    segments = ("{}" if s.startswith("{") else s for s in endpoint.path.split("/"))
+    return f"{'/'.join(segments)} {endpoint.method}"
+
+
+def _is_free(
+    endpoint: EndpointMethod, taken: Mapping[str, str], decorator: cst.Decorator, evaluation: Evaluation
+) -> bool:
+    """Return whether nothing else serves what an endpoint serves, or has its name; report it otherwise."""
+    module = endpoint.function.module
+    for what, key, shown in (
+        ("path", _matched(endpoint), endpoint.address),
+        ("name", endpoint.name, endpoint.name),
+    ):
+        if key in taken:
+            evaluation.diagnostics.add(
+                "MUP005",
+                f"{what} {shown!r} is already taken by {taken[key]!r}",
+                hint="every endpoint of a service needs a name, and a path or HTTP method, of its own",
                 file=module.file,
                 **module.span(decorator),
             )
-            continue
-        endpoint = EndpointMethod(path, name or method, name, function)
-        for what, key in (("path", path), ("name", endpoint.name)):
-            if key in taken:
-                diagnostics.add(
-                    "MUP005",
-                    f"{what} {key!r} is already taken by {taken[key]!r}",
-                    hint="every endpoint of a service needs a path and a name of its own",
-                    file=module.file,
-                    **module.span(decorator),
-                )
-                break
-        else:
-            taken[path] = taken[endpoint.name] = function.qualname
-            found.append(endpoint)
-    return found
+            return False
+    return True
 
 
 def _arguments(

@@ -146,6 +146,7 @@ TRANSPARENT = {
 }
 
 CALL_PARAMETERS = (("dest_ms",), ("path", "path_or_name", "endpoint"))
+METHOD_PARAMETER = (5, ("method",))
 QUERY_PARAMETERS = (("db_name",), ("qry_name",))
 RECORDED_TIMES = 500
 """Values that are kept of a file of think times."""
@@ -1491,6 +1492,7 @@ class Evaluation(Variables):
                 texts = []
             choices.append((texts, place or node))
         results: Results = []
+        method = self._http_method(arguments, node) if kind == "call" else ""
         (heads, head_node), (tails, tail_node) = choices
         for head in heads or ["?"]:
             for tail in tails or ["?"]:
@@ -1498,7 +1500,7 @@ class Evaluation(Variables):
                 if kind == "query" and head != "?":
                     self._check_database(head, head_node)
                 if kind == "call" and head != "?":
-                    target = self._endpoint_target(head, tail, head_node, tail_node)
+                    target = self._endpoint_target(head, tail, method, head_node, tail_node)
                 operation: OperationKind = kind
                 after = self.emit(state, Operation(operation, self.module.site(node), target))
                 results.append((after, Future(len(after.operations) - 1)))
@@ -1512,18 +1514,34 @@ class Evaluation(Variables):
             'use constants, or say what it can be: `name: Literal["A", "B"] = ...`',
         )
 
+    def _http_method(self, arguments: Arguments, node: cst.Call) -> str:
+        """Return the HTTP method a call asks for; "" if it does not say, or the source does not tell."""
+        value, place = arguments.get(*METHOD_PARAMETER)
+        if value is None or not arguments.plain:
+            return ""
+        if isinstance(value, Const) and isinstance(value.value, str):
+            return value.value
+        self._unknown_destination("call", "method", place or node)
+        return ""
+
     def _endpoint_target(
-        self, service: str, endpoint: str, service_node: cst.CSTNode, endpoint_node: cst.CSTNode
+        self,
+        service: str,
+        endpoint: str,
+        method: str,
+        service_node: cst.CSTNode,
+        endpoint_node: cst.CSTNode,
     ) -> str:
         if not self.catalogue.has_service(service):
             hint = self.catalogue.service_hint(service)
             self.report("MUP011", f"no service is named {service!r}", service_node, hint)
         elif endpoint != "?":
-            path = self.catalogue.path(service, endpoint)
-            if path is not None:
-                return f"{service}{path}"
-            hint = self.catalogue.endpoint_hint(service, endpoint)
-            self.report("MUP012", f"service {service!r} has no endpoint {endpoint!r}", endpoint_node, hint)
+            key = self.catalogue.key(service, endpoint, method)
+            if key is not None:
+                return f"{service}{key}"
+            asked = f"{endpoint} {method}" if method else endpoint
+            hint = self.catalogue.endpoint_hint(service, asked)
+            self.report("MUP012", f"service {service!r} has no endpoint {asked!r}", endpoint_node, hint)
         return f"{service}{endpoint}" if endpoint.startswith("/") else f"{service}/{endpoint}"
 
     def _check_database(self, name: str, node: cst.CSTNode) -> None:
