@@ -17,8 +17,8 @@ SOURCES = [
     ROOT / "examples/translator/workload.py",
     ROOT / "tests/analyzer_static/mutated_service.py.txt",
 ]
-PER_SOURCE = 40
-REARRANGED = 40
+PER_SOURCE = 15
+REARRANGED = 15
 TOKENS = [
     b"comm", b"(", b")", b"[", b"]", b":", b"\n", b"    ", b"\t", b"'", b'"""', b"f'{", b"yield ", b"await ", b"async ",
     b"return ", b"lambda: ", b"*", b"**", b"=", b":=", b"@EP('/x/')", b"class ", b"def ", b"if ", b"else:", b"for x in y:",

@@ -406,7 +406,7 @@ def test_random_asynchronous_endpoint_is_matched(
     if batch % 2:
         monkeypatch.setattr("analyzer.static.execution.MAX_ENUMERATED", 0)
     explained = with_tasks = 0
-    for number in range(11):
+    for number in range(8):
         source = program(random.Random(1000 * batch + number))
         folder = tmp_path / str(number)
         folder.mkdir()
