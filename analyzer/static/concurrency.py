@@ -66,6 +66,7 @@ from analyzer.static.values import (
     parts,
     tracked,
 )
+from analyzer.static.walking import show
 
 __all__ = ["Concurrency"]
 
@@ -742,7 +743,7 @@ class _Reach:
 
     def _closure(self, closure: Closure) -> None:
         visitor = _Mentioned()
-        closure.info.node.visit(visitor)
+        show(closure.info.node, visitor)
         depth: int | None = closure.depth
         while depth is not None and depth < len(self._state.frames):
             frame = self._state.frames[depth]

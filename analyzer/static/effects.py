@@ -14,6 +14,7 @@ import libcst as cst
 import libcst.matchers as m
 
 from analyzer.static.names import MUTATORS, FunctionInfo
+from analyzer.static.walking import show
 
 __all__ = ["Effects", "declared_elsewhere", "effects_of"]
 
@@ -96,7 +97,7 @@ class _Finder(cst.CSTVisitor):
 def effects_of(function: FunctionInfo) -> Effects:
     """Return what a function of the source tree may change."""
     finder = _Finder()
-    function.node.visit(finder)
+    show(function.node, finder)
     return Effects(finder.contents, frozenset(finder.outer), finder.functions > 1, tuple(finder.called))
 
 
@@ -121,5 +122,5 @@ def declared_elsewhere(function: FunctionInfo) -> frozenset[str]:
     """Return the variables a function declares ``nonlocal`` or ``global``."""
     visitor = _Declarations()
     if isinstance(function.node, cst.FunctionDef):
-        function.node.body.visit(visitor)
+        show(function.node.body, visitor)
     return frozenset(visitor.found)

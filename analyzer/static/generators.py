@@ -42,6 +42,7 @@ from analyzer.static.values import (
     binary,
     truth,
 )
+from analyzer.static.walking import show
 
 __all__ = ["Each", "Generators"]
 
@@ -124,7 +125,7 @@ class Generators(Objects):
         if function not in self._generator_bodies:
             visitor = _Yields()
             if isinstance(function.node, cst.FunctionDef):
-                function.node.body.visit(visitor)
+                show(function.node.body, visitor)
                 self._generator_bodies[function] = lower(function.node.body) if visitor.found else None
             else:
                 self._generator_bodies[function] = None

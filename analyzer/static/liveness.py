@@ -15,6 +15,7 @@ from contextlib import contextmanager
 import libcst as cst
 
 from analyzer.static.control import Block, Branch, Loop, Node, Protected, Step, With
+from analyzer.static.walking import show
 
 __all__ = ["Liveness"]
 
@@ -70,7 +71,7 @@ class Liveness:
         if function not in self._nested:
             visitor = _NestedNames()
             for child in function.children:
-                child.visit(visitor)
+                show(child, visitor)
             self._nested[function] = frozenset(visitor.found)
         return self._nested[function]
 
@@ -99,7 +100,7 @@ class Liveness:
         for node in nodes:
             if node not in self._mentioned:
                 visitor = _MentionedNames()
-                node.visit(visitor)
+                show(node, visitor)
                 self._mentioned[node] = frozenset(visitor.found)
         return frozenset().union(*(self._mentioned[node] for node in nodes))
 
@@ -134,5 +135,5 @@ class _NestedNames(cst.CSTVisitor):
 
     def _take(self, node: cst.CSTNode) -> None:
         visitor = _MentionedNames()
-        node.visit(visitor)
+        show(node, visitor)
         self.found |= visitor.found

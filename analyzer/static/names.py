@@ -412,8 +412,8 @@ class _GlobalStatements(cst.CSTVisitor):
         self.found: dict[str, list[Assigned]] = {}
 
     def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
-        statements = m.findall(node.body, m.Global())
-        declared = {item.name.value for s in statements if isinstance(s, cst.Global) for item in s.names}
+        statements = (part for part in walk(node.body) if isinstance(part, cst.Global))
+        declared = {item.name.value for statement in statements for item in statement.names}
         for name in declared:
             self.found.setdefault(name, [])
         if declared & assigned_names(node.body):
