@@ -45,7 +45,7 @@ def _mup(folder: Path, line: str) -> subprocess.CompletedProcess[str]:
         check=False,
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=300,
         # Wide enough that no table wraps; the same characters as on the page whatever the locale.
         env=os.environ | {"COLUMNS": "200", "PYTHONUTF8": "1", "PYTHONPATH": str(ROOT)},
     )
