@@ -70,7 +70,9 @@ def test_the_embedded_server_uses_its_own_sqlite(embedded: DatabaseServer) -> No
 
 def test_start_fill_stop(source: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """The embedded server is filled by the project's function, announced in one line, and gone after stop."""
-    server = start_database(DatabaseConfig(name="db", database="dictionary", load="seed_words:fill"), source)
+    # A name of its own: the announcement comes once per process and database.
+    config = DatabaseConfig(name="announced", database="dictionary", load="seed_words:fill")
+    server = start_database(config, source)
     try:
         assert server.uri.endswith("/dictionary")
         assert _count(server.uri) == 3
