@@ -66,7 +66,7 @@ from analyzer.static.values import (
     parts,
     tracked,
 )
-from analyzer.static.walking import show
+from analyzer.static.walking import names_in
 
 __all__ = ["Concurrency"]
 
@@ -742,26 +742,15 @@ class _Reach:
                 self.value(one)
 
     def _closure(self, closure: Closure) -> None:
-        visitor = _Mentioned()
-        show(closure.info.node, visitor)
+        mentioned = names_in(closure.info.node)
         depth: int | None = closure.depth
         while depth is not None and depth < len(self._state.frames):
             frame = self._state.frames[depth]
-            for name in visitor.found & set(frame):
+            for name in mentioned & set(frame):
                 if (depth, name) not in self.names:
                     self.names.add((depth, name))
                     self.value(frame[name])
             depth = self._contexts[depth].closure if depth < len(self._contexts) else None
-
-
-class _Mentioned(cst.CSTVisitor):
-    """Collect every name a piece of code mentions. Read ``found`` after the visit."""
-
-    def __init__(self) -> None:
-        self.found: set[str] = set()
-
-    def visit_Name(self, node: cst.Name) -> None:
-        self.found.add(node.value)
 
 
 def _rebound(function: cst.FunctionDef | cst.Lambda) -> set[str]:

@@ -8,8 +8,6 @@ handlers that can catch it. Outside of ``try`` a failure simply ends the request
 own.
 """
 
-# ruff: noqa: N802  (visit_NODE is how libcst spells it)
-
 from __future__ import annotations
 
 import builtins
@@ -86,7 +84,7 @@ from analyzer.static.values import (
     mapped,
     truth,
 )
-from analyzer.static.walking import show
+from analyzer.static.walking import names_in
 
 __all__ = ["Execution"]
 
@@ -920,19 +918,7 @@ def _adopted(state: State, around: Sequence[Flow]) -> State:
     return state
 
 
-class _UsedNames(cst.CSTVisitor):
-    """Collect every name a piece of code mentions. Read ``found`` after the visit."""
-
-    def __init__(self) -> None:
-        self.found: set[str] = set()
-
-    def visit_Name(self, node: cst.Name) -> None:
-        self.found.add(node.value)
-
-
 def _communicating(node: cst.CSTNode, state: State) -> set[str]:
     """Return the names in a piece of code that hold communication or futures."""
-    visitor = _UsedNames()
-    show(node, visitor)
     frame = state.frames[-1]
-    return {name for name in visitor.found if name in frame and state.holds_tracked(frame[name])}
+    return {name for name in names_in(node) if name in frame and state.holds_tracked(frame[name])}

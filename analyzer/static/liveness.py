@@ -15,7 +15,7 @@ from contextlib import contextmanager
 import libcst as cst
 
 from analyzer.static.control import Block, Branch, Loop, Node, Protected, Step, With
-from analyzer.static.walking import show
+from analyzer.static.walking import names_in, show
 
 __all__ = ["Liveness"]
 
@@ -99,20 +99,8 @@ class Liveness:
     def _of(self, *nodes: cst.CSTNode) -> Names:
         for node in nodes:
             if node not in self._mentioned:
-                visitor = _MentionedNames()
-                show(node, visitor)
-                self._mentioned[node] = frozenset(visitor.found)
+                self._mentioned[node] = names_in(node)
         return frozenset().union(*(self._mentioned[node] for node in nodes))
-
-
-class _MentionedNames(cst.CSTVisitor):
-    """Collect every name a piece of code mentions. Read ``found`` after the visit."""
-
-    def __init__(self) -> None:
-        self.found: set[str] = set()
-
-    def visit_Name(self, node: cst.Name) -> None:
-        self.found.add(node.value)
 
 
 class _NestedNames(cst.CSTVisitor):
@@ -134,6 +122,4 @@ class _NestedNames(cst.CSTVisitor):
         return False
 
     def _take(self, node: cst.CSTNode) -> None:
-        visitor = _MentionedNames()
-        show(node, visitor)
-        self.found |= visitor.found
+        self.found |= names_in(node)

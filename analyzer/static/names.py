@@ -24,9 +24,7 @@ from analyzer.static.values import (
     ClassValue,
     External,
     FunctionValue,
-    Instance,
     ModuleValue,
-    Super,
     Value,
 )
 from analyzer.static.walking import show, walk
@@ -755,14 +753,6 @@ class Names:
         """Return the class and those of its bases whose body annotates an attribute without binding it."""
         owners = [c for c in self.mro(info) if isinstance(c, ClassInfo)]
         return [owner for owner in owners if name in owner.annotated]
-
-    def lookup_class(self, owner: Value) -> tuple[ClassInfo, ClassInfo | None] | None:
-        """Return the class whose attributes an instance, class or ``super()`` has, and behind which base."""
-        if isinstance(owner, Instance | ClassValue):
-            return owner.info, None
-        if isinstance(owner, Super):
-            return owner.info, owner.after
-        return None
 
 
 def _linearised(lines: Sequence[Sequence[ClassInfo | External]]) -> Iterator[ClassInfo | External]:

@@ -1,7 +1,5 @@
 """Where does a variable live, who can reach it, and what is left of it when its function has ended?"""
 
-# ruff: noqa: N802  (visit_NODE is how libcst spells it)
-
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
@@ -30,7 +28,7 @@ from analyzer.static.values import (
     join,
     parts,
 )
-from analyzer.static.walking import show
+from analyzer.static.walking import names_in
 
 __all__ = ["Context", "Variables"]
 
@@ -68,7 +66,7 @@ class Variables(ABC):
         self._functions: dict[cst.CSTNode, FunctionInfo] = {}
         self._declared: dict[FunctionInfo, frozenset[str]] = {}
         self._effects: dict[FunctionInfo, Effects] = {}
-        self._mentioned: dict[FunctionInfo, set[str]] = {}
+        self._mentioned: dict[FunctionInfo, frozenset[str]] = {}
 
     @property
     def module(self) -> Module:
@@ -129,10 +127,10 @@ class Variables(ABC):
         around = {**self._around(closure.depth, state), **dict(closure.captured)}
         return {name: value for name, value in around.items() if name in used}
 
-    def _mentioned_in(self, closure: Closure) -> set[str]:
+    def _mentioned_in(self, closure: Closure) -> frozenset[str]:
         # Asked at every call of a nested function, in every state.
         if closure.info not in self._mentioned:
-            self._mentioned[closure.info] = _names_in(closure.info.node)
+            self._mentioned[closure.info] = names_in(closure.info.node)
         return self._mentioned[closure.info]
 
     def _around(self, depth: int | None, state: State) -> dict[str, Value]:
@@ -268,19 +266,3 @@ class Variables(ABC):
             kept = tuple((name, self._settled(v, state, depth, around)) for name, v in free.items())
             context = replace(context, closure=None, captured=kept)
         return replace(value, arguments=arguments, context=context)
-
-
-class _Used(cst.CSTVisitor):
-    """Collect every name a piece of code mentions. Read ``found`` after the visit."""
-
-    def __init__(self) -> None:
-        self.found: set[str] = set()
-
-    def visit_Name(self, node: cst.Name) -> None:
-        self.found.add(node.value)
-
-
-def _names_in(node: cst.CSTNode) -> set[str]:
-    visitor = _Used()
-    show(node, visitor)
-    return visitor.found

@@ -13,7 +13,7 @@ from typing import Any
 
 import libcst as cst
 
-__all__ = ["show", "walk"]
+__all__ = ["names_in", "show", "walk"]
 
 Enter = Callable[[cst.CSTNode], bool | None]
 
@@ -102,3 +102,8 @@ def show(root: cst.CSTNode, visitor: cst.CSTVisitor) -> None:
 
     for _ in walk(root, enter):
         pass
+
+
+def names_in(root: cst.CSTNode) -> frozenset[str]:
+    """Return every name a piece of code mentions."""
+    return frozenset(node.value for node in walk(root) if type(node) is cst.Name)

@@ -119,7 +119,7 @@ EDITS = [
     pytest.param(put("alone.py", "import EP", "import  EP"), {"Alone"}, id="layout"),
     pytest.param(put("helper.py", "sqrt(2)", "sqrt(3)"), {"Back"}, id="helper"),
     pytest.param(put("shared/paths.py", "job", "other"), {"Front"}, id="constant-two-modules-away"),
-    pytest.param(put("back.py", "/job/", "/work/"), ALL, id="path-others-call"),
+    pytest.param(put("back.py", "/job/", "/task/"), ALL, id="path-others-call"),
     pytest.param(put("back.py", '"job"', '"x"'), ALL, id="name-others-call"),
     pytest.param(put("mup.toml", "[services.Back]", "[services.Back]\npool_size = 7"), ALL, id="settings"),
     pytest.param(add("math.py", "def sqrt(n): return n\n"), {"Back"}, id="module-that-hides-another-one"),
