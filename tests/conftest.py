@@ -1,11 +1,11 @@
-"""What do several parts' tests share? A real mongod, and databases on it and on the embedded server."""
+"""What do several parts' tests share? Databases, and that what was disturbed is done again."""
 
 from __future__ import annotations
 
 import os
 import sys
 import uuid
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,11 +13,25 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # what several parts' tests share
 
+from disturbance import DisturbedError, Watch
 from mongods import CannotRunError, OwnMongod
 
 from analyzer.host.profile import default_profile, save_profile, this_machine
 from mup.databases.server import DatabaseServer, start_database
 from mup.project import DatabaseConfig
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
+    """Make a failure on a disturbed machine one that is tried again (``--only-rerun`` in pyproject.toml)."""
+    with Watch() as watch:
+        try:
+            return (yield)
+        except (Exception, pytest.fail.Exception) as error:  # noqa: BLE001 (raised again below)
+            failure: BaseException = error
+    if watch.said:
+        raise DisturbedError(watch.said) from failure
+    raise failure
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -199,11 +199,11 @@ def test_paths_with_names_no_terminal_can_show(tmp_path: Path) -> None:
 def test_changed_endpoints_are_measured_again(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A helper changes: its endpoint is measured again, the log of before serves all others."""
 
-    def explored(*before: Path, width: float) -> Path:
+    def explored(*before: Path, width: float, max_seconds: float) -> Path:
         loaded = load_project(project)
         settings = ExploreSettings(
             width=width,
-            max_seconds=2.4,
+            max_seconds=max_seconds,
             round_seconds=0.3,
             warmup_seconds=0.2,
             idle_seconds=0.3,
@@ -220,7 +220,7 @@ def test_changed_endpoints_are_measured_again(project: Path, capsys: pytest.Capt
         return out + err
 
     assert "no explore run" in refused("explore", "--changed")
-    first = explored(width=1e-9)
+    first = explored(width=1e-9, max_seconds=2.4)
     assert "nothing has changed" in refused("explore", "--changed", "--no-host")
     # Another name for a variable, another layout: no change. The helper of B does something else.
     text = "# moved\n\n" + SOURCE.replace("reply", "answer").replace("range(number)", "range(2 * number)")
@@ -229,7 +229,7 @@ def test_changed_endpoints_are_measured_again(project: Path, capsys: pytest.Capt
     assert "B/b/ changed" in message
     assert "A/a/" not in message
     assert "--changed" in message
-    second = explored(first, width=0.99)
+    second = explored(first, width=0.99, max_seconds=60)
     assert load_info(second).stop.startswith("every changed endpoint")
     code, out, err = run(capsys, "model", str(project), "--json")
     assert code == 0, err

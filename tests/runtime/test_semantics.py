@@ -18,7 +18,7 @@ pytestmark = pytest.mark.services
 
 def test_admission_is_first_come_first_served(system: System) -> None:
     """With one worker, requests are served in the order in which they came."""
-    first = system.begin("One", "/count/?seconds=0.3")
+    first = system.begin("One", "/count/?seconds=1")
     wait_for(lambda: system.status("One")["busy"] == 1)
     others = []
     for tag in range(5):
