@@ -54,6 +54,7 @@ from mup.events.sites import SiteTable
 from mup.events.writer import EventWriter
 from mup.future import MupFuture
 from mup.routes import WITHOUT_BODY, CallRoutes, query_string, target_of
+from mup.runtime.kept_cookies import KeptCookies
 
 __all__ = [
     "CallStats",
@@ -314,6 +315,7 @@ class ClientCommunication(Communication):
         self.trace = 0
         self.calls = 0
         self.sampled = True
+        self._kept_cookies = KeptCookies()
 
     @property
     def writer(self) -> EventWriter | None:
@@ -356,9 +358,18 @@ class ClientCommunication(Communication):
         timeout: float | None = None,
         method: str = "",
     ) -> ClientFuture:
-        """Call an endpoint and return at once; ``await`` what it returns. See `Communication.call`."""
+        """Call an endpoint and return at once; ``await`` what it returns. See `Communication.call`.
+
+        Cookies the service has set for this client go along, unless ``headers`` has a ``Cookie``.
+        """
         self.calls += 1
-        return ClientFuture(self, dest_ms, path, params, call_headers(headers), timeout, method)
+        complete = call_headers(headers)
+        kept = self._kept_cookies.header(dest_ms)
+        if kept is not None and not any(name.lower() == "cookie" for name in complete):
+            complete["Cookie"] = kept
+        return ClientFuture(
+            self, dest_ms, path, params, complete, timeout, method, cookies=self._kept_cookies
+        )
 
     def send(
         self,
@@ -426,6 +437,7 @@ class ClientFuture(MupFuture):
         "_asked_method",
         "_body",
         "_contacted",
+        "_cookies",
         "_deadline",
         "_decoded",
         "_dest",
@@ -461,6 +473,7 @@ class ClientFuture(MupFuture):
         method: str,
         *,
         decoded: bool = True,
+        cookies: KeptCookies | None = None,
     ) -> None:
         self._network = owner.network
         self._request = owner.request
@@ -479,6 +492,7 @@ class ClientFuture(MupFuture):
         self._body = b""
         self._external = False
         self._decoded = decoded
+        self._cookies = cookies
         self._answer: Any = None
         self._error: CommunicationError | None = None
         self._contacted = False
@@ -661,6 +675,8 @@ class ClientFuture(MupFuture):
         ) as reply:
             connection.replied = True
             raw = await reply.read()
+        if self._cookies is not None and "Set-Cookie" in reply.headers:
+            self._cookies.keep(self._dest, reply.headers.getall("Set-Cookie"))
         try:
             body: Any = _decode(reply, raw) if self._decoded else raw
         except ValueError as error:
