@@ -136,6 +136,7 @@ class Communication(ABC):
         headers: Mapping[str, str] | None = None,
         timeout: float | None = None,
         method: str = "",
+        idempotent: bool | None = None,
     ) -> MupFuture:
         """Call an endpoint of a service and return at once.
 
@@ -148,6 +149,9 @@ class Communication(ABC):
             headers: Further headers of the request.
             timeout: Seconds the whole call may take; bounded by the deadline of the request being served.
             method: HTTP method; "" = the one of the endpoint, or ``POST`` if it serves any.
+            idempotent: Whether executing the call twice does no harm, so that it may be made again when
+                nobody knows whether it was executed; None = as HTTP says of the method. Matters only where
+                ``mup.toml`` gives the service retries.
 
         Raises:
             UnknownServiceError: No such service.

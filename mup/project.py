@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from mup.databases.address import scheme_of
 from mup.environment import is_reference
 from mup.errors import ProjectError, did_you_mean
+from mup.retries import MAX_ATTEMPTS, RetryPolicy
 
 __all__ = ["DatabaseConfig", "Project", "ServiceConfig", "is_http_url", "load_project"]
 
@@ -34,6 +35,7 @@ class ServiceConfig:
         pool_size, replicas, port, queue_limit: Override the class attributes; None = as the class says.
         static: Folders of files its fronts serve, by path prefix; None = as the class says.
         env: Environment of its processes, on top of mup's own.
+        retries: How its calls are made again when they fail; None = they are not.
         host: Machine of ``Project.hosts`` it is deployed on; "" = the one everything is on.
         cpus: Cores a container lets each replica use; None = no limit. A statement for the model: mup does
             not impose it.
@@ -47,6 +49,7 @@ class ServiceConfig:
     port: int | None = None
     static: Mapping[str, str] | None = None
     env: Mapping[str, str] = field(default_factory=dict)
+    retries: RetryPolicy | None = None
     host: str = ""
     cpus: float | None = None
 
@@ -218,6 +221,25 @@ class _Fields:
             return {}
         return value
 
+    def retries(self, name: str) -> RetryPolicy | None:
+        self.seen.add(name)
+        if name not in self.data:
+            return None
+        fields = _Fields(self.data[name], f"{self.where}.{name}", self.problems)
+        known = len(self.problems)
+        told = {
+            "attempts": fields.whole("attempts", 2, MAX_ATTEMPTS),
+            **{key: fields.positive(key) for key in ("budget", "backoff", "max_backoff", "attempt_timeout")},
+        }
+        fields.done()
+        if len(self.problems) > known:
+            return None
+        try:
+            return RetryPolicy(**{key: value for key, value in told.items() if value is not None})  # type: ignore[arg-type]
+        except ValueError as error:
+            self.problems.append(f"[{fields.where}] {error}")
+            return None
+
     def target(self, name: str, default: str | None = None) -> str:
         value = self.text(name, default)
         if value and (value.count(":") != 1 or not all(value.split(":"))):
@@ -298,6 +320,7 @@ def _project(data: dict[str, Any], file: Path) -> Project:
                 port=fields.whole("port", 0, 65535),
                 static=fields.strings("static") if "static" in fields.data else None,
                 env=fields.strings("env"),
+                retries=fields.retries("retries"),
                 host=fields.host("host", hosts),
                 cpus=fields.positive("cpus"),
             )

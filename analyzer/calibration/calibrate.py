@@ -29,7 +29,7 @@ from analyzer.calibration.callsites import split, variants, with_frequencies
 from analyzer.calibration.executions import Execution
 from analyzer.calibration.framework import FrameworkWork, framework_work
 from analyzer.calibration.ingredients import ALL, Ingredients
-from analyzer.calibration.matching import Match, Matched, body_counts, match
+from analyzer.calibration.matching import Match, Matched, body_counts, count_distribution, match
 from analyzer.calibration.observed import FloatArray, Observed, Sample, observe
 from analyzer.calibration.outliers import screen
 from analyzer.calibration.placement import HOST, Placement, placed
@@ -155,6 +155,7 @@ class _Book:
     callers: dict[tuple[str, str], list[Key]] = field(default_factory=dict)
     matched: dict[str, Matched] = field(default_factory=dict)
     sites: dict[str, list[_CallSite]] = field(default_factory=dict)
+    attempts: dict[Key, Distribution] = field(default_factory=dict)
 
     @property
     def phase(self) -> FloatArray:
@@ -438,7 +439,25 @@ def _read_communication(
         book.terms.put(communication, of_sample(found.driver_demand), nothing())
         return
     book.terms.put(communication, nothing(), nothing())
+    if any(found.waiting.values):
+        _read_attempts(book, plan, index, communication, found)
     _read_exchange(book, task, plan, index, found)
+
+
+def _read_attempts(
+    book: _Book, plan: PathPlan, index: int, communication: Key, found: CommunicationSamples
+) -> None:
+    """Note that a call was made again now and then: the callee does its work again, and its caller waits."""
+    counts = count_distribution([round(number) for number in found.attempts.values])
+    book.attempts[communication] = counts
+    book.terms.put(communication, nothing(), of_sample(found.waiting, phased=False))
+    operation = plan.operations[index]
+    again = sum(1 for seconds in found.waiting.values if seconds > 0)
+    book.warnings.append(
+        f"{entry_label(plan.task, plan.entry)}: {again} of {len(found.waiting)} calls of {operation.target}"
+        f" (line {operation.site.line}) were made again; the model has {counts.mean:.4g} executions per call,"
+        " at any load"
+    )
 
 
 def _extend(total: CommunicationSamples, more: CommunicationSamples) -> None:
@@ -621,10 +640,15 @@ def _filled_activity(book: _Book, key: Key, activity: Activity) -> Activity:
     if activity.kind == "think" and activity.delay is not None and demand is not None:
         # The source says how long clients think; their timers add a little.
         delay = shifted(activity.delay, book.run.info.think_lateness)
+    counts = book.attempts.get(key)
+    calls = activity.calls
+    if counts is not None:
+        calls = tuple(call if call.task == NETWORK else replace(call, count=counts) for call in calls)
     return replace(
         activity,
         demand=activity.demand if demand is None else demand,
         delay=activity.delay if delay is None else delay,
+        calls=calls,
     )
 
 

@@ -30,7 +30,7 @@ from analyzer.calibration.matching import (
     loop_counts,
 )
 from analyzer.static.translate import PathPlan
-from mup.events.ids import child_id
+from mup.events.ids import attempt_of, child_id
 from mup.lqn import Activity, Call, Distribution, Entry, Model, Precedence, entry_label
 
 __all__ = [
@@ -341,7 +341,9 @@ def _contexts(matched: Mapping[str, Matched]) -> list[_Context]:
                     context.decisions.setdefault((path, decision.choice), Counter())[decision.body] += 1
                 for step, operation in zip(one.execution.steps, one.shape.steps, strict=True):
                     if step.op == "call":
-                        caused[child_id(request, step.seq)] = (context, path, operation)
+                        for number in range(one.execution.operations[step.seq].attempt + 1):
+                            seq = attempt_of(step.seq, number)
+                            caused[child_id(request, seq)] = (context, path, operation)
     return list(contexts.values())
 
 

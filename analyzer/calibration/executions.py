@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from analyzer.calibration.rundir import Window
 from mup.events.reader import Log
-from mup.events.record import CENSORED, FAILED, QUEUED, Event
+from mup.events.record import CENSORED, FAILED, QUEUED, Event, attempt_number
 
-__all__ = ["Execution", "Moment", "Operation", "SiteKey", "Step", "collect", "within"]
+__all__ = ["Attempt", "Execution", "Moment", "Operation", "SiteKey", "Step", "collect", "within"]
 
 
 class Moment(NamedTuple):
@@ -28,12 +28,20 @@ SiteKey = tuple[str, str, int]
 """File, function, ordinal: what identifies a call site in any version of the log."""
 
 
+class Attempt(NamedTuple):
+    """An attempt of a call that was not the last one; the first has number 0."""
+
+    number: int
+    contact: Moment | None
+
+
 @dataclass(slots=True)
 class Operation:
     """One ``call`` or ``query`` of an execution.
 
     ``awaited`` is set when the flow asks for the reply. ``contact`` and ``finish`` of a query carry the CPU
-    clock of the auxiliary thread that ran it; those of a call carry the worker's.
+    clock of the auxiliary thread that ran it; those of a call carry the worker's. Where a call was made
+    again, they are those of the last attempt, number ``attempt``; ``earlier`` has the others.
     """
 
     seq: int
@@ -44,6 +52,20 @@ class Operation:
     censored: bool = False
     failed: bool = False
     awaited: bool = False
+    attempt: int = 0
+    earlier: list[Attempt] = field(default_factory=list)
+
+    def repeat(self, number: int) -> None:
+        """Begin another attempt."""
+        self.earlier.append(Attempt(self.attempt, self.contact))
+        self.attempt = number
+        self.contact = self.finish = None
+        self.failed = False
+
+    @property
+    def first_contact(self) -> Moment | None:
+        """When the first attempt was sent."""
+        return self.earlier[0].contact if self.earlier else self.contact
 
     @property
     def is_query(self) -> bool:
@@ -141,7 +163,10 @@ def _of_log(log: Log) -> list[Execution]:
             if event in (Event.CONTACT_DEST, Event.COMM_FINISH) and request in closed:
                 _communicated(closed[request], seq, event, now, flags)
             continue
-        if event == Event.COMM_START:
+        if event == Event.COMM_START and attempt_number(flags):
+            if (repeated := execution.operations.get(seq)) is not None:
+                repeated.repeat(attempt_number(flags))
+        elif event == Event.COMM_START:
             operation = Operation(seq, log.names.get(name, ""), now)
             execution.operations[seq] = operation
             op = "query" if operation.is_query else "call"
@@ -196,6 +221,6 @@ def _communicated(execution: Execution, seq: int, event: int, now: Moment, flags
         operation.censored = bool(flags & CENSORED)
         return
     operation.contact = now
-    if not operation.is_query:
+    if not operation.is_query and not operation.earlier:
         # A call is sent by the worker itself; its own flow goes on once that is done.
         next(s for s in reversed(execution.steps) if s.seq == seq and s.op == "call").resume = now

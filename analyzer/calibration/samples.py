@@ -23,7 +23,7 @@ from analyzer.calibration.matching import Match, OperationKey, SegmentKey, sprea
 from analyzer.calibration.observed import Observed, Sample
 from analyzer.calibration.task_times import gap_times
 from analyzer.static.translate import PathPlan
-from mup.events.ids import child_id
+from mup.events.ids import attempt_of, child_id
 
 __all__ = ["CommunicationSamples", "PathSamples", "sample_path"]
 
@@ -42,6 +42,8 @@ class CommunicationSamples:
         receive: Of a call: processor time from the begin of the wait to the reply, part of
             ``exchange`` and of the demand of the segment behind the ``get``.
         censored: Replies that were picked up late; they do not count in ``exchange``.
+        attempts: Of a call: how often the callee executed it; more than once where it was made again.
+        waiting: Of a call: seconds from its first attempt to its last that no execution explains.
     """
 
     registry_demand: Sample = field(default_factory=Sample)
@@ -50,6 +52,8 @@ class CommunicationSamples:
     driver_demand: Sample = field(default_factory=Sample)
     receive: Sample = field(default_factory=Sample)
     censored: int = 0
+    attempts: Sample = field(default_factory=Sample)
+    waiting: Sample = field(default_factory=Sample)
 
 
 @dataclass(slots=True)
@@ -184,19 +188,22 @@ def _communication(
     window: int,
 ) -> None:
     start, contact, finish = operation.start, operation.contact, operation.finish
-    if contact is None or operation.failed:
+    sent = operation.first_contact
+    if contact is None or sent is None or operation.failed:
         return
     speed = 1 / float(observed.slowness[window])
-    registry = (contact.time - start.time) * _NS
+    registry = (sent.time - start.time) * _NS
     if operation.is_query or start.cpu < 0:
         # A query changes threads here, so there is no CPU difference to take; what the worker itself
         # spends on handing over counts into its next segment.
         samples.registry_demand.add(0.0, window)
         samples.registry_delay.add(max(0.0, registry), window)
     else:
-        cpu = (contact.cpu - start.cpu) * _NS
+        cpu = (sent.cpu - start.cpu) * _NS
         samples.registry_demand.add(cpu * speed, window)
         samples.registry_delay.add(max(0.0, registry - cpu), window)
+    if not operation.is_query:
+        _attempts(execution, operation, contact.time - sent.time, samples, observed, window)
     if finish is None:
         # Nobody waited for this call, so nobody saw its reply.
         return
@@ -209,11 +216,33 @@ def _communication(
     if operation.censored:
         samples.censored += 1
         return
-    called = observed.by_request.get(child_id(execution.request, operation.seq))
-    if called is None or called.end is None:
+    inside = _inside(execution, operation, operation.attempt, observed)
+    if inside is None:
         return
-    inside = called.end.time - (called.begin.time if called.arrive is None else called.arrive)
     samples.exchange.add(elapsed - inside * _NS, window)
     get = next((s for s in execution.steps if s.op == "get" and s.seq == operation.seq), None)
     if get is not None and finish.time >= get.start.time and get.start.cpu >= 0 and finish.cpu >= 0:
         samples.receive.add((finish.cpu - get.start.cpu) * _NS * speed, window)
+
+
+def _inside(execution: Execution, operation: Operation, attempt: int, observed: Observed) -> int | None:
+    """Return the nanoseconds the callee had the request of an attempt; None if it did not execute it."""
+    called = observed.by_request.get(child_id(execution.request, attempt_of(operation.seq, attempt)))
+    if called is None or called.end is None:
+        return None
+    return called.end.time - (called.begin.time if called.arrive is None else called.arrive)
+
+
+def _attempts(
+    execution: Execution,
+    operation: Operation,
+    elapsed: int,
+    samples: CommunicationSamples,
+    observed: Observed,
+    window: int,
+) -> None:
+    """Note what earlier attempts of a call cost: work of the callee, and waiting (of ``elapsed`` ns)."""
+    executed = [_inside(execution, operation, attempt.number, observed) for attempt in operation.earlier]
+    known = [inside for inside in executed if inside is not None]
+    samples.attempts.add(1.0 + len(known), window)
+    samples.waiting.add(max(0, elapsed - sum(known)) * _NS, window)

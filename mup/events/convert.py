@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from mup.events.ids import child_id
+from mup.events.ids import attempt_of, child_id
 from mup.events.reader import LogStream
-from mup.events.record import CENSORED, FAILED, QUEUED, Event
+from mup.events.record import CENSORED, FAILED, QUEUED, Event, attempt_number
 
 __all__ = ["json_records", "otlp_spans"]
 
@@ -56,8 +56,10 @@ def json_records(log: LogStream) -> Iterator[dict[str, Any]]:
                 line["seq"] = seq
             if site and (place := log.sites.get(site)) is not None:
                 line["site"] = {key: getattr(place, key) for key in ("file", "function", "ordinal", "line")}
-            if flags:
-                line["flags"] = [text for bit, text in _FLAGS.items() if flags & bit]
+            if set_ := [text for bit, text in _FLAGS.items() if flags & bit]:
+                line["flags"] = set_
+            if attempt_number(flags):
+                line["attempt"] = attempt_number(flags) + 1
             yield line
 
 
@@ -75,7 +77,9 @@ def otlp_spans(log: LogStream) -> Iterator[dict[str, Any]]:
     begun: dict[int, tuple[int, bool]] = {}
     called: dict[tuple[int, int], tuple[int, str]] = {}
     for batch in log:
-        for request, trace, time, _cpu, seq, _site, name, event, flags in batch.tolist():
+        for request, trace, time, _cpu, number, _site, name, event, flags in batch.tolist():
+            # Each attempt of a call is a span of its own.
+            seq = attempt_of(number, attempt_number(flags))
             if event == Event.BEGIN:
                 begun[request] = (time, False)
             elif event == Event.ERROR and request in begun:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-__all__ = ["child_id", "new_id"]
+__all__ = ["attempt_of", "child_id", "new_id"]
 
 _MASK = (1 << 64) - 1
 
@@ -16,6 +16,16 @@ _MASK = (1 << 64) - 1
 def new_id() -> int:
     """Return a random id of 64 bits, never 0."""
     return int.from_bytes(os.urandom(8), "little") or 1
+
+
+def attempt_of(seq: int, number: int) -> int:
+    """Return what stands for ``seq`` in the id of a repeated call: each attempt causes a request of its own.
+
+    Args:
+        seq: Of the call.
+        number: Of the attempt; 0 = the first.
+    """
+    return seq + (number << 32)
 
 
 def child_id(request: int, seq: int) -> int:

@@ -14,6 +14,8 @@ __all__ = [
     "QUEUED",
     "RECORD",
     "Event",
+    "attempt_flag",
+    "attempt_number",
     "padded",
 ]
 
@@ -25,6 +27,8 @@ RECORD = struct.Struct("<QQqqHHHBB")
 FAILED = 1
 CENSORED = 2
 QUEUED = 4
+
+_ATTEMPT_SHIFT = 3
 
 # The values of ``site`` in a define record.
 DEFINE_NAME = 1
@@ -47,6 +51,16 @@ class Event(enum.IntEnum):
     ERROR = 10
     THINK_START = 11
     THINK_END = 12
+
+
+def attempt_flag(number: int) -> int:
+    """Return the flags of a record that belongs to a repetition of a call; 0 = to the first attempt."""
+    return number << _ATTEMPT_SHIFT
+
+
+def attempt_number(flags: int) -> int:
+    """Return the number of the attempt a record belongs to; 0 = the first."""
+    return flags >> _ATTEMPT_SHIFT
 
 
 def padded(length: int) -> int:

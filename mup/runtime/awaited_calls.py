@@ -10,7 +10,8 @@ Each call is a task of its own on one aiohttp session that all clients of the pr
 - ``commFinish``: the body has been read completely, or the call has failed. Until then the call goes on
   whatever the scenario does.
 
-A repeated attempt (replica refuses, kept connection closed) logs nothing more.
+A replica that refuses is replaced by another one, a kept connection that was closed by a fresh one; that logs
+nothing more. What `mup.runtime.retried_awaits` makes again is an attempt with records of its own.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from collections.abc import Coroutine, Generator, Mapping
 from contextvars import ContextVar
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
 from weakref import WeakSet
 
@@ -49,12 +50,15 @@ from mup.errors import (
     did_you_mean,
 )
 from mup.events.ids import child_id
-from mup.events.record import FAILED, Event
+from mup.events.record import FAILED, Event, attempt_flag
 from mup.events.sites import SiteTable
 from mup.events.writer import EventWriter
 from mup.future import MupFuture
 from mup.routes import WITHOUT_BODY, CallRoutes, query_string, target_of
 from mup.runtime.kept_cookies import KeptCookies
+
+if TYPE_CHECKING:
+    from mup.runtime.retries import Retries
 
 __all__ = [
     "CallStats",
@@ -161,6 +165,8 @@ class Network:
         session: Keeps connections.
         fresh_session: Opens a new one for each request.
         stats: Per endpoint (``A/epA/``), the calls begun between ``window_start`` and ``window_end``.
+        future: Kind of the calls.
+        retries: Decides which calls are made again, if their kind asks.
     """
 
     def __init__(
@@ -186,6 +192,8 @@ class Network:
         self._asking: dict[str, asyncio.Task[_Service]] = {}
         self._random = random.Random(f"replicas {seed}")
         self._calls: set[asyncio.Task[None]] = set()
+        self.future: type[ClientFuture] = ClientFuture
+        self.retries: Retries | None = None
 
     async def learn(self) -> None:
         """Ask for every service once, so that the first cycle finds what all others find.
@@ -357,6 +365,7 @@ class ClientCommunication(Communication):
         headers: Mapping[str, str] | None = None,
         timeout: float | None = None,
         method: str = "",
+        idempotent: bool | None = None,  # noqa: ARG002 - clients measure: they repeat nothing
     ) -> ClientFuture:
         """Call an endpoint and return at once; ``await`` what it returns. See `Communication.call`.
 
@@ -445,19 +454,26 @@ class ClientFuture(MupFuture):
         "_error",
         "_external",
         "_headers",
+        "_idempotent",
         "_key",
+        "_lost",
         "_method",
         "_name",
         "_network",
+        "_number",
         "_params",
         "_path",
         "_request",
+        "_retry_after",
         "_sampled",
         "_seconds",
+        "_sent_as",
         "_seq",
+        "_site",
         "_start",
         "_target",
         "_trace",
+        "_until",
         "_waiters",
         "_writer",
     )
@@ -474,11 +490,16 @@ class ClientFuture(MupFuture):
         *,
         decoded: bool = True,
         cookies: KeptCookies | None = None,
+        idempotent: bool | None = None,
     ) -> None:
         self._network = owner.network
         self._request = owner.request
         self._trace = owner.trace
-        self._seq = owner.calls
+        self._seq = self._sent_as = owner.calls
+        self._number = 0
+        self._idempotent = idempotent
+        self._lost = False
+        self._retry_after: str | None = None
         self._sampled = owner.sampled
         self._writer = owner.writer
         self._dest = dest
@@ -501,19 +522,18 @@ class ClientFuture(MupFuture):
         self._seconds = DEFAULT_TIMEOUT if timeout is None else timeout
         if not self._seconds > 0:
             raise UsageError(f"timeout must be > 0 seconds, got {timeout!r}")
-        self._deadline = asyncio.get_running_loop().time() + self._seconds
+        self._deadline = self._until = asyncio.get_running_loop().time() + self._seconds
         network = self._network
         service = network.known(dest)
         if service is not None:
             self._resolve(service)
         self._name = network.log.name(self._label)
         self._start = time.monotonic_ns()
+        self._site = 0
         if self._writer is not None:
             # Above this: `call`, and above that, the scenario.
-            site = network.log.site("call", 2)
-            self._writer.write(
-                Event.COMM_START, self._request, self._trace, self._seq, site, self._name, time=self._start
-            )
+            self._site = network.log.site("call", 2)
+            self._log(Event.COMM_START, site=self._site, now=self._start)
         address = None
         if service is not None:
             address = network.pick(service)
@@ -589,17 +609,20 @@ class ClientFuture(MupFuture):
         Args:
             address: URL of the replica to call; None = to be asked for.
         """
-        answer: Any = None
-        failure: CommunicationError | None = None
-        timeout = asyncio.timeout_at(self._deadline)
+        self._finish(*await self._attempt(address))
+
+    async def _attempt(self, address: str | None) -> tuple[Any, CommunicationError | None]:
+        """Return the answer, or what went wrong."""
+        self._lost = False
+        self._retry_after = None
+        timeout = asyncio.timeout_at(self._until)
         try:
             async with timeout:
-                answer = await self._attempts(address)
+                return await self._attempts(address), None
         except CommunicationError as error:
-            failure = error
+            return None, error
         except Exception as error:  # noqa: BLE001 - whatever aiohttp raises: nobody may wait for ever
-            failure = self._failure(error, expired=timeout.expired())
-        self._finish(answer, failure)
+            return None, self._failure(error, expired=timeout.expired())
 
     async def _attempts(self, address: str | None) -> Any:
         """Return the decoded body; try once more where the request cannot have been executed.
@@ -652,14 +675,14 @@ class ClientFuture(MupFuture):
     async def _exchange(
         self, session: aiohttp.ClientSession, address: str, connection: _ConnectionState
     ) -> Any:
-        remaining = max(self._deadline - asyncio.get_running_loop().time(), 0.001)
+        remaining = max(self._until - asyncio.get_running_loop().time(), 0.001)
         if self._external:
             headers = {"Accept": "*/*", "User-Agent": "mup", **_content_type(self._body), **self._headers}
         else:
             headers = {
                 **({} if self._method in WITHOUT_BODY else _JSON),
                 **self._headers,
-                "X-Mup-Request": f"{child_id(self._request, self._seq):016x}",
+                "X-Mup-Request": f"{child_id(self._request, self._sent_as):016x}",
                 "X-Mup-Trace": f"{self._trace:016x}",
                 "X-Mup-Deadline": str(int(remaining * 1000)),
             }
@@ -686,13 +709,15 @@ class ClientFuture(MupFuture):
         reason = body.get("error", body) if isinstance(body, dict) else body
         if self._external:
             reason = _shortened(reason)
+        self._retry_after = reply.headers.get("Retry-After")
         draining = reply.status == 503 and reply.headers.get("X-Mup-Refused") == "draining"
         kind = _DrainingError if draining else CallError
         raise kind(f"{self._label} answered {reply.status}: {reason}", status=reply.status, body=body)
 
     def _failure(self, error: Exception, *, expired: bool) -> CommunicationError:
+        self._lost = expired or not isinstance(error, aiohttp.ClientConnectorError)
         if expired:
-            return CallTimeoutError(f"{self._label} did not answer within {self._seconds:g} s")
+            return CallTimeoutError(f"{self._label} did not answer within {self._seconds:.3g} s")
         if isinstance(error, aiohttp.ClientConnectorError):
             return CommunicationError(f"cannot connect to {self._dest!r}: {_reason(error)}")
         return CommunicationError(f"call of {self._label} failed: {_reason(error)}")
@@ -703,15 +728,8 @@ class ClientFuture(MupFuture):
         self._answer = answer
         self._error = error
         network = self._network
-        # A status outside 2xx is an answer like any other: only a missing one is a failed exchange.
-        failed = error is not None and not isinstance(error, CallError)
         if self._writer is not None:
-            flags = FAILED if failed else 0
-            if not self._contacted:
-                self._log_contact(FAILED)
-            self._writer.write(
-                Event.COMM_FINISH, self._request, self._trace, self._seq, 0, self._name, flags, time=now
-            )
+            self._log_finish(error, now)
         if network.window_start <= self._start < network.window_end:
             stats = network.stats.setdefault(self._label, CallStats())
             if error is None:
@@ -725,9 +743,20 @@ class ClientFuture(MupFuture):
 
     def _log_contact(self, flags: int = 0) -> None:
         self._contacted = True
+        self._log(Event.CONTACT_DEST, flags)
+
+    def _log_finish(self, error: CommunicationError | None, now: int) -> None:
+        # A status outside 2xx is an answer like any other: only a missing one is a failed exchange.
+        failed = error is not None and not isinstance(error, CallError)
+        if not self._contacted:
+            self._log_contact(FAILED)
+        self._log(Event.COMM_FINISH, FAILED if failed else 0, now=now)
+
+    def _log(self, event: Event, flags: int = 0, site: int = 0, now: int | None = None) -> None:
         writer = self._writer
         if writer is not None:
-            writer.write(Event.CONTACT_DEST, self._request, self._trace, self._seq, 0, self._name, flags)
+            flags |= attempt_flag(self._number)
+            writer.write(event, self._request, self._trace, self._seq, site, self._name, flags, time=now)
 
 
 class _DrainingError(CallError):

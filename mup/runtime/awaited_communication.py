@@ -15,7 +15,7 @@ from mup.errors import CallTimeoutError, CommunicationError, QueryError, UsageEr
 from mup.events.record import FAILED, Event
 from mup.events.writer import EventWriter
 from mup.future import MupFuture
-from mup.runtime.awaited_calls import ClientFuture, Network, call_headers
+from mup.runtime.awaited_calls import Network, call_headers
 from mup.runtime.calls import Operation
 from mup.runtime.wire import Request
 from mup.runtime.worker_communication import Channel, WorkerCommunication, WorkerTools
@@ -109,6 +109,7 @@ class AwaitedCommunication(WorkerCommunication):
         headers: Mapping[str, str] | None = None,
         timeout: float | None = None,
         method: str = "",
+        idempotent: bool | None = None,
     ) -> MupFuture:
         """Call an endpoint and return at once; ``await`` what it returns. See `Communication.call`."""
         seconds = DEFAULT_TIMEOUT if timeout is None else timeout
@@ -120,7 +121,8 @@ class AwaitedCommunication(WorkerCommunication):
             seconds = min(seconds, left)
         self.calls += 1
         complete = {**self._trace_headers(), **call_headers(headers)}
-        return ClientFuture(self, dest_ms, path, params, complete, seconds, method)
+        network = self.network
+        return network.future(self, dest_ms, path, params, complete, seconds, method, idempotent=idempotent)
 
     def query(
         self, db_name: str, qry_name: str, coll_name: str, qry_txt: str | bytes | Mapping[str, Any]

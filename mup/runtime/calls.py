@@ -151,13 +151,16 @@ class CallFuture(MupFuture):
         send: Callable[..., Connection],
         pool: ConnectionPool,
     ) -> None:
-        self._operation = operation
+        self._operation = self._attempt = operation
         self._send = send
         self._pool = pool
-        self._connection: Connection | None = send()
-        self._sent = time.monotonic()
+        self._connection: Connection | None = None
         self._response: Response | None = None
         self._error: CommunicationError | None = None
+        self._lost = False
+        self._connection = send()
+        operation.log(Event.CONTACT_DEST)
+        self._sent = time.monotonic()
 
     def get(self, timeout: float | None = None, *, check: bool = True) -> Any:
         """Wait for the response; see :meth:`MupFuture.get`."""
@@ -166,10 +169,10 @@ class CallFuture(MupFuture):
         operation.log(Event.WAIT_START, 0, site)
         flags = FAILED
         try:
-            if self._connection is None:
-                flags |= CENSORED
-            else:
+            if self._response is None and self._error is None:
                 flags |= self._receive(timeout)
+            else:
+                flags |= CENSORED
             if self._error is not None:
                 raise self._error
             assert self._response is not None  # noqa: S101 - without an error there is a response
@@ -196,7 +199,7 @@ class CallFuture(MupFuture):
             CallTimeoutError: ``timeout`` is over, but not the deadline: the response may still come.
         """
         assert self._connection is not None  # noqa: S101 - by the caller
-        operation = self._operation
+        operation = self._attempt
         flags = CENSORED if self._connection.readable() else 0
         limit = operation.deadline if timeout is None else min(operation.deadline, time.monotonic() + timeout)
         try:
@@ -206,8 +209,10 @@ class CallFuture(MupFuture):
             error = CallTimeoutError(f"{operation.name}: no answer within {waited:.3g} s")
             if limit < operation.deadline:
                 raise error from None
+            self._lost = True
             self._fail(error)
         except BrokenError as problem:
+            self._lost = True
             self._fail(CommunicationError(f"{operation.name}: {problem}"))
         except CommunicationError as problem:
             self._fail(problem)
@@ -252,7 +257,7 @@ class CallFuture(MupFuture):
         return raw  # there is no other one
 
     def _fail(self, error: CommunicationError) -> None:
-        self._operation.log(Event.COMM_FINISH, FAILED)
+        self._attempt.log(Event.COMM_FINISH, FAILED)
         self._error = error
         if self._connection is not None:
             self._connection.close()

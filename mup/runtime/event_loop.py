@@ -68,6 +68,12 @@ class _Loop:
         network = Network(
             run.registry, AwaitedLog(writer, run.source), run.replica, {}, cache=run.registry_cache
         )
+        self._retries = network.retries = run.retries(0)
+        if self._retries is not None:
+            # Loaded where a service has retries.
+            from mup.runtime.retried_awaits import RetriedClientFuture  # noqa: PLC0415
+
+            network.future = RetriedClientFuture
         self._tools = AwaitedTools(tools, network)
         failure = await self._set_up()
         loop = asyncio.get_running_loop()
@@ -121,6 +127,9 @@ class _Loop:
         worker = _Slot(self._begin)
         await asyncio.get_running_loop().create_unix_connection(lambda: worker, sock=sock)
         worker.send(Ready(failure))
+        if self._retries is not None:
+            # Any of them will do; the newest is there.
+            self._retries.report = worker.send
 
     def _begin(self, slot: _Slot, request: Request) -> None:
         self._start(self._execute(slot, request))

@@ -36,7 +36,7 @@ from mup.runtime.metrics import CONTENT_TYPE, FrontMetrics
 from mup.runtime.refusals import failure, no_endpoint, wrong_method
 from mup.runtime.service_log import CURRENT, InWork
 from mup.runtime.tracing import trace_id, valid
-from mup.runtime.wire import Answer, Done, FrameBuffer, FromWorker, LogOff, Request, frame
+from mup.runtime.wire import Answer, Done, FrameBuffer, FromWorker, LogOff, Request, Retried, frame
 from mup.runtime.worker import ServiceRun
 
 if TYPE_CHECKING:
@@ -111,6 +111,7 @@ class WorkerLink(asyncio.Protocol):
         self.started = time.monotonic()
         self.on_done: Callable[[WorkerLink, bool], None] = lambda _link, _failed: None
         self.on_lost: Callable[[WorkerLink], None] = lambda _link: None
+        self.on_retried: Callable[[Retried], None] = lambda _retried: None
         self._frames = FrameBuffer()
         self._transport: asyncio.WriteTransport | None = None
 
@@ -130,6 +131,8 @@ class WorkerLink(asyncio.Protocol):
                 self.on_done(self, message.failed)
             elif isinstance(message, LogOff):
                 self.log_off = True
+            elif isinstance(message, Retried):
+                self.on_retried(message)
             elif not self.ready.done():
                 self.ready.set_result(message.error)
 
@@ -211,6 +214,7 @@ class Front:
         """Put a worker that is ready to work."""
         self.workers[link.number] = link
         link.on_done = self._done
+        link.on_retried = self._metrics.retried
         self._next(link)
 
     def remove(self, link: WorkerLink, reason: str) -> None:

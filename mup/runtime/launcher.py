@@ -8,7 +8,7 @@ import socket
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -406,6 +406,7 @@ class Deployment:
             "advertise": self._advertise,
             "registry_cache": self._project.registry_cache,
             "databases": self._database_uris,
+            "retries": None if config.retries is None else asdict(config.retries),
             "log_dir": self._log_dir,
             "log": msgspec.to_builtins(self._log),
             "reload": self._reloading,

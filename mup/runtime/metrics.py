@@ -13,6 +13,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from mup.runtime.wire import Retried
 from mup.workload.cpu import process_cpu_seconds
 
 __all__ = ["CONTENT_TYPE", "FrontMetrics", "Histogram", "Sample", "exposition"]
@@ -66,6 +67,8 @@ class FrontMetrics:
         queued: Seconds requests waited for a worker; those that did not wait are not in it.
         assigned: Requests that were given to a worker.
         errors: By kind.
+        retries: Calls that were made again, by destination and reason.
+        withheld: Calls that were not, because the budget was used up, by destination.
     """
 
     def __init__(self, endpoints: Iterable[str]) -> None:
@@ -74,6 +77,8 @@ class FrontMetrics:
         self.queued = Histogram()
         self.assigned = 0
         self.errors: dict[str, int] = {}
+        self.retries: dict[tuple[str, str], int] = {}
+        self.withheld: dict[str, int] = {}
 
     def answered(self, endpoint: str, status: int, seconds: float) -> None:
         """Count an answer of an endpoint."""
@@ -90,6 +95,14 @@ class FrontMetrics:
     def error(self, kind: str) -> None:
         """Count a problem."""
         self.errors[kind] = self.errors.get(kind, 0) + 1
+
+    def retried(self, what: Retried) -> None:
+        """Count a call of a worker that was made again, or was not because that would be too many."""
+        if what.made:
+            key = what.service, what.reason
+            self.retries[key] = self.retries.get(key, 0) + 1
+        else:
+            self.withheld[what.service] = self.withheld.get(what.service, 0) + 1
 
     def exposition(
         self, labels: Mapping[str, object], gauges: Mapping[str, float], workers: Iterable[int]
@@ -138,6 +151,21 @@ class FrontMetrics:
                 "counter",
                 "Problems, by kind.",
                 [Sample("", {"kind": kind}, count) for kind, count in self.errors.items()],
+            ),
+            (
+                "mup_call_retries_total",
+                "counter",
+                "Calls that were made again, by destination and reason.",
+                [
+                    Sample("", {"destination": service, "reason": reason}, count)
+                    for (service, reason), count in self.retries.items()
+                ],
+            ),
+            (
+                "mup_call_retries_withheld_total",
+                "counter",
+                "Calls that were not made again because the budget was used up, by destination.",
+                [Sample("", {"destination": name}, count) for name, count in self.withheld.items()],
             ),
             (
                 "mup_cpu_seconds_total",

@@ -33,6 +33,7 @@ from mup.environment import REGISTRY_TOKEN
 from mup.errors import DeploymentError, MupError
 from mup.events.settings import LogSettings
 from mup.events.writer import open_log
+from mup.retries import RetryPolicy
 from mup.runtime.dispatch import Dispatch
 from mup.runtime.front import MAX_BODY, Front, Limits, WorkerLink
 from mup.runtime.importing import import_service
@@ -88,6 +89,7 @@ class ReplicaConfig(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         advertise: Address under which others reach this machine; "" = ``host``, or the one the registry sees.
         databases: URIs, with the name of the database and credentials, that workers need not ask the registry
             for; by the name the project gives them.
+        retries: How the calls of this service are made again; None = they are not.
         drain: Seconds requests in work get when the replica stops.
         reload: Whether a successor may start on the same port before this replica stops; then it also says
             which source files it is made of.
@@ -113,6 +115,7 @@ class ReplicaConfig(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     registry_cache: float = CACHE_SECONDS
     advertise: str = ""
     databases: dict[str, str] = {}
+    retries: RetryPolicy | None = None
     drain: float = 5.0
     reload: bool = False
 
@@ -172,6 +175,7 @@ class _Replica:
             registry_token=os.environ.get(REGISTRY_TOKEN, ""),
             registry_cache=config.registry_cache,
             databases=config.databases,
+            retry=config.retries,
             log=config.log,
         )
         folders = kind.static if config.static is None else config.static

@@ -16,6 +16,7 @@ __all__ = [
     "LogOff",
     "Ready",
     "Request",
+    "Retried",
     "frame",
 ]
 
@@ -78,7 +79,15 @@ class LogOff(msgspec.Struct, array_like=True, tag=3):
     """The worker's event log cannot be written any more; it has said why."""
 
 
-FromWorker = Ready | Answer | Done | LogOff
+class Retried(msgspec.Struct, array_like=True, tag=4):
+    """A call to ``service`` failed and is made again; or would be, if the budget were not used up."""
+
+    service: str
+    reason: str
+    made: bool
+
+
+FromWorker = Ready | Answer | Done | LogOff | Retried
 
 _encoder = msgspec.msgpack.Encoder()
 

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mup.events.settings import LogSettings
 from mup.events.writer import open_log
@@ -23,6 +24,10 @@ from mup.runtime.resolver import CACHE_SECONDS, Resolver
 from mup.runtime.wire import BlockingChannel, LogOff, Ready, Request
 from mup.runtime.worker_communication import EventLog, WorkerCommunication, WorkerTools
 from mup.service import MS
+
+if TYPE_CHECKING:
+    from mup.retries import RetryPolicy
+    from mup.runtime.retries import Retries
 
 __all__ = ["ServiceRun", "become_worker_process", "run_worker", "serve_worker"]
 
@@ -48,6 +53,7 @@ class ServiceRun:
         registry_token: What the registry wants to see.
         registry_cache: Seconds a list of replicas is used.
         databases: URIs of databases the registry need not be asked for.
+        retry: How calls are made again; None = they are not.
         log: How they are written.
     """
 
@@ -64,6 +70,16 @@ class ServiceRun:
     registry_token: str = field(default="", repr=False)
     registry_cache: float = CACHE_SECONDS
     databases: Mapping[str, str] = field(default_factory=dict, repr=False)
+    retry: RetryPolicy | None = None
+
+    def retries(self, worker: int) -> Retries | None:
+        """Return what decides which calls of a worker are made again, if any are."""
+        if self.retry is None:
+            return None
+        # Loaded where a service has retries.
+        from mup.runtime.retries import Retries  # noqa: PLC0415
+
+        return Retries(self.retry, f"{self.service} {self.replica} {worker}")
 
     def resolver(self, pool: ConnectionPool) -> Resolver:
         """Return what finds replicas and databases for the workers that share some connections."""
@@ -110,7 +126,10 @@ def serve_worker(run: ServiceRun, number: int, sock: socket.socket) -> None:
     writer = open_log(run.log_dir, f"{run.service}.{run.replica}.w{number}", header, run.log)
     pool = ConnectionPool()
     log, silent = EventLog(writer, run.source), EventLog(None, run.source)
-    tools = WorkerTools(run.service, log, silent, run.resolver(pool), pool)
+    retries = run.retries(number)
+    if retries is not None:
+        retries.report = channel.send
+    tools = WorkerTools(run.service, log, silent, run.resolver(pool), pool, retries=retries)
     try:
         instance = run.kind()
         instance.service_name = run.service

@@ -16,11 +16,12 @@ import msgspec
 
 from mup.communication import DEFAULT_TIMEOUT, Communication, Cookie, Headers, UploadedFile
 from mup.errors import CommunicationError, MupError
-from mup.events.ids import child_id
+from mup.events.ids import attempt_of, child_id
 from mup.events.record import FAILED, Event
 from mup.events.sites import SiteTable
 from mup.events.writer import EventWriter
 from mup.future import MupFuture
+from mup.retries import IDEMPOTENT
 from mup.routes import WITHOUT_BODY, query_string, target_of
 from mup.runtime.calls import CallFuture, Operation, QueryFuture, connect_and_send
 from mup.runtime.content import Content
@@ -32,6 +33,8 @@ from mup.runtime.wire import FromWorker, Request
 
 if TYPE_CHECKING:
     from mup.databases.runner import QueryRunner
+    from mup.runtime.http_client import Connection
+    from mup.runtime.retries import Retries
 
 __all__ = ["Channel", "EventLog", "WorkerCommunication", "WorkerTools"]
 
@@ -87,6 +90,7 @@ class WorkerTools:
         resolver: Knows where others are.
         pool: Connections to them.
         queries: Runs queries; None before the first one.
+        retries: Decides which calls are made again; None = none is.
     """
 
     service: str
@@ -95,6 +99,7 @@ class WorkerTools:
     resolver: Resolver
     pool: ConnectionPool
     queries: QueryRunner | None = None
+    retries: Retries | None = None
 
     def query_runner(self) -> QueryRunner:
         """Return the runner of queries, loading the database drivers at the first query."""
@@ -223,6 +228,7 @@ class WorkerCommunication(Communication):
         headers: Mapping[str, str] | None = None,
         timeout: float | None = None,
         method: str = "",
+        idempotent: bool | None = None,
     ) -> MupFuture:
         """Call an endpoint of a service; see :meth:`Communication.call`."""
         tools = self._tools
@@ -244,15 +250,17 @@ class WorkerCommunication(Communication):
                 query = f"{query}&{query_string(params)}" if query else query_string(params)
             if query:
                 target = f"{target}?{quote(query, safe=_SAFE_IN_PATH)}"
-            request_with = partial(self._call_request, seq, method, target, dict(headers or {}), body)
-            send = partial(connect_and_send, operation, dest_ms, request_with, tools.resolver, tools.pool)
-            future = CallFuture(operation, send, tools.pool)
+            request_of = partial(self._call_request, method, target, dict(headers or {}), body)
+            if tools.retries is None:
+                future = CallFuture(operation, self._sender(dest_ms, request_of, seq, operation), tools.pool)
+            else:
+                harmless = method in IDEMPOTENT if idempotent is None else idempotent
+                future = self._retried(tools.retries, operation, dest_ms, request_of, seq, harmless)
         except BaseException:
             # Every commStart has its contactDest and commFinish, so that readers need no special case.
             operation.log(Event.CONTACT_DEST, FAILED)
             operation.log(Event.COMM_FINISH, FAILED)
             raise
-        operation.log(Event.CONTACT_DEST, 0)
         self._calls.append(future)
         return future
 
@@ -352,6 +360,34 @@ class WorkerCommunication(Communication):
 
         return Operation(log, self._log.site, name, deadline)
 
+    def _sender(
+        self, service: str, request_of: Callable[..., RawRequest], seq: int, operation: Operation
+    ) -> Callable[..., Connection]:
+        """Return what sends a request."""
+        tools = self._tools
+        request_with = partial(request_of, seq)
+        return partial(connect_and_send, operation, service, request_with, tools.resolver, tools.pool)
+
+    def _retried(
+        self,
+        retries: Retries,
+        operation: Operation,
+        service: str,
+        request_of: Callable[..., RawRequest],
+        seq: int,
+        idempotent: bool,
+    ) -> CallFuture:
+        """Return a call that may be made again."""
+        # Loaded where a service has retries.
+        from mup.runtime.retried_calls import RetriedCallFuture  # noqa: PLC0415
+
+        def send(attempt: Operation, number: int, **place: Any) -> Connection:
+            return self._sender(service, request_of, attempt_of(seq, number), attempt)(**place)
+
+        return RetriedCallFuture(
+            operation, send, self._tools.pool, retries, service=service, idempotent=idempotent
+        )
+
     def _trace_headers(self) -> dict[str, str]:
         """Return what calls pass on of a trace that came with the request."""
         if not self._request.traceparent:
@@ -361,11 +397,11 @@ class WorkerCommunication(Communication):
 
     def _call_request(
         self,
-        seq: int,
         method: str,
         target: str,
         headers: dict[str, str],
         body: bytes | None,
+        seq: int,
         seconds: float,
     ) -> RawRequest:
         complete = {

@@ -147,6 +147,7 @@ class StubCommunication(WorkerCommunication):
         headers: Mapping[str, str] | None = None,
         timeout: float | None = None,
         method: str = "",
+        idempotent: bool | None = None,  # noqa: ARG002 - stubs answer at the first attempt
     ) -> MupFuture:
         """Ask a stub; see :meth:`Communication.call`."""
         if timeout is not None and timeout <= 0:

@@ -19,8 +19,8 @@ from analyzer.calibration.rundir import (
 )
 from analyzer.static import Application, analyse
 from mup.errors import LogError, StaleLogError
-from mup.events.ids import child_id
-from mup.events.record import CENSORED, QUEUED, Event
+from mup.events.ids import attempt_of, child_id
+from mup.events.record import CENSORED, QUEUED, Event, attempt_flag
 from mup.events.sites import Site
 from mup.lqn import Constant, Distribution, Model
 
@@ -79,6 +79,7 @@ def write(application: Application, tmp_path: Path) -> Callable[..., Run]:
         *,
         queued_callee: bool = False,
         censored: bool = False,
+        retried: bool = False,
         processes: Sequence[ProcessUse] = (),
         first: int = 1000,
         **info: object,
@@ -101,7 +102,9 @@ def write(application: Application, tmp_path: Path) -> Callable[..., Run]:
             client.add(Event.COMM_START, cycle, t + 50, cpu=t / 10, name=PAGE, site=scenario[1].site, seq=1)
             client.add(Event.CONTACT_DEST, cycle, t + 50, cpu=t / 10, name=PAGE, seq=1)
             client.add(Event.WAIT_START, cycle, t + 50, cpu=t / 10, site=scenario[2].site, seq=1)
-            if k < SLOW:
+            if retried and k == 0:
+                end = retried_page(application, web, back, page, t + 51)
+            elif k < SLOW:
                 end = slow_page(application, web, back, front, page, t + 51, queued_callee, censored)
             else:
                 end = t + 53
@@ -158,6 +161,33 @@ def slow_page(
     back.add(Event.END, child, begin + 10, cpu=8, name=WORK, site=site(application, WORK, 0, 0))
     back.add(Event.DONE, child, begin + 10, cpu=8, name=WORK)
     return t + 24.5
+
+
+def retried_page(application: Application, web: LogFile, back: LogFile, page: int, t: float) -> float:
+    """Write one page whose call is executed twice; return when it responds.
+
+    As a slow page, but what Back answers after 10 ms of its own and 5 ms under way is no use. The second attempt
+    leaves 17 ms after the first one.
+    """
+    call, get, respond = (site(application, PAGE, 2, i) for i in range(3))
+    web.add(Event.BEGIN, page, t, cpu=0, name=PAGE)
+    web.add(Event.COMM_START, page, t + 3, cpu=2, name=WORK, site=call, seq=1)
+    web.add(Event.CONTACT_DEST, page, t + 3.5, cpu=2.5, name=WORK, seq=1)
+    web.add(Event.WAIT_START, page, t + 3.5, cpu=2.5, site=get, seq=1)
+    web.add(Event.COMM_FINISH, page, t + 18.5, cpu=2.5, name=WORK, seq=1)
+    flags = attempt_flag(1)
+    web.add(Event.COMM_START, page, t + 20, cpu=2.5, name=WORK, site=call, seq=1, flags=flags)
+    web.add(Event.CONTACT_DEST, page, t + 20.5, cpu=2.5, name=WORK, seq=1, flags=flags)
+    web.add(Event.COMM_FINISH, page, t + 40.5, cpu=2.5, name=WORK, seq=1, flags=flags)
+    web.add(Event.WAIT_END, page, t + 40.5, cpu=2.5, seq=1)
+    web.add(Event.END, page, t + 41.5, cpu=3.5, name=PAGE, site=respond)
+    web.add(Event.DONE, page, t + 41.75, cpu=3.75, name=PAGE)
+    for number, begin in enumerate((t + 6, t + 23)):
+        child = child_id(page, attempt_of(1, number))
+        back.add(Event.BEGIN, child, begin, cpu=0, name=WORK)
+        back.add(Event.END, child, begin + 10, cpu=8, name=WORK, site=site(application, WORK, 0, 0))
+        back.add(Event.DONE, child, begin + 10, cpu=8, name=WORK)
+    return t + 41.5
 
 
 def milliseconds(distribution: Distribution | None) -> float:
@@ -233,6 +263,23 @@ def test_replies_picked_up_late_do_not_count(application: Application, write: Ca
     result = calibrate(write(censored=True), application, name="shop")
     assert exchange_of_web(result.model) == Constant(0.0)
     assert any("picked up late" in w for w in result.warnings)
+
+
+def test_a_call_made_again_is_executed_again(application: Application, write: Callable[..., Run]) -> None:
+    """The model's call is made as often as the callee executed it; waiting between attempts is a delay."""
+    result = calibrate(write(retried=True), application, name="shop")
+    entry = result.model.task("Web").entry("/page/")
+    communication = entry.activity(entry.paths[2]["communication"]["0"])
+    counts = {call.task: call.count for call in communication.calls}
+    assert counts["Net"] == Constant(1.0)
+    assert counts["Back"] is not None
+    assert counts["Back"].mean == pytest.approx(4 / 3)
+    # 17 ms from one attempt to the next, of which Back had the request for 10, in one of three calls.
+    assert milliseconds(communication.delay) == pytest.approx(7 / 3)
+    assert milliseconds(exchange_of_web(result.model)) == pytest.approx(20 - 10)
+    registry = entry.activity(entry.paths[2]["registry"]["0"])
+    assert milliseconds(registry.demand) == pytest.approx(0.5)
+    assert any("1 of 3 calls of Back/job/" in w and "1.333 executions" in w for w in result.warnings)
 
 
 def test_everything_runs_on_the_host_of_the_run(application: Application, write: Callable[..., Run]) -> None:

@@ -1,0 +1,126 @@
+"""Is a failed call made again, and when? Never more often than its service's budget allows.
+
+The budget is a bucket of tokens per worker and destination: every call puts a fraction of a token in, every
+repetition takes a whole one out. While all is well it fills up to a small reserve; in an outage the reserve
+is soon gone, and from then on the callee gets no more than that fraction on top of what it would get anyway.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Callable
+from typing import Literal, NamedTuple
+
+from mup.errors import CallTimeoutError, CommunicationError, NoReplicaError, UnknownServiceError
+from mup.retries import RetryPolicy
+from mup.runtime.wire import Retried
+
+__all__ = ["Failure", "Retries", "failure_of_answer", "failure_of_error"]
+
+_log = logging.getLogger("mup.runtime")
+RESERVE = 5.0
+"""Tokens a bucket holds at most, and begins with: a service with few calls could never repeat one else."""
+
+Reason = Literal["refused", "unavailable", "lost"]
+
+
+class Failure(NamedTuple):
+    """Why an attempt failed, as far as it matters for another one.
+
+    Attributes:
+        reason: ``refused``: no replica accepts connections. ``unavailable``: it was refused, and we were
+            told to come again. ``lost``: nobody knows whether it was executed.
+        text: For the log.
+        wait: Seconds the callee wants us to wait.
+    """
+
+    reason: Reason
+    text: str
+    wait: float = 0.0
+
+
+class Retries:
+    """Decides for all calls of one worker.
+
+    Args:
+        policy: As the service is configured.
+        seed: Of the jitter.
+
+    Attributes:
+        report: Gets what there is to count.
+    """
+
+    def __init__(
+        self, policy: RetryPolicy, seed: str, report: Callable[[Retried], None] = lambda _: None
+    ) -> None:
+        self._policy = policy
+        self._random = random.Random(seed)
+        self._tokens: dict[str, float] = {}
+        self.report = report
+
+    def called(self, service: str) -> None:
+        """Note a call that is no repetition."""
+        tokens = self._tokens.get(service, RESERVE)
+        self._tokens[service] = min(RESERVE, tokens + self._policy.budget)
+
+    def limit(self, deadline: float, now: float, *, idempotent: bool) -> float:
+        """Return the deadline of an attempt that begins now, given that of its call."""
+        seconds = self._policy.attempt_timeout
+        # Giving up early is of use only where another attempt may follow.
+        return min(deadline, now + seconds) if seconds is not None and idempotent else deadline
+
+    def pause(
+        self, failure: Failure, *, name: str, service: str, attempt: int, left: float, idempotent: bool
+    ) -> float | None:
+        """Return the seconds to wait before the next attempt; None = there is none.
+
+        Args:
+            failure: Of the last attempt.
+            name: What was called, for the log.
+            service: The destination.
+            attempt: Number of the attempt that failed, from 0.
+            left: Seconds until the deadline of the call.
+            idempotent: Whether executing the call twice does no harm.
+        """
+        policy = self._policy
+        if attempt + 1 >= policy.attempts or (failure.reason == "lost" and not idempotent):
+            return None
+        most = min(policy.max_backoff, policy.backoff * 2**attempt)
+        # Between 0 and the limit, so that callers that failed together do not come back together.
+        seconds = failure.wait + self._random.uniform(0.0, most)
+        if seconds >= left:
+            return None
+        tokens = self._tokens.get(service, RESERVE)
+        made = tokens >= 1
+        self.report(Retried(service, failure.reason, made))
+        if not made:
+            return None
+        self._tokens[service] = tokens - 1
+        _log.warning("%s: attempt %d failed: %s; again in %.3g s", name, attempt + 1, failure.text, seconds)
+        return seconds
+
+
+def failure_of_answer(status: int, retry_after: str | None) -> Failure | None:
+    """Return why an answer calls for another attempt; None = it does not."""
+    if status == 503 and retry_after is not None:
+        # A date is possible, too; whoever sends one has no short waits in mind.
+        wait = float(retry_after) if retry_after.isascii() and retry_after.isdigit() else 0.0
+        return Failure("unavailable", "status 503", wait)
+    if status == 502:
+        return Failure("lost", "status 502")
+    return None
+
+
+def failure_of_error(error: CommunicationError, *, lost: bool) -> Failure | None:
+    """Return why an error calls for another attempt; None = it does not.
+
+    Args:
+        error: Instead of an answer.
+        lost: Whether the request may have been executed.
+    """
+    if lost:
+        return Failure("lost", error.message)
+    if isinstance(error, NoReplicaError | CallTimeoutError) and not isinstance(error, UnknownServiceError):
+        return Failure("refused", error.message)
+    return None
