@@ -17,6 +17,7 @@ nothing more. What `mup.runtime.retried_awaits` makes again is an attempt with r
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import inspect
 import os
@@ -74,6 +75,8 @@ __all__ = [
 CACHE_SECONDS = 1.0
 """How long a list of replicas is used before it is asked for again, unless somebody says otherwise."""
 REGISTRY_SECONDS = 5.0
+MOMENT = 0.1
+"""Seconds a call waits for the registry that could go on with what it knows."""
 REASON_LENGTH = 120
 _COROUTINE = inspect.CO_COROUTINE | inspect.CO_ITERABLE_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _JSON = {"Content-Type": "application/json"}
@@ -159,9 +162,10 @@ class Network:
         log: Where events go.
         seed: Of the choice of replicas.
         externals: Base URLs of services outside of mup, by name; they are not asked for.
-        cache: Seconds a list of replicas is used before it is asked for again.
+        cache: Seconds a list of replicas is used before it is asked for again; 0 = every call asks.
 
     Attributes:
+        asks_always: Whether every call asks.
         session: Keeps connections.
         fresh_session: Opens a new one for each request.
         stats: Per endpoint (``A/epA/``), the calls begun between ``window_start`` and ``window_end``.
@@ -179,6 +183,7 @@ class Network:
     ) -> None:
         self.log = log
         self._cache = cache
+        self.asks_always = cache == 0
         self.session = _session()
         self.fresh_session = _session(force_close=True)
         self.stats: dict[str, CallStats] = {}
@@ -213,6 +218,23 @@ class Network:
             return self._externals.get(service)
         if time.monotonic() - known.asked > self._cache:
             self._ask(service)
+        return known
+
+    async def find(self, service: str) -> _Service:
+        """Return the replicas of a service for one call.
+
+        Raises:
+            UnknownServiceError: The registry has never heard of it.
+            NoReplicaError: None is alive, or nothing is known and the registry does not answer.
+        """
+        known = self.known(service)
+        if known is None:
+            return await self.ask(service)
+        if self.asks_always and not known.external:
+            # While the registry is silent, what it said last is better than nothing.
+            with contextlib.suppress(NoReplicaError, TimeoutError):
+                async with asyncio.timeout(MOMENT):
+                    return await self.ask(service)
         return known
 
     def pick(self, service: _Service) -> str:
@@ -535,7 +557,7 @@ class ClientFuture(MupFuture):
             self._site = network.log.site("call", 2)
             self._log(Event.COMM_START, site=self._site, now=self._start)
         address = None
-        if service is not None:
+        if service is not None and (self._external or not network.asks_always):
             address = network.pick(service)
             self._log_contact()
         network.start(self._run(address))
@@ -665,7 +687,7 @@ class ClientFuture(MupFuture):
     async def _locate(self) -> str:
         """Choose a replica; ask the registry if none is known."""
         network = self._network
-        service = network.known(self._dest) or await network.ask(self._dest)
+        service = await network.find(self._dest)
         if not self._contacted:
             self._resolve(service)
             self._name = network.log.name(self._label)

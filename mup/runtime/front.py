@@ -168,6 +168,7 @@ class Front:
     Attributes:
         workers: The ones that are set up, by number.
         draining: Whether the replica is about to stop: it finishes what it has and wants nothing new.
+        listed: Whether the registry has been told of the replica, and not yet that it leaves.
         url, pid: What ``/mup/status`` says of this replica.
     """
 
@@ -202,6 +203,7 @@ class Front:
         self._drained = asyncio.Event()
         self._turned_away = 0.0
         self.draining = False
+        self.listed = False
         self.workers: dict[int, WorkerLink] = {}
         self.url = ""
         self.pid = 0
@@ -382,8 +384,7 @@ class Front:
         if path == "/healthz":
             return self._response(_json({"status": "ok"}))
         if path == "/readyz":
-            state = "draining" if self.draining else "ready" if self.workers else "no worker"
-            return self._response(_json({"status": state}, 200 if state == "ready" else 503))
+            return self._response(self._readiness())
         if path == "/mup/status":
             return self._response(_json(self.status()))
         if path == "/mup/metrics":
@@ -403,6 +404,18 @@ class Front:
                 "no_file", self._failure(404, f"no file {path!r}", path)
             )
         return self._refusal("no_endpoint", no_endpoint(self._run.service, self._run.dispatch, path))
+
+    def _readiness(self) -> Answer:
+        """Say whether this replica should get requests, and if not, why not."""
+        if self.draining:
+            state, reason = "draining", "the replica is stopping: it finishes what it has"
+        elif not self.workers:
+            state, reason = "no worker", f"none of {self._pool_size} workers runs; see the log of the service"
+        elif not self.listed:
+            state, reason = "not registered", "callers do not find the replica in the registry"
+        else:
+            return _json({"status": "ready"})
+        return _json({"status": state, "reason": reason}, 503)
 
     def _done(self, link: WorkerLink, failed: bool) -> None:
         self._served += 1

@@ -323,11 +323,13 @@ class _Replica:
             registration = self._registration()
             try:
                 await registration.start()
+                self._front.listed = True
                 self._say_ready()
                 await self._until(stop, writer)
             finally:
                 # First, so that callers look elsewhere; what comes meanwhile is still served.
                 self._stopping = True
+                self._front.listed = False
                 await registration.stop()
                 self._front.draining = True
                 server.close()
