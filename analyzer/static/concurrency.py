@@ -172,7 +172,7 @@ class Concurrency(Evaluation):
             # From here on it may stop anywhere: nobody waits for the rest of it.
             return [(replace(state, joined=state.joined | {owner.index}), UNKNOWN)]
         if name == "add_done_callback":
-            self.release(arguments.values, state, node, f"'{self.code(node.func)}'")
+            self.release(arguments.values, state, node, node.func)
         return [(state, UNKNOWN)]
 
     def await_(self, node: cst.Await, state: State) -> Results:
@@ -436,7 +436,7 @@ class Concurrency(Evaluation):
                 node,
                 "users think with 'await self.think(seconds)'",
             )
-        self.release(arguments.values, state, node, f"'{self.code(node.func)}'")
+        self.release(arguments.values, state, node, node.func)
         return [(state, UNKNOWN)]
 
     def _task_group(self, _arguments: Arguments, _node: cst.Call, state: State) -> Results:
@@ -504,7 +504,7 @@ class Concurrency(Evaluation):
         if isinstance(item, Future) and state.operations[item.index].op == "task":
             return [(state, item)]
         if not isinstance(item, Coroutine | Awaitable | Future) or not tracked(item):
-            self.release([] if isinstance(item, Lost) else [item], state, node, f"'{self.code(node)}'")
+            self.release([] if isinstance(item, Lost) else [item], state, node, node)
             return [(state, UNKNOWN)]
         return self._run(item, node, state, self._private(item, node, state))
 

@@ -11,10 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import libcst as cst
-import libcst.matchers as m
 
 from analyzer.static.names import MUTATORS, FunctionInfo
-from analyzer.static.walking import show
+from analyzer.static.walking import nodes_of, show, statements_in
 
 __all__ = ["Effects", "declared_elsewhere", "effects_of"]
 
@@ -24,12 +23,10 @@ _FUNCTIONS = (
 )
 _METHODS = "debug error exception format get info items join keys log lower strip upper values warning"
 
-LOOKING = m.OneOf(
-    *map(m.Name, _FUNCTIONS.split()),
-    m.Attribute(value=m.OneOf(m.Name("json"), m.Name("math"))),
-    m.Attribute(attr=m.OneOf(*map(m.Name, _METHODS.split()))),
-)
-"""Calls that change nothing they are handed."""
+LOOKING_FUNCTIONS = frozenset(_FUNCTIONS.split())
+LOOKING_METHODS = frozenset(_METHODS.split())
+LOOKING_MODULES = {"json", "math"}
+"""Calls of these change nothing they are handed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +84,20 @@ class _Finder(cst.CSTVisitor):
         if isinstance(node.func, cst.Name | cst.Attribute):
             self.called.append(node.func)
         changes = isinstance(node.func, cst.Attribute) and node.func.attr.value in MUTATORS
-        self.contents |= changes or not m.matches(node.func, LOOKING)
+        self.contents |= changes or not _looks_only(node.func)
 
     def _target(self, target: cst.CSTNode) -> None:
-        found = m.findall(target, m.Attribute() | m.Subscript())
-        self.contents |= bool(found)
+        self.contents |= bool(nodes_of(target, (cst.Attribute, cst.Subscript)))
+
+
+def _looks_only(function: cst.BaseExpression) -> bool:
+    if isinstance(function, cst.Name):
+        return function.value in LOOKING_FUNCTIONS
+    if not isinstance(function, cst.Attribute):
+        return False
+    owner = function.value
+    known = isinstance(owner, cst.Name) and owner.value in LOOKING_MODULES
+    return known or function.attr.value in LOOKING_METHODS
 
 
 def effects_of(function: FunctionInfo) -> Effects:
@@ -101,26 +107,10 @@ def effects_of(function: FunctionInfo) -> Effects:
     return Effects(finder.contents, frozenset(finder.outer), finder.functions > 1, tuple(finder.called))
 
 
-class _Declarations(cst.CSTVisitor):
-    def __init__(self) -> None:
-        self.found: set[str] = set()
-
-    def visit_Nonlocal(self, node: cst.Nonlocal) -> None:
-        self.found |= {item.name.value for item in node.names}
-
-    def visit_Global(self, node: cst.Global) -> None:
-        self.found |= {item.name.value for item in node.names}
-
-    def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:  # noqa: ARG002
-        return False
-
-    def visit_Lambda(self, node: cst.Lambda) -> bool:  # noqa: ARG002
-        return False
-
-
 def declared_elsewhere(function: FunctionInfo) -> frozenset[str]:
     """Return the variables a function declares ``nonlocal`` or ``global``."""
-    visitor = _Declarations()
-    if isinstance(function.node, cst.FunctionDef):
-        show(function.node.body, visitor)
-    return frozenset(visitor.found)
+    if not isinstance(function.node, cst.FunctionDef):
+        return frozenset()
+    statements = statements_in(function.node.body, (cst.FunctionDef,))
+    declarations = (one for one in statements if isinstance(one, cst.Nonlocal | cst.Global))
+    return frozenset(item.name.value for declaration in declarations for item in declaration.names)

@@ -10,10 +10,9 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 import libcst as cst
-import libcst.matchers as m
 
 from analyzer.static.application import Operation, OperationKind
 from analyzer.static.catalogue import Catalogue
@@ -120,9 +119,8 @@ LOOKS_ONLY = (
 # What these return is known, but not what the functions they are given do meanwhile.
 CALLING = {"builtins.max", "builtins.min", "builtins.sorted"}
 
-LOGGING = m.Attribute(
-    attr=m.OneOf(*map(m.Name, ("debug", "info", "warning", "error", "exception", "critical", "log")))
-)
+LOGGING = {"debug", "info", "warning", "error", "exception", "critical", "log"}
+"""Methods of unknown objects that do not change what they are given."""
 
 # These reach every variable there is.
 SEE_EVERYTHING = {f"builtins.{n}" for n in ("eval", "exec", "locals", "vars")}
@@ -264,6 +262,22 @@ class Evaluation(Variables):
         self._factories: dict[FunctionInfo, bool] = {}
         self._constants: dict[Assigned, Value] = {}
         self._busy: set[Assigned] = set()
+        # Chosen by class: `isinstance` is slow for abstract classes like libcst's.
+        self._methods: dict[type, Callable[[Any, State], Results]] = {
+            cst.Attribute: self._attribute,
+            cst.Await: self.await_,
+            cst.BooleanOperation: self._boolean,
+            cst.Call: self._call,
+            cst.DictComp: self._comprehension,
+            cst.GeneratorExp: self.generator_expression,
+            cst.IfExp: self._conditional,
+            cst.Lambda: self._lambda,
+            cst.ListComp: self._comprehension,
+            cst.Name: self._name,
+            cst.NamedExpr: self._named_expression,
+            cst.SetComp: self._comprehension,
+            cst.Yield: self.yielded,
+        }
 
     # What statements provide.
 
@@ -574,30 +588,17 @@ class Evaluation(Variables):
         known = literal(node)
         if known is not None:
             return [(state, known)]
-        if isinstance(node, cst.Name):
-            return [(state, self.lookup(node.value, state))]
-        if isinstance(node, cst.Attribute):
-            return self._attribute(node, state)
-        if isinstance(node, cst.Call):
-            return self._call(node, state)
-        if isinstance(node, cst.Await):
-            return self.await_(node, state)
-        if isinstance(node, cst.IfExp):
-            return self._conditional(node, state)
-        if isinstance(node, cst.BooleanOperation):
-            return self._boolean(node, state)
-        if isinstance(node, cst.NamedExpr):
-            return [(self._named(node.target, v, s), v) for s, v in self.evaluate(node.value, state)]
-        if isinstance(node, cst.Lambda):
-            name = f"{self._qualname()}<lambda>"
-            return [(state, self.closure(node, name, state))]
-        if isinstance(node, cst.BaseComp):
-            if isinstance(node, cst.GeneratorExp):
-                return self.generator_expression(node, state)
-            return self._comprehension(node, state)
-        if isinstance(node, cst.Yield):
-            return self.yielded(node, state)
-        return self._pure(node, state)
+        method = self._methods.get(type(node), self._pure)
+        return method(node, state)
+
+    def _named_expression(self, node: cst.NamedExpr, state: State) -> Results:
+        return [(self._named(node.target, v, s), v) for s, v in self.evaluate(node.value, state)]
+
+    def _lambda(self, node: cst.Lambda, state: State) -> Results:
+        return [(state, self.closure(node, f"{self._qualname()}<lambda>", state))]
+
+    def _name(self, node: cst.Name, state: State) -> Results:
+        return [(state, self.lookup(node.value, state))]
 
     def evaluate_all(
         self, nodes: Sequence[cst.BaseExpression], state: State
@@ -640,30 +641,30 @@ class Evaluation(Variables):
     def _pure(self, node: cst.BaseExpression, state: State) -> Results:
         results: Results = []
         for after, values in self.evaluate_all(operands(node), state):
-            if not isinstance(node, cst.List | cst.Tuple):
+            if type(node) is not cst.List and type(node) is not cst.Tuple:
                 self.may_fail_behind(state, after)
-            if isinstance(node, cst.List | cst.Set):
+            if type(node) is cst.List or type(node) is cst.Set:
                 # A set has no order that the source could tell.
                 items = self._displayed(node.elements, values, after)
-                if items is None or (isinstance(node, cst.Set) and len(items) > 1):
+                if items is None or (type(node) is cst.Set and len(items) > 1):
                     number = self._allocate()
                     results.append((after.store(number, self._content_of(values, after)), ListRef(number)))
                 else:
                     results.append(self._new_list(items, after))
-            elif isinstance(node, cst.Tuple):
+            elif type(node) is cst.Tuple:
                 items = self._displayed(node.elements, values, after)
                 results.append((after, self._content_of(values, after) if items is None else tuple_of(items)))
-            elif isinstance(node, cst.Dict):
+            elif type(node) is cst.Dict:
                 results.append(self._new_dict(node, values, after))
-            elif isinstance(node, cst.BinaryOperation) and isinstance(values[-1], DictRef):
+            elif type(node) is cst.BinaryOperation and isinstance(values[-1], DictRef):
                 # `"%(name)s" % {...}`
                 results.append((after, combine(node, (values[0], self.freeze(values[1], after)))))
-            elif isinstance(node, cst.Subscript):
+            elif type(node) is cst.Subscript:
                 results += self._subscripted(node, values, after)
-            elif isinstance(node, cst.UnaryOperation) and isinstance(values[0], ListRef | DictRef):
+            elif type(node) is cst.UnaryOperation and isinstance(values[0], ListRef | DictRef):
                 known = self.truth(values[0], after)
                 results.append((after, UNKNOWN if known is None else Const.of(not known)))
-            elif isinstance(node, cst.BinaryOperation):
+            elif type(node) is cst.BinaryOperation:
                 results.append(self._combined(node, values, after))
             else:
                 self.operated(values, node, after)
@@ -1113,7 +1114,7 @@ class Evaluation(Variables):
             return self._assign_item(target, value, state, node)
         if isinstance(target, cst.Attribute):
             return self.assign_attribute(target, value, state, node)
-        self.release([value], state, node, f"'{self.code(target)}'")
+        self.release([value], state, node, target)
         return state
 
     def _unpack(self, target: cst.Tuple | cst.List, value: Value, state: State, node: cst.CSTNode) -> State:
@@ -1143,7 +1144,7 @@ class Evaluation(Variables):
                     return state.store(owner.number, self._distinct((*pairs, (key, value)), state))
                 lost = state.holds_tracked(owner) or state.holds_tracked(value)
                 return state.store(owner.number, LOST if lost else UNKNOWN)
-            self.release([value], state, node, f"'{self.code(target.value)}'")
+            self.release([value], state, node, target.value)
             state = without_facts(state)
         return state
 
@@ -1180,60 +1181,47 @@ class Evaluation(Variables):
 
     # Calls.
 
-    def release(self, values: Iterable[Value], state: State, node: cst.CSTNode, to: str) -> None:
-        """Report values that leave the code the analyzer can see."""
+    def release(
+        self, values: Iterable[Value], state: State, node: cst.CSTNode, to: str | cst.CSTNode
+    ) -> None:
+        """Report values that leave the code the analyzer can see.
+
+        Args:
+            values: What leaves it.
+            state: Where that happens.
+            node: The code that hands them over.
+            to: What takes them: in words, or as code.
+        """
         for value in values:
-            if _holds_communication(value):
-                self.report(
-                    "MUP041",
-                    f"the Communication object is handed to {to}, where its use cannot be seen",
-                    node,
-                    _THREAD_HINT
-                    if _starts_thread(node)
-                    else "call it here, or in a function of this source tree",
-                )
-            elif isinstance(value, Closure):
-                if self._captures(value, state):
-                    self.report(
-                        "MUP041",
-                        f"a function that communicates is handed to {to}",
-                        node,
-                        _THREAD_HINT
-                        if _starts_thread(node)
-                        else "call it here, or in a function of this source tree",
-                    )
-            elif isinstance(value, Generator):
-                if value.communicates:
-                    self.report(
-                        "MUP030",
-                        f"a generator that communicates is handed to {to}: not analysed yet",
-                        node,
-                        "make a list of it here",
-                    )
-            elif isinstance(value, Coroutine):
-                self.report(
-                    "MUP030",
-                    f"a coroutine that communicates is handed to {to}: not analysed yet",
-                    node,
-                    "await it here, or with asyncio.gather or a task",
-                )
-            elif isinstance(value, FunctionValue) and not state.holds_tracked(value):
-                continue
-            elif isinstance(value, ObjectRef) and state.holds_tracked(value):
-                self.report(
-                    "MUP041",
-                    f"an object of {value.info.qualname!r} that communicates is handed to {to},"
-                    " where its use cannot be seen",
-                    node,
-                    "call its methods here, or in a function of this source tree",
-                )
-            elif state.holds_tracked(value):
-                self.report(
-                    "MUP041",
-                    f"a future is handed to {to}, where nobody can see who waits for it",
-                    node,
-                    "wait for it here with get()",
-                )
+            found = self._released(value, state, node)
+            if found is not None:
+                code, what, consequence, hint = found
+                place = to if isinstance(to, str) else f"'{self.code(to)}'"
+                self.report(code, f"{what} is handed to {place}{consequence}", node, hint)
+
+    def _released(self, value: Value, state: State, node: cst.CSTNode) -> tuple[str, str, str, str] | None:
+        """Return why a value must not leave: code, what it is, the consequence and the remedy; or None."""
+        here = "call it here, or in a function of this source tree"
+        remedy = _THREAD_HINT if _starts_thread(node) else here
+        if _holds_communication(value):
+            return "MUP041", "the Communication object", ", where its use cannot be seen", remedy
+        if isinstance(value, Closure):
+            captured = self._captures(value, state)
+            return ("MUP041", "a function that communicates", "", remedy) if captured else None
+        if isinstance(value, Generator):
+            remedy = "make a list of it here"
+            known = ("MUP030", "a generator that communicates", ": not analysed yet", remedy)
+            return known if value.communicates else None
+        if isinstance(value, Coroutine):
+            remedy = "await it here, or with asyncio.gather or a task"
+            return "MUP030", "a coroutine that communicates", ": not analysed yet", remedy
+        if not state.holds_tracked(value):
+            return None
+        if isinstance(value, ObjectRef):
+            what = f"an object of {value.info.qualname!r} that communicates"
+            remedy = "call its methods here, or in a function of this source tree"
+            return "MUP041", what, ", where its use cannot be seen", remedy
+        return "MUP041", "a future", ", where nobody can see who waits for it", "wait for it here with get()"
 
     def _communicates(self, values: Iterable[Value], state: State) -> bool:
         """Return whether a function that gets these values can communicate."""
@@ -1299,8 +1287,8 @@ class Evaluation(Variables):
             self._unknown_future(node)
             return [(state, UNKNOWN)]
         function = node.func if isinstance(node, cst.Call) else node
-        self.release(arguments.values, state, node, f"'{self.code(function)}'")
-        if not m.matches(function, LOGGING):
+        self.release(arguments.values, state, node, function)
+        if not (isinstance(function, cst.Attribute) and function.attr.value in LOGGING):
             state = self.forget_contents(arguments.values, state)
         return [(state, UNKNOWN)]
 
@@ -1394,7 +1382,7 @@ class Evaluation(Variables):
                 return [(state, value)]
         if name not in HARMLESS:
             function = node.func if isinstance(node, cst.Call) else node
-            self.release(arguments.values, state, node, f"'{self.code(function)}'")
+            self.release(arguments.values, state, node, function)
             if not name.startswith(LOOKS_ONLY):
                 state = self.forget_contents(arguments.values, state)
         return [(state, UNKNOWN)]

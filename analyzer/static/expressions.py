@@ -33,17 +33,18 @@ __all__ = ["combine", "literal", "operands"]
 
 def literal(node: cst.BaseExpression) -> Value | None:
     """Return the constant an expression spells out, None if it is not a literal."""
-    # Every expression is asked, most are none of these, and `isinstance` is slow for abstract classes.
-    if type(node) not in LITERALS:
-        return None
-    if isinstance(node, cst.Integer | cst.Float | cst.SimpleString):
+    # Every expression is asked, and `isinstance` is slow for abstract classes like libcst's.
+    if type(node) is cst.Name:
+        return NAMED_CONSTANTS.get(node.value)
+    if type(node) is cst.Integer or type(node) is cst.Float or type(node) is cst.SimpleString:
         return _worth(node.value)
-    if isinstance(node, cst.ConcatenatedString):
+    if type(node) is cst.ConcatenatedString:
         left, right = literal(node.left), literal(node.right)
         return None if left is None or right is None else binary("Add", left, right)
-    if isinstance(node, cst.Name) and node.value in ("True", "False", "None"):
-        return Const.of({"True": True, "False": False, "None": None}[node.value])
     return None
+
+
+NAMED_CONSTANTS = {str(value): Const.of(value) for value in (True, False, None)}
 
 
 @lru_cache(maxsize=4096)
@@ -52,26 +53,23 @@ def _worth(text: str) -> Value:
     return from_python(ast.literal_eval(text))
 
 
-LITERALS = frozenset({cst.ConcatenatedString, cst.Float, cst.Integer, cst.Name, cst.SimpleString})
-
-
 def operands(node: cst.BaseExpression) -> Sequence[cst.BaseExpression]:
     """Return the expressions a pure expression evaluates, in order."""
-    if isinstance(node, cst.BinaryOperation):
+    if type(node) is cst.BinaryOperation:
         return (node.left, node.right)
-    if isinstance(node, cst.UnaryOperation):
+    if type(node) is cst.UnaryOperation:
         return (node.expression,)
-    if isinstance(node, cst.Comparison):
+    if type(node) is cst.Comparison:
         return (node.left, *(c.comparator for c in node.comparisons))
     if isinstance(node, cst.Tuple | cst.List | cst.Set):
         return tuple(element.value for element in node.elements)
-    if isinstance(node, cst.FormattedString):
+    if type(node) is cst.FormattedString:
         return _formatted(node)
-    if isinstance(node, cst.ConcatenatedString):
+    if type(node) is cst.ConcatenatedString:
         return (node.left, node.right)
-    if isinstance(node, cst.Subscript):
+    if type(node) is cst.Subscript:
         return (node.value, *_index(node))
-    if isinstance(node, cst.Dict):
+    if type(node) is cst.Dict:
         return tuple(
             part
             for element in node.elements
@@ -79,7 +77,7 @@ def operands(node: cst.BaseExpression) -> Sequence[cst.BaseExpression]:
                 (element.key, element.value) if isinstance(element, cst.DictElement) else (element.value,)
             )
         )
-    if isinstance(node, cst.Yield):
+    if type(node) is cst.Yield:
         if isinstance(node.value, cst.From):
             return (node.value.item,)
         return () if node.value is None else (node.value,)
@@ -106,19 +104,19 @@ def combine(node: cst.BaseExpression, values: Sequence[Value]) -> Value:
 
     Lists, sets and dicts are not here: their contents live in the heap of a state.
     """
-    if isinstance(node, cst.BinaryOperation):
+    if type(node) is cst.BinaryOperation:
         return binary(type(node.operator).__name__, values[0], values[1])
-    if isinstance(node, cst.UnaryOperation):
+    if type(node) is cst.UnaryOperation:
         return unary(type(node.operator).__name__, values[0])
-    if isinstance(node, cst.Comparison):
+    if type(node) is cst.Comparison:
         if len(node.comparisons) == 1:
             return compare(type(node.comparisons[0].operator).__name__, values[0], values[1])
         return UNKNOWN
-    if isinstance(node, cst.FormattedString):
+    if type(node) is cst.FormattedString:
         return _format(node, values)
-    if isinstance(node, cst.ConcatenatedString):
+    if type(node) is cst.ConcatenatedString:
         return binary("Add", values[0], values[1])
-    if isinstance(node, cst.Subscript):
+    if type(node) is cst.Subscript:
         single = len(node.slice) == 1 and isinstance(node.slice[0].slice, cst.Index)
         return subscript(values[0], values[1]) if single else unless_tracked(values[:1])
     return unless_tracked(values)

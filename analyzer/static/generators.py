@@ -123,12 +123,12 @@ class Generators(Objects):
     def generator_body(self, function: FunctionInfo) -> Block | None:
         """Return the body of a generator function; None for any other function."""
         if function not in self._generator_bodies:
-            visitor = _Yields()
-            if isinstance(function.node, cst.FunctionDef):
+            body: Block | None = None
+            if isinstance(function.node, cst.FunctionDef) and cst.Yield in function.module.kinds:
+                visitor = _Yields()
                 show(function.node.body, visitor)
-                self._generator_bodies[function] = lower(function.node.body) if visitor.found else None
-            else:
-                self._generator_bodies[function] = None
+                body = lower(function.node.body) if visitor.found else None
+            self._generator_bodies[function] = body
         return self._generator_bodies[function]
 
     def new_generator(
@@ -157,8 +157,10 @@ class Generators(Objects):
         return results
 
     def _as_function(self, node: cst.GeneratorExp) -> FunctionInfo:
-        lambda_ = cst.Lambda(cst.Parameters(), node)
-        return FunctionInfo(self.module, lambda_, self._qualname())
+        if node not in self._functions:
+            lambda_ = cst.Lambda(cst.Parameters(), node)
+            self._functions[node] = FunctionInfo(self.module, lambda_, self._qualname())
+        return self._functions[node]
 
     def _mapping(
         self, name: str, function: Value, items: Value, node: cst.CSTNode, state: State

@@ -27,7 +27,7 @@ from analyzer.static.values import (
     ModuleValue,
     Value,
 )
-from analyzer.static.walking import show, walk
+from analyzer.static.walking import show, statements_in, walk
 
 __all__ = ["ClassInfo", "FunctionInfo", "Names", "assigned_names", "class_line", "mup_name"]
 
@@ -59,7 +59,9 @@ class FunctionInfo:
         return isinstance(self.node, cst.FunctionDef) and self.node.asynchronous is not None
 
     def __repr__(self) -> str:
-        return f"{self.module.file}:{self.line}:{self.qualname}"
+        # Values are sorted by what this says, and there may be two lambdas in a line.
+        column = self.module.column(self.node) if isinstance(self.node, cst.Lambda) else 0
+        return f"{self.module.file}:{self.line}:{column}:{self.qualname}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -340,38 +342,28 @@ def imports(module: Module, statement: cst.Import | cst.ImportFrom) -> Iterator[
         yield alias.evaluated_alias or alias.evaluated_name, Imported(base, alias.evaluated_name)
 
 
-class _SelfAttributes(cst.CSTVisitor):
-    """Collect the attributes a method assigns through its first parameter. Read ``found`` after the visit."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.found: set[str] = set()
-
-    def visit_AssignTarget(self, node: cst.AssignTarget) -> None:
-        self._target(node.target)
-
-    def visit_AnnAssign(self, node: cst.AnnAssign) -> None:
-        self._target(node.target)
-
-    def visit_AugAssign(self, node: cst.AugAssign) -> None:
-        self._target(node.target)
-
-    def visit_For(self, node: cst.For) -> None:
-        self._target(node.target)
-
-    def visit_AsName(self, node: cst.AsName) -> None:
-        self._target(node.name)
-
-    def _target(self, target: cst.CSTNode) -> None:
-        if isinstance(target, cst.Tuple | cst.List):
-            for element in target.elements:
-                self._target(element.value)
-        elif (
-            isinstance(target, cst.Attribute)
-            and isinstance(target.value, cst.Name)
-            and target.value.value == self.name
-        ):
-            self.found.add(target.attr.value)
+def _self_attributes(body: cst.CSTNode, name: str) -> set[str]:
+    """Return the attributes a method assigns through its first parameter, which has this name."""
+    found: set[str] = set()
+    for statement in statements_in(body):
+        targets: list[cst.CSTNode] = []
+        if isinstance(statement, cst.Assign):
+            targets += (target.target for target in statement.targets)
+        elif isinstance(statement, cst.AnnAssign | cst.AugAssign | cst.For):
+            targets.append(statement.target)
+        elif isinstance(statement, cst.With):
+            targets += (item.asname.name for item in statement.items if item.asname is not None)
+        while targets:
+            target = targets.pop()
+            if isinstance(target, cst.Tuple | cst.List):
+                targets += (element.value for element in target.elements)
+            elif (
+                isinstance(target, cst.Attribute)
+                and isinstance(target.value, cst.Name)
+                and target.value.value == name
+            ):
+                found.add(target.attr.value)
+    return found
 
 
 def build_class(module: Module, node: cst.ClassDef, prefix: str) -> ClassInfo:
@@ -387,9 +379,7 @@ def build_class(module: Module, node: cst.ClassDef, prefix: str) -> ClassInfo:
             parameters = binding.node.params
             first = (*parameters.posonly_params, *parameters.params)[:1]
             if first:
-                visitor = _SelfAttributes(first[0].name.value)
-                show(binding.node.body, visitor)
-                for name in visitor.found:
+                for name in _self_attributes(binding.node.body, first[0].name.value):
                     info.set_by_methods.setdefault(name, []).append(binding)
     return info
 
@@ -410,7 +400,7 @@ class _GlobalStatements(cst.CSTVisitor):
         self.found: dict[str, list[Assigned]] = {}
 
     def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
-        statements = (part for part in walk(node.body) if isinstance(part, cst.Global))
+        statements = (part for part in statements_in(node.body) if isinstance(part, cst.Global))
         declared = {item.name.value for statement in statements for item in statement.names}
         for name in declared:
             self.found.setdefault(name, [])
@@ -462,8 +452,8 @@ MUTATORS = {
 }
 
 
-class Changes(cst.CSTVisitor):
-    """Collect what a module changes after it was bound.
+class Changes:
+    """What a module changes after it was bound.
 
     Attributes:
         names: Global names whose contents change (``ROUTES["x"] = ...``, ``ROUTES.append(...)``).
@@ -472,26 +462,23 @@ class Changes(cst.CSTVisitor):
         assigned: Those of ``attributes`` that are assigned.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, module: Module) -> None:
         self.names: set[str] = set()
         self.attributes: set[str] = set()
         self.assigned: set[str] = set()
+        for node in module.nodes:
+            kind = type(node)
+            if kind is cst.Call:
+                self._called(node.func)  # type: ignore[attr-defined]
+            elif kind is cst.Assign:
+                for target in node.targets:  # type: ignore[attr-defined]
+                    self._target(target.target)
+            elif kind in (cst.AugAssign, cst.AnnAssign, cst.Del):
+                self._target(node.target)  # type: ignore[attr-defined]
 
-    def visit_Call(self, node: cst.Call) -> None:
-        if isinstance(node.func, cst.Attribute) and node.func.attr.value in MUTATORS:
-            self._contents(node.func.value)
-
-    def visit_AssignTarget(self, node: cst.AssignTarget) -> None:
-        self._target(node.target)
-
-    def visit_AugAssign(self, node: cst.AugAssign) -> None:
-        self._target(node.target)
-
-    def visit_AnnAssign(self, node: cst.AnnAssign) -> None:
-        self._target(node.target)
-
-    def visit_Del(self, node: cst.Del) -> None:
-        self._target(node.target)
+    def _called(self, function: cst.BaseExpression) -> None:
+        if isinstance(function, cst.Attribute) and function.attr.value in MUTATORS:
+            self._contents(function.value)
 
     def _target(self, target: cst.CSTNode) -> None:
         if isinstance(target, cst.Subscript):
@@ -534,7 +521,8 @@ class Names:
             builder = _ScopeBuilder(module, "", None)
             builder.build(module.tree.body)
             rebound = _GlobalStatements()
-            show(module.tree, rebound)
+            if cst.Global in module.kinds:
+                show(module.tree, rebound)
             self._scopes[module] = (builder.bindings, builder.stars)
             changed = {
                 name
@@ -568,8 +556,7 @@ class Names:
     def changes(self, module: Module) -> Changes:
         """Return what a module changes after it was bound."""
         if module not in self._changes:
-            self._changes[module] = Changes()
-            show(module.tree, self._changes[module])
+            self._changes[module] = Changes(module)
         return self._changes[module]
 
     def classes(self, module: Module) -> Iterator[ClassInfo]:

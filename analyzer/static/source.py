@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import re
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -20,7 +20,7 @@ from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
 
 from analyzer.static.diagnostics import Diagnostics, decode
 from analyzer.static.relevance import relevant_files
-from analyzer.static.twins import Twin, twins
+from analyzer.static.twins import Place, Twin, paired_nodes, places, twins
 from mup.events.sites import Kind, Site, site_index
 
 __all__ = ["Module", "SourceTree", "Span", "content", "entered"]
@@ -58,7 +58,8 @@ class Module:
         file: Path relative to the source folder, with ``/``.
         is_package: True for ``__init__.py``.
         tree: Concrete syntax tree; node identity is what ``positions`` is keyed by.
-        twins: Statements, calls and comprehensions in the interpreter's tree, which knows where they are.
+        nodes: Statements and most expressions, in source order.
+        twins: The same in the interpreter's tree, which knows where they are.
         sites: Call sites by end line, end column in UTF-8 bytes, and kind.
     """
 
@@ -67,6 +68,7 @@ class Module:
     is_package: bool
     lines: tuple[str, ...]
     tree: cst.Module
+    nodes: Sequence[cst.CSTNode]
     twins: Mapping[cst.CSTNode, Twin]
     sites: Mapping[tuple[int, int, Kind], Site]
 
@@ -74,20 +76,32 @@ class Module:
     def positions(self) -> Mapping[cst.CSTNode, CodeRange]:
         """Start and end of every node: lines from 1, columns in characters from 0.
 
-        Computed when a node is asked for that has no twin.
+        Computed when a node is asked for that has no twin: something unusual has to be reported.
         """
         # Positions belong to the nodes of the wrapper's tree, which without a copy is ours.
         return MetadataWrapper(self.tree, unsafe_skip_copy=True).resolve(PositionProvider)
+
+    @cached_property
+    def _places(self) -> Mapping[cst.CSTNode, Place]:
+        return places(self.twins, self.lines)
+
+    @cached_property
+    def kinds(self) -> frozenset[type]:
+        """What kinds of statements and expressions there are, of those in ``nodes``."""
+        return frozenset(map(type, self.nodes))
 
     @cached_property
     def imports_inside(self) -> bool:
         """Whether there may be import statements inside of functions or classes."""
         return any(INNER_IMPORT.search(line) for line in self.lines)
 
+    def _known(self, node: cst.CSTNode) -> Twin | Place | None:
+        return self.twins.get(node) or self._places.get(node)
+
     def line(self, node: cst.CSTNode) -> int:
         """Return the line where a node starts."""
-        twin = self.twins.get(node)
-        return self.positions[node].start.line if twin is None else twin.lineno
+        known = self._known(node)
+        return self.positions[node].start.line if known is None else known.lineno
 
     def column(self, node: cst.CSTNode) -> int:
         """Return the column where a node starts, in characters from 1."""
@@ -95,8 +109,8 @@ class Module:
 
     def span(self, node: cst.CSTNode) -> Span:
         """Return where a node starts and ends."""
-        twin = self.twins.get(node)
-        if twin is None or isinstance(node, cst.Name):
+        known = self._known(node)
+        if known is None:
             place = self.positions[node]
             return Span(
                 line=place.start.line,
@@ -104,10 +118,10 @@ class Module:
                 end_line=place.end.line,
                 end_column=place.end.column + 1,
             )
-        end_line, end_column = _end(twin)
+        end_line, end_column = _end(known)
         return Span(
-            line=twin.lineno,
-            column=self._characters(twin.lineno, twin.col_offset) + 1,
+            line=known.lineno,
+            column=self._characters(known.lineno, known.col_offset) + 1,
             end_line=end_line,
             end_column=self._characters(end_line, end_column) + 1,
         )
@@ -127,7 +141,7 @@ class Module:
         return len(self.lines[line - 1].encode()[:column].decode(errors="replace"))
 
 
-def _end(node: Twin) -> tuple[int, int]:
+def _end(node: Twin | Place) -> tuple[int, int]:
     return node.end_lineno or node.lineno, node.end_col_offset or 0
 
 
@@ -238,7 +252,8 @@ class SourceTree:
             same = ast.parse(text)
             sites = site_index(text, file, same)
             tree = cst.parse_module(FORM_FEED.sub("", text))
-            known = twins(tree, same)
+            nodes = paired_nodes(tree)
+            known = twins(nodes, same)
         except SyntaxError as error:
             self._diagnostics.add(
                 "MUP001",
@@ -262,6 +277,7 @@ class SourceTree:
             is_package=is_package,
             lines=tuple(text.split("\n")),
             tree=tree,
+            nodes=nodes,
             twins=known,
             sites=sites,
         )

@@ -8,18 +8,20 @@ multiply paths.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal
 
 from analyzer.static.application import Operation
 from analyzer.static.values import (
     LOST,
     UNKNOWN,
+    Const,
     DictRef,
     ListRef,
     ObjectRef,
     Slot,
     TupleValue,
+    Unknown,
     Value,
     join,
     parts,
@@ -70,44 +72,46 @@ class State:
 
     def bind(self, name: str, value: Value) -> State:
         """Return the state with a local variable set."""
-        return replace(self, frames=(*self.frames[:-1], {**self.frames[-1], name: value}))
+        return self._within((*self.frames[:-1], {**self.frames[-1], name: value}))
 
     def unbind(self, name: str) -> State:
         """Return the state without a local variable."""
         if name not in self.frames[-1]:
             return self
         rest = {n: value for n, value in self.frames[-1].items() if n != name}
-        return replace(self, frames=(*self.frames[:-1], rest))
+        return self._within((*self.frames[:-1], rest))
 
     def enter(self, frame: Frame) -> State:
         """Return the state inside a called function."""
-        return replace(self, frames=(*self.frames, frame))
+        return self._within((*self.frames, frame))
 
     def leave(self, depth: int) -> State:
         """Return the state with only the outer ``depth`` frames left."""
-        return self if len(self.frames) == depth else replace(self, frames=self.frames[:depth])
+        return self if len(self.frames) == depth else self._within(self.frames[:depth])
+
+    def _within(self, frames: tuple[Frame, ...]) -> State:
+        # Made so often that the detour through `replace` shows.
+        return State(frames, self.operations, self.local_lines, self.joined, self.heap)
 
     def at_local_work(self, line: int) -> State:
         """Return the state after a local statement."""
         if self.local_lines[-1]:
             return self
-        return replace(self, local_lines=(*self.local_lines[:-1], line))
+        lines = (*self.local_lines[:-1], line)
+        return State(self.frames, self.operations, lines, self.joined, self.heap)
 
     def after(self, operation: Operation) -> State:
         """Return the state after an operation."""
         joined = self.joined if operation.of is None else self.joined | {operation.of}
-        return replace(
-            self,
-            operations=(*self.operations, operation),
-            local_lines=(*self.local_lines, 0),
-            joined=joined,
-        )
+        operations = (*self.operations, operation)
+        return State(self.frames, operations, (*self.local_lines, 0), joined, self.heap)
 
     def store(self, number: int, content: Content | Value) -> State:
         """Return the state with the contents of a list or dict set; enormous ones are not known."""
         if not isinstance(content, Value) and len(content) > MAX_CONTENT:
             content = forget([content], self.heap)
-        return replace(self, heap={**self.heap, number: content})
+        heap = {**self.heap, number: content}
+        return State(self.frames, self.operations, self.local_lines, self.joined, heap)
 
     def holds_tracked(self, value: Value) -> bool:
         """Return whether losing sight of a value could lose a remote operation."""
@@ -220,7 +224,7 @@ def holds_tracked(value: Value, heap: Mapping[int, Content | Value]) -> bool:
 
 
 def _holds_tracked(value: Value, heap: Mapping[int, Content | Value], seen: set[int]) -> bool:
-    if isinstance(value, TupleValue) and value.plain:
+    if type(value) is Const or type(value) is Unknown or (isinstance(value, TupleValue) and value.plain):
         return False
     if isinstance(value, ListRef | DictRef | ObjectRef):
         if value.number in seen:  # a list may contain itself, or another one many times

@@ -12,7 +12,7 @@ from analyzer.static.expressions import literal
 from analyzer.static.names import Assigned, ClassInfo, FunctionInfo, Names
 from analyzer.static.source import Module
 from analyzer.static.values import ClassValue, Const, External, Unknown, Value, join
-from analyzer.static.walking import walk
+from analyzer.static.walking import statements_in
 
 __all__ = ["Stated"]
 
@@ -67,7 +67,7 @@ class Stated:
         for one in (*parameters.posonly_params, *parameters.params, *parameters.kwonly_params):
             self._note(function.module, one.name, one.annotation, found)
         if isinstance(node, cst.FunctionDef):
-            for part in walk(node.body, lambda inner: not isinstance(inner, cst.FunctionDef | cst.ClassDef)):
+            for part in statements_in(node.body, (cst.FunctionDef, cst.ClassDef)):
                 if isinstance(part, cst.AnnAssign):
                     self._note(function.module, part.target, part.annotation, found)
         return found
@@ -75,7 +75,7 @@ class Stated:
     def _of_class(self, info: ClassInfo) -> dict[str, Value]:
         """Read the annotations of a class body, and those of ``self.x`` in its methods."""
         found: dict[str, Value] = {}
-        for part in walk(info.node.body, lambda inner: not isinstance(inner, cst.ClassDef)):
+        for part in statements_in(info.node.body, (cst.ClassDef,)):
             if isinstance(part, cst.AnnAssign):
                 target = part.target
                 name = target.attr if isinstance(target, cst.Attribute) else target

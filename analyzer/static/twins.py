@@ -1,37 +1,56 @@
-"""Where in the text is a statement, call or comprehension of the concrete syntax tree?
+"""Where in the text is a statement or expression of the concrete syntax tree?
 
 libcst finds positions by writing the whole module out again, which takes twice as long as parsing it. The
 interpreter's tree has them already, and both trees hold the same things in the same order; so the nodes that
-are asked for again and again are paired one by one. Where the two do not fit together, nothing is paired.
+are asked for in code without findings are paired one by one. Where the two do not fit together, nothing is
+paired.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
-from typing import TypeAlias
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import libcst as cst
 
-from analyzer.static.walking import walk
+from analyzer.static.walking import nodes_of
 
-__all__ = ["Twin", "twins"]
+__all__ = ["ATOMS", "Place", "Twin", "paired_nodes", "places", "twins"]
 
 
 Twin: TypeAlias = ast.stmt | ast.expr
 """The same thing in the interpreter's tree: lines from 1, columns in UTF-8 bytes from 0."""
 
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where something is that the interpreter's tree has no node for, counted and named as there."""
+
+    lineno: int
+    col_offset: int
+    end_lineno: int
+    end_col_offset: int
+
+
 PAIRS: Mapping[type, tuple[type, ...]] = {
     cst.AnnAssign: (ast.AnnAssign,),
     cst.Assert: (ast.Assert,),
     cst.Assign: (ast.Assign,),
+    cst.Attribute: (ast.Attribute,),
     cst.AugAssign: (ast.AugAssign,),
     cst.Await: (ast.Await,),
+    cst.BinaryOperation: (ast.BinOp,),
+    cst.BooleanOperation: (ast.BoolOp,),
     cst.Break: (ast.Break,),
     cst.Call: (ast.Call,),
     cst.ClassDef: (ast.ClassDef,),
+    cst.Comparison: (ast.Compare,),
     cst.Continue: (ast.Continue,),
     cst.Del: (ast.Delete,),
+    cst.Dict: (ast.Dict,),
     cst.DictComp: (ast.DictComp,),
     cst.Expr: (ast.Expr,),
     cst.For: (ast.For, ast.AsyncFor),
@@ -39,89 +58,229 @@ PAIRS: Mapping[type, tuple[type, ...]] = {
     cst.GeneratorExp: (ast.GeneratorExp,),
     cst.Global: (ast.Global,),
     cst.If: (ast.If,),
+    cst.IfExp: (ast.IfExp,),
     cst.Import: (ast.Import,),
     cst.ImportFrom: (ast.ImportFrom,),
     cst.Lambda: (ast.Lambda,),
+    cst.List: (ast.List,),
     cst.ListComp: (ast.ListComp,),
     cst.Match: (ast.Match,),
+    cst.NamedExpr: (ast.NamedExpr,),
     cst.Nonlocal: (ast.Nonlocal,),
     cst.Pass: (ast.Pass,),
     cst.Raise: (ast.Raise,),
     cst.Return: (ast.Return,),
+    cst.Set: (ast.Set,),
     cst.SetComp: (ast.SetComp,),
+    cst.Subscript: (ast.Subscript,),
     cst.Try: (ast.Try,),
     cst.TryStar: (ast.TryStar,),
+    cst.UnaryOperation: (ast.UnaryOp,),
     cst.While: (ast.While,),
     cst.With: (ast.With, ast.AsyncWith),
     cst.WithItem: (ast.withitem,),
+    cst.Yield: (ast.Yield, ast.YieldFrom),
 }
 """What the same thing is called in both trees."""
 
 KINDS = {kind for kinds in PAIRS.values() for kind in kinds}
 
 
-def twins(tree: cst.Module, same: ast.Module) -> dict[cst.CSTNode, Twin]:
-    """Return the twins of all nodes of the kinds in ``PAIRS``, and of the names of functions and classes.
+IMPORTS = frozenset({cst.Import, cst.ImportFrom})
+"""The interpreter has the dotted names in these as texts."""
+
+
+def paired_nodes(tree: cst.Module) -> list[cst.CSTNode]:
+    """Return the nodes of a tree that have twins: of the kinds in ``PAIRS``, in source order."""
+    chained: set[cst.CSTNode] = set()
+    found = []
+    for node in nodes_of(tree, PAIRS, IMPORTS):
+        if type(node) is cst.BooleanOperation:
+            # `a and b and c` is one node for the interpreter, and here another one inside of it.
+            left = node.left
+            while type(left) is cst.BooleanOperation and not left.lpar and _same_word(node, left):
+                chained.add(left)
+                left = left.left
+        if node not in chained:
+            found.append(node)
+    return found
+
+
+def _same_word(one: cst.BooleanOperation, other: cst.BooleanOperation) -> bool:
+    return type(one.operator) is type(other.operator)
+
+
+def twins(nodes: Sequence[cst.CSTNode], same: ast.Module) -> dict[cst.CSTNode, Twin]:
+    """Return the twins of nodes, and of what is asked as conditions of generator expressions.
 
     Args:
-        tree: The concrete syntax tree.
+        nodes: Those of a tree that can have one, from ``paired_nodes``.
         same: The interpreter's tree of the same text.
 
     Returns:
         Twins by node; empty if the trees differ.
     """
-    ours = [node for node in walk(tree) if type(node) in PAIRS]
-    theirs = [node for node in _walk(same) if type(node) in KINDS]
-    if len(ours) != len(theirs) or not all(map(_alike, ours, theirs)):
+    theirs = _nodes_with_twins(same)
+    if len(nodes) != len(theirs) or not all(map(_alike, nodes, theirs)):
         return {}
     found: dict[cst.CSTNode, Twin] = {}
-    for node, other in zip(ours, theirs, strict=True):
+    for node, other in zip(nodes, theirs, strict=True):
         # `with` items have no position of their own, and begin with what they evaluate.
         twin = other.context_expr if isinstance(other, ast.withitem) else other
         if isinstance(twin, ast.stmt | ast.expr):
             found[node] = twin
-            if isinstance(node, cst.FunctionDef | cst.ClassDef):
-                # Its line is what matters; the column is that of the keyword.
-                found[node.name] = twin
+    for node, same_one in list(found.items()):
+        if isinstance(node, cst.GeneratorExp) and isinstance(same_one, ast.GeneratorExp):
+            found.update(_conditions(node, same_one))
     return found
 
 
+def _conditions(node: cst.GeneratorExp, twin: ast.GeneratorExp) -> Iterator[tuple[cst.CSTNode, Twin]]:
+    for clause, other in zip(_clauses(node), twin.generators, strict=True):
+        for condition, test in zip(clause.ifs, other.ifs, strict=True):
+            # Only the interpreter counts the parentheses as part of these.
+            if not isinstance(test, ast.Tuple | ast.GeneratorExp):
+                yield condition.test, test
+
+
+def _clauses(node: cst.GeneratorExp) -> Iterator[cst.CompFor]:
+    clause: cst.CompFor | None = node.for_in
+    while clause is not None:
+        yield clause
+        clause = clause.inner_for_in
+
+
+def places(known: Mapping[cst.CSTNode, Twin], lines: Sequence[str]) -> dict[cst.CSTNode, Place]:
+    """Return where the names of functions and classes are, and the clauses of generator expressions.
+
+    The interpreter's tree has no nodes for these, but it has what stands before and behind them.
+
+    Args:
+        known: Twins by node.
+        lines: Of the text.
+    """
+    found: dict[cst.CSTNode, Place] = {}
+    for node, twin in known.items():
+        if isinstance(node, cst.FunctionDef | cst.ClassDef):
+            word = DEFINES.match(lines[twin.lineno - 1].encode(), twin.col_offset)
+            if word:
+                end = word.end() + len(node.name.value.encode())
+                found[node.name] = Place(twin.lineno, word.end(), twin.lineno, end)
+        elif isinstance(node, cst.GeneratorExp) and isinstance(twin, ast.GeneratorExp):
+            found.update(_clause_places(node, twin, lines))
+    return found
+
+
+DEFINES = re.compile(rb"(?:async\s+)?(?:def|class)\s+")
+
+
+def _clause_places(
+    node: cst.GeneratorExp, twin: ast.GeneratorExp, lines: Sequence[str]
+) -> Iterator[tuple[cst.CSTNode, Place]]:
+    """Yield where each ``for`` of a generator expression is; it begins right behind what is before it."""
+    clauses = list(_clauses(node))
+    ends = [_end(node.elt, twin.elt, lines)]
+    for clause, other in zip(clauses, twin.generators, strict=True):
+        last, its_twin = (clause.ifs[-1].test, other.ifs[-1]) if clause.ifs else (clause.iter, other.iter)
+        ends.append(_end(last, its_twin, lines))
+    for clause, start in zip(clauses, ends, strict=False):
+        # A clause holds those behind it.
+        if start is not None and ends[-1] is not None:
+            yield clause, Place(*start, *ends[-1])
+
+
+def _end(node: cst.BaseExpression, twin: ast.expr, lines: Sequence[str]) -> tuple[int, int] | None:
+    """Return the end of an expression with its parentheses; None if something unexpected is in between."""
+    line, column = twin.end_lineno or twin.lineno, twin.end_col_offset or 0
+    missing = len(node.rpar)
+    if missing and isinstance(twin, ast.Tuple | ast.GeneratorExp):
+        missing -= 1
+    while missing:
+        space = SPACE.match(lines[line - 1].encode(), column)
+        rest = lines[line - 1].encode()[space.end() if space else column :]
+        if rest.startswith(b")"):
+            column = len(lines[line - 1].encode()) - len(rest) + 1
+            missing -= 1
+        elif line == len(lines) or (rest and not rest.startswith((b"#", b"\\"))):
+            return None
+        else:
+            line, column = line + 1, 0
+    return line, column
+
+
+SPACE = re.compile(rb"\s*")
+
+
 def _alike(one: cst.CSTNode, other: ast.AST) -> bool:
-    if type(other) not in PAIRS[type(one)]:
+    kind = type(one)
+    if type(other) not in PAIRS[kind]:
         return False
-    if isinstance(one, cst.Call) and isinstance(other, ast.Call):
+    if isinstance(other, ast.Call):
+        assert isinstance(one, cst.Call)  # noqa: S101  (what the table just said)
         return len(one.args) == len(other.args) + len(other.keywords) and _word(one.func) == _word(other.func)
-    return _word(one) == _word(other)
+    return kind not in NAMED or _word(one) == _word(other)
 
 
-def _word(node: cst.CSTNode | ast.AST) -> str:
+NAMED = frozenset({cst.Attribute, cst.ClassDef, cst.FunctionDef})
+
+
+def _word(node: Any) -> str:
     """Return the name a node ends with, "" if it has none: tells when two lists are out of step."""
-    if isinstance(node, cst.Name):
-        return node.value
-    if isinstance(node, cst.Attribute):
-        return node.attr.value
-    if isinstance(node, cst.FunctionDef | cst.ClassDef):
-        return node.name.value
-    if isinstance(node, ast.Name):
-        return node.id
-    if isinstance(node, ast.Attribute):
-        return node.attr
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        return node.name
-    return ""
+    kind = type(node)
+    if kind is cst.Name:
+        return str(node.value)
+    if kind is cst.Attribute:
+        return str(node.attr.value)
+    if kind is ast.Name:
+        return str(node.id)
+    if kind is ast.Attribute:
+        return str(node.attr)
+    if kind is cst.FunctionDef or kind is cst.ClassDef:
+        return str(node.name.value)
+    return str(node.name) if kind in DEFINITIONS else ""
 
 
-def _walk(root: ast.AST) -> Iterator[ast.AST]:
-    """Yield a node and everything in it in source order, each before its parts."""
-    stack = [root]
+DEFINITIONS = frozenset({ast.AsyncFunctionDef, ast.ClassDef, ast.FunctionDef})
+
+ATOMS = frozenset({str, bytes, int, float, complex, bool, type(None), type(...)})
+"""What the interpreter's nodes are made of besides nodes."""
+
+MIXED = frozenset(
+    {
+        ast.AsyncFunctionDef,
+        ast.Call,
+        ast.ClassDef,
+        ast.Dict,
+        ast.FunctionDef,
+        ast.IfExp,
+        ast.Lambda,
+        ast.MatchClass,
+        ast.MatchMapping,
+    }
+)
+"""Nodes whose parts are listed in another order than they stand in the source."""
+
+
+def _nodes_with_twins(root: ast.Module) -> list[ast.AST]:
+    """Return the nodes of the kinds that are paired, in source order."""
+    found: list[ast.AST] = []
+    stack: list[Any] = [root]
     while stack:
         node = stack.pop()
-        yield node
-        children = list(_children(node))
-        # Places inside of f-strings are not reliable before Python 3.12, but their order is right.
-        if not isinstance(node, ast.JoinedStr | ast.FormattedValue | ast.Module):
-            children.sort(key=_start)
-        stack.extend(reversed(children))
+        kind = type(node)
+        if kind is list:
+            stack.extend(reversed(node))
+            continue
+        if kind in KINDS:
+            found.append(node)
+        if kind in MIXED:
+            stack.extend(sorted(_children(node), key=_start, reverse=True))
+        elif kind not in ATOMS:
+            for name in reversed(kind._fields):
+                part = getattr(node, name, None)
+                if type(part) not in ATOMS:
+                    stack.append(part)
+    return found
 
 
 def _children(node: ast.AST) -> Iterator[ast.AST]:

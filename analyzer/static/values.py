@@ -29,6 +29,7 @@ __all__ = [
     "COMM",
     "LOST",
     "NONE",
+    "SIMPLE",
     "UNKNOWN",
     "Awaitable",
     "ClassValue",
@@ -379,6 +380,26 @@ class OneOf(Value):
     values: frozenset[Value]
 
 
+SIMPLE = frozenset(
+    {
+        ClassValue,
+        Const,
+        DictRef,
+        EnumMember,
+        External,
+        Group,
+        Instance,
+        ListRef,
+        ModuleValue,
+        ObjectRef,
+        SharedObject,
+        Slot,
+        Unknown,
+    }
+)
+"""Values that are not made of others and are nothing to keep track of (heap contents aside)."""
+
+
 def tuple_of(items: tuple[Value, ...]) -> Value:
     """Return a tuple; one that holds enormously many values, itself or in tuples inside it, is not known."""
     pending: list[Value] = list(items)
@@ -402,7 +423,7 @@ def alternatives(value: Value) -> tuple[Value, ...]:
 
 def tracked(value: Value) -> bool:
     """Return whether losing sight of this value could lose a remote operation (heap contents aside)."""
-    if isinstance(value, TupleValue) and value.plain:
+    if type(value) in SIMPLE or (isinstance(value, TupleValue) and value.plain):
         return False
     if isinstance(value, Comm | Future | Lost | Coroutine | Leaving):
         return True
@@ -421,6 +442,8 @@ def futures(value: Value) -> Iterator[int]:
 
 def parts(value: Value) -> tuple[Value, ...]:
     """Return the values another value is made of (heap contents aside)."""
+    if type(value) in SIMPLE:
+        return ()
     if isinstance(value, TupleValue | Awaitable):
         return value.items
     if isinstance(value, MapValue):
@@ -450,7 +473,7 @@ def mapped(value: Value, change: Callable[[Future], Value]) -> Value:
     """Return the value with every future in it (heap contents aside) replaced."""
     if isinstance(value, Future):
         return change(value)
-    if not any(True for _ in futures(value)):
+    if type(value) in SIMPLE or not any(True for _ in futures(value)):
         return value
     if isinstance(value, TupleValue):
         return TupleValue(tuple(mapped(item, change) for item in value.items))

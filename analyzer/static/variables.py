@@ -14,6 +14,7 @@ from analyzer.static.source import Module
 from analyzer.static.state import Content, State, forget
 from analyzer.static.values import (
     LOST,
+    SIMPLE,
     UNKNOWN,
     Closure,
     DictRef,
@@ -74,7 +75,9 @@ class Variables(ABC):
         return self.contexts[-1].module
 
     @abstractmethod
-    def release(self, values: Iterable[Value], state: State, node: cst.CSTNode, to: str) -> None:
+    def release(
+        self, values: Iterable[Value], state: State, node: cst.CSTNode, to: str | cst.CSTNode
+    ) -> None:
         """Report values that leave the code the analyzer can see."""
 
     def bind(self, name: str, value: Value, state: State, node: cst.CSTNode | None = None) -> State:
@@ -215,6 +218,8 @@ class Variables(ABC):
         return [self._settled(value, state, depth, ()) for value in values]
 
     def _settled(self, value: Value, state: State, depth: int, around: tuple[FunctionInfo, ...]) -> Value:
+        if type(value) in SIMPLE:
+            return value
         if isinstance(value, TupleValue):
             return TupleValue(tuple(self._settled(v, state, depth, around) for v in value.items))
         if isinstance(value, OneOf):

@@ -6,18 +6,19 @@ and nothing is replaced, so no new tree has to be made on the way.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import fields
 from functools import cache
 from typing import Any
 
 import libcst as cst
 
-__all__ = ["names_in", "show", "walk"]
+__all__ = ["names_in", "nodes_of", "show", "statements_in", "walk"]
 
 Enter = Callable[[cst.CSTNode], bool | None]
 
 PUNCTUATION = {
+    "asynchronous",
     "colon",
     "comma",
     "dot",
@@ -25,6 +26,7 @@ PUNCTUATION = {
     "first_line",
     "footer",
     "header",
+    "indent",
     "lbracket",
     "leading_lines",
     "lbrace",
@@ -37,12 +39,16 @@ PUNCTUATION = {
     "rpar",
     "semicolon",
     "separator",
+    "star",
     "trailing_whitespace",
 }
 """Fields that hold no names, calls or statements; those called ``whitespace...`` are left out, too."""
 
 LEAVES = frozenset({str, bool, type(None), cst.MaybeSentinel})
 
+TEXTS = frozenset({cst.FormattedStringText, cst.Name, cst.SimpleString})
+TEXTS |= {cst.Float, cst.Imaginary, cst.Integer}
+"""Nodes that are nothing but a piece of text."""
 
 ORDERS: dict[type, tuple[str, ...]] = {
     cst.Arg: ("keyword", "value"),
@@ -60,6 +66,8 @@ ORDERS: dict[type, tuple[str, ...]] = {
 @cache
 def _parts(kind: Any) -> tuple[str, ...]:
     """Return the fields of a class of nodes that can hold code, the last one in the source first."""
+    if kind in TEXTS:
+        return ()
     names = [field.name for field in fields(kind) if not field.name.startswith("whitespace")]
     names = [name for name in names if name not in PUNCTUATION]
     first = ORDERS.get(kind, ())
@@ -86,6 +94,56 @@ def walk(root: cst.CSTNode, enter: Callable[[cst.CSTNode], bool] | None = None) 
                     stack.append(part)
 
 
+def nodes_of(root: cst.CSTNode, kinds: Collection[type], closed: Collection[type] = ()) -> list[cst.CSTNode]:
+    """Return the nodes of some classes in a tree, in source order; those of ``closed`` are not entered."""
+    found: list[cst.CSTNode] = []
+    stack: list[Any] = [root]
+    while stack:
+        node = stack.pop()
+        kind: Any = type(node)
+        if kind is list or kind is tuple:
+            stack.extend(reversed(node))
+            continue
+        if kind in kinds:
+            found.append(node)
+        if kind not in closed:
+            for name in _parts(kind):
+                part = getattr(node, name)
+                if type(part) not in LEAVES:
+                    stack.append(part)
+    return found
+
+
+BLOCKS = {"body", "cases", "finalbody", "handlers", "orelse"}
+"""Fields of statements that hold other statements."""
+
+
+@cache
+def _blocks(kind: Any) -> tuple[str, ...]:
+    return tuple(name for name in _parts(kind) if name in BLOCKS)
+
+
+def statements_in(root: cst.CSTNode, closed: Collection[type] = ()) -> Iterator[cst.CSTNode]:
+    """Yield a statement or block and every statement inside it, in source order; no expressions.
+
+    What statements consist of besides, such as ``except`` and the lines of a block, is among them.
+    Statements of the classes in ``closed`` are not entered.
+    """
+    stack: list[Any] = [root]
+    while stack:
+        node = stack.pop()
+        kind: Any = type(node)
+        if kind is list or kind is tuple:
+            stack.extend(reversed(node))
+            continue
+        yield node
+        if kind not in closed:
+            for name in _blocks(kind):
+                part = getattr(node, name)
+                if part is not None:
+                    stack.append(part)
+
+
 def show(root: cst.CSTNode, visitor: cst.CSTVisitor) -> None:
     """Call a visitor's ``visit_NODE`` methods for a tree; where one returns False it is not entered."""
     methods: dict[type, Enter | None] = {}
@@ -106,4 +164,4 @@ def show(root: cst.CSTNode, visitor: cst.CSTVisitor) -> None:
 
 def names_in(root: cst.CSTNode) -> frozenset[str]:
     """Return every name a piece of code mentions."""
-    return frozenset(node.value for node in walk(root) if type(node) is cst.Name)
+    return frozenset(node.value for node in nodes_of(root, (cst.Name,)))  # type: ignore[attr-defined]
