@@ -112,19 +112,24 @@ def may_change(node: cst.Call, callee: Value, arguments: Sequence[Value], state:
 
 
 def _may_change(node: cst.Call, callee: Value, arguments: Sequence[Value], state: State) -> bool:
-    handed = any(isinstance(one, Unknown) for value in arguments for one in alternatives(value))
     if isinstance(callee, Method):
-        return handed and not isinstance(callee.owner, Comm | Future | Const)
+        return not isinstance(callee.owner, Comm | Future | Const) and _hands_over_unknown(arguments)
     if isinstance(callee, External):
-        return handed and callee.name.split(".", maxsplit=1)[0] not in READING_MODULES
+        known = callee.name.split(".", maxsplit=1)[0] in READING_MODULES
+        return not known and _hands_over_unknown(arguments)
     if isinstance(callee, Closure):
         return not any(state.holds_tracked(value) for value in arguments)
     if isinstance(callee, FunctionValue):
-        return handed and not any(state.holds_tracked(value) for value in (*arguments, *_bound(callee)))
+        held = any(state.holds_tracked(value) for value in (*arguments, *_bound(callee)))
+        return not held and _hands_over_unknown(arguments)
     if not isinstance(callee, Unknown):
-        return handed
+        return _hands_over_unknown(arguments)
     name = node.func.attr.value if isinstance(node.func, cst.Attribute) else ""
     return name not in READING_METHODS
+
+
+def _hands_over_unknown(arguments: Sequence[Value]) -> bool:
+    return any(isinstance(one, Unknown) for value in arguments for one in alternatives(value))
 
 
 def _bound(function: FunctionValue) -> tuple[Value, ...]:

@@ -137,7 +137,7 @@ class _Normaliser:
 
     def __init__(self, tree: ast.AST) -> None:
         nodes = _nodes(tree)
-        self.mentions = [node for node in nodes if isinstance(node, ast.Name | ast.Attribute)]
+        self.mentions = [n for n in nodes if type(n) is ast.Name or type(n) is ast.Attribute]
         self.local_names = (
             frozenset(_local_names(nodes))
             if isinstance(tree, ast.FunctionDef | ast.AsyncFunctionDef)
@@ -174,8 +174,9 @@ class _Normaliser:
                 parts.append(f" {name}=")
                 if name == "body" and kind in _DOCUMENTED:
                     self._write(_without_docstring(item), parts)
-                elif type(item) is str and _VARIABLES.get(kind) == name:
-                    parts.append(repr(self._name(item)))
+                elif type(item) is str:
+                    variable = _VARIABLES.get(kind) == name
+                    parts.append(repr(self._name(item)) if variable else f"str:{item!r};")
                 else:
                     self._write(item, parts)
             parts.append(")")

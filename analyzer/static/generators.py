@@ -241,7 +241,9 @@ class Generators(Objects):
         self.contexts.append(generator.context)
         self._consumers.append(consumer)
         function = generator.context.function
-        mentioned = frozenset[str]() if function is None else self.liveness.nested(function.node)
+        mentioned = frozenset[str]()
+        if self.factoring and function is not None:
+            mentioned = self.liveness.nested(function.node)
         with self.liveness.during(depth, mentioned):
             flows = self._block(generator.body, [state])
         flows += self.raised

@@ -347,11 +347,11 @@ def _self_attributes(body: cst.CSTNode, name: str) -> set[str]:
     found: set[str] = set()
     for statement in statements_in(body):
         targets: list[cst.CSTNode] = []
-        if isinstance(statement, cst.Assign):
+        if type(statement) is cst.Assign:
             targets += (target.target for target in statement.targets)
         elif isinstance(statement, cst.AnnAssign | cst.AugAssign | cst.For):
             targets.append(statement.target)
-        elif isinstance(statement, cst.With):
+        elif type(statement) is cst.With:
             targets += (item.asname.name for item in statement.items if item.asname is not None)
         while targets:
             target = targets.pop()

@@ -111,7 +111,7 @@ def _same_word(one: cst.BooleanOperation, other: cst.BooleanOperation) -> bool:
 
 
 def twins(nodes: Sequence[cst.CSTNode], same: ast.Module) -> dict[cst.CSTNode, Twin]:
-    """Return the twins of nodes, and of what is asked as conditions of generator expressions.
+    """Return the twins of nodes, and of the elements and conditions of generator expressions.
 
     Args:
         nodes: Those of a tree that can have one, from ``paired_nodes``.
@@ -123,24 +123,22 @@ def twins(nodes: Sequence[cst.CSTNode], same: ast.Module) -> dict[cst.CSTNode, T
     theirs = _nodes_with_twins(same)
     if len(nodes) != len(theirs) or not all(map(_alike, nodes, theirs)):
         return {}
-    found: dict[cst.CSTNode, Twin] = {}
+    found: dict[cst.CSTNode, Any] = {}
     for node, other in zip(nodes, theirs, strict=True):
         # `with` items have no position of their own, and begin with what they evaluate.
-        twin = other.context_expr if isinstance(other, ast.withitem) else other
-        if isinstance(twin, ast.stmt | ast.expr):
-            found[node] = twin
+        found[node] = other.context_expr if type(other) is ast.withitem else other
     for node, same_one in list(found.items()):
-        if isinstance(node, cst.GeneratorExp) and isinstance(same_one, ast.GeneratorExp):
-            found.update(_conditions(node, same_one))
+        if type(node) is cst.GeneratorExp and isinstance(same_one, ast.GeneratorExp):
+            found.update(_steps(node, same_one))
     return found
 
 
-def _conditions(node: cst.GeneratorExp, twin: ast.GeneratorExp) -> Iterator[tuple[cst.CSTNode, Twin]]:
+def _steps(node: cst.GeneratorExp, twin: ast.GeneratorExp) -> Iterator[tuple[cst.CSTNode, Twin]]:
+    steps: list[tuple[cst.CSTNode, Twin]] = [(node.elt, twin.elt)]
     for clause, other in zip(_clauses(node), twin.generators, strict=True):
-        for condition, test in zip(clause.ifs, other.ifs, strict=True):
-            # Only the interpreter counts the parentheses as part of these.
-            if not isinstance(test, ast.Tuple | ast.GeneratorExp):
-                yield condition.test, test
+        steps += ((one.test, test) for one, test in zip(clause.ifs, other.ifs, strict=True))
+    # Only the interpreter counts the parentheses as part of these.
+    return ((one, other) for one, other in steps if not isinstance(other, ast.Tuple | ast.GeneratorExp))
 
 
 def _clauses(node: cst.GeneratorExp) -> Iterator[cst.CompFor]:
@@ -151,7 +149,7 @@ def _clauses(node: cst.GeneratorExp) -> Iterator[cst.CompFor]:
 
 
 def places(known: Mapping[cst.CSTNode, Twin], lines: Sequence[str]) -> dict[cst.CSTNode, Place]:
-    """Return where the names of functions and classes are, and the clauses of generator expressions.
+    """Return where names of functions and classes, decorators, and clauses of generator expressions are.
 
     The interpreter's tree has no nodes for these, but it has what stands before and behind them.
 
@@ -161,14 +159,29 @@ def places(known: Mapping[cst.CSTNode, Twin], lines: Sequence[str]) -> dict[cst.
     """
     found: dict[cst.CSTNode, Place] = {}
     for node, twin in known.items():
-        if isinstance(node, cst.FunctionDef | cst.ClassDef):
-            word = DEFINES.match(lines[twin.lineno - 1].encode(), twin.col_offset)
-            if word:
-                end = word.end() + len(node.name.value.encode())
-                found[node.name] = Place(twin.lineno, word.end(), twin.lineno, end)
-        elif isinstance(node, cst.GeneratorExp) and isinstance(twin, ast.GeneratorExp):
+        if isinstance(twin, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            assert isinstance(node, cst.FunctionDef | cst.ClassDef)  # noqa: S101  (its twin is one)
+            found.update(_decorator_places(node, twin, lines))
+            line, name = lines[twin.lineno - 1].encode(), node.name.value.encode()
+            word = DEFINES.match(line, twin.col_offset)
+            if word and line.startswith(name, word.end()):
+                start = word.end()
+                found[node.name] = Place(twin.lineno, start, twin.lineno, start + len(name))
+        elif type(node) is cst.GeneratorExp and isinstance(twin, ast.GeneratorExp):
             found.update(_clause_places(node, twin, lines))
     return found
+
+
+def _decorator_places(
+    node: cst.FunctionDef | cst.ClassDef,
+    twin: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef,
+    lines: Sequence[str],
+) -> Iterator[tuple[cst.CSTNode, Place]]:
+    for decorator, other in zip(node.decorators, twin.decorator_list, strict=True):
+        before = lines[other.lineno - 1].encode()[: other.col_offset].rstrip()
+        end = _end(decorator.decorator, other, lines)
+        if before.endswith(b"@") and end is not None:
+            yield decorator, Place(other.lineno, len(before) - 1, *end)
 
 
 DEFINES = re.compile(rb"(?:async\s+)?(?:def|class)\s+")
