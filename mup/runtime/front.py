@@ -13,25 +13,16 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, cast
 from urllib.parse import unquote
 
 import msgspec
-from aiohttp import hdrs
-from aiohttp.http_parser import RawRequestMessage
-from aiohttp.streams import StreamReader
-from aiohttp.web_exceptions import HTTPRequestEntityTooLarge
-from aiohttp.web_protocol import RequestHandler
-from aiohttp.web_request import BaseRequest
-from aiohttp.web_response import Response, StreamResponse
-from multidict import CIMultiDict, istr
 
 from mup.events.ids import new_id
 from mup.events.record import QUEUED, Event
 from mup.events.writer import EventWriter
-from mup.routes import pick
-from mup.runtime.http_server import HttpServer
+from mup.routes import Route, pick
+from mup.runtime.http_request import HttpRequest
 from mup.runtime.metrics import CONTENT_TYPE, FrontMetrics
 from mup.runtime.refusals import failure, no_endpoint, wrong_method
 from mup.runtime.service_log import CURRENT, InWork
@@ -50,17 +41,17 @@ MAX_BODY = 16 * 2**20
 QUIET_SECONDS, QUIET_LIMIT = 0.1, 0.5
 """A draining replica ends when nobody has asked for so long; at the latest after so long."""
 
-REFUSED = istr("X-Mup-Refused")
+REFUSED = "X-Mup-Refused"
 """Header of a response whose request has reached no worker."""
 
 _log = logging.getLogger("mup.runtime")
 _decode = msgspec.msgpack.Decoder(FromWorker).decode
 
-_REQUEST = istr("X-Mup-Request")
-_TRACE = istr("X-Mup-Trace")
-_DEADLINE = istr("X-Mup-Deadline")
-_TRACEPARENT = istr("traceparent")
-_SAMPLED = istr("X-Mup-Sampled")
+_REQUEST = b"x-mup-request"
+_TRACE = b"x-mup-trace"
+_DEADLINE = b"x-mup-deadline"
+_TRACEPARENT = b"traceparent"
+_SAMPLED = b"x-mup-sampled"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,11 +71,23 @@ class Limits:
 
 @dataclass(slots=True, eq=False)
 class _Ticket:
-    """A request on its way through the replica; times in seconds of the monotonic clock."""
+    """A request on its way through the replica; times in seconds of the monotonic clock.
 
+    Attributes:
+        http: The request; None once it has been answered.
+        key: Of the endpoint.
+        request: Id of the execution.
+        trace: Id of the client cycle behind it.
+        data: What the worker is told.
+        deadline: When nobody waits for the answer any more.
+        arrived: When all of it had been read.
+    """
+
+    http: HttpRequest | None
+    key: str
     request: int
+    trace: int
     data: bytes
-    answer: asyncio.Future[Answer]
     deadline: float | None
     arrived: float
 
@@ -109,6 +112,7 @@ class WorkerLink(asyncio.Protocol):
         self.lost = False
         self.log_off = False
         self.started = time.monotonic()
+        self.on_answer: Callable[[_Ticket, Answer], None] = lambda _ticket, _answer: None
         self.on_done: Callable[[WorkerLink, bool], None] = lambda _link, _failed: None
         self.on_lost: Callable[[WorkerLink], None] = lambda _link: None
         self.on_retried: Callable[[Retried], None] = lambda _retried: None
@@ -125,8 +129,8 @@ class WorkerLink(asyncio.Protocol):
         for content in self._frames.feed(data):
             message: FromWorker = _decode(content)
             if isinstance(message, Answer):
-                if self.ticket is not None and not self.ticket.answer.done():
-                    self.ticket.answer.set_result(message)
+                if self.ticket is not None:
+                    self.on_answer(self.ticket, message)
             elif isinstance(message, Done):
                 self.on_done(self, message.failed)
             elif isinstance(message, LogOff):
@@ -156,7 +160,7 @@ class WorkerLink(asyncio.Protocol):
 
 
 class Front:
-    """Queue, workers and HTTP server of one replica.
+    """Queue and workers of one replica: the application behind its HTTP server.
 
     Args:
         run: What the replica serves.
@@ -189,7 +193,6 @@ class Front:
         # Asked once: the level does not change, and every request would ask.
         self._tell_requests = _log.isEnabledFor(logging.DEBUG)
         self._sample = run.log.sample if writer else 1
-        self._loop = asyncio.get_running_loop()
         self._names = {
             key: writer.name(f"{run.service}{key}") if writer else 0 for key in run.dispatch.endpoints
         }
@@ -208,13 +211,10 @@ class Front:
         self.url = ""
         self.pid = 0
 
-    def server(self) -> HttpServer:
-        """Return the protocol factory for the listening socket."""
-        return HttpServer(self._handle, self._make_request, partial(self._metrics.refused, ""))
-
     def add(self, link: WorkerLink) -> None:
         """Put a worker that is ready to work."""
         self.workers[link.number] = link
+        link.on_answer = self._answer
         link.on_done = self._done
         link.on_retried = self._metrics.retried
         self._next(link)
@@ -230,8 +230,7 @@ class Front:
             self._idle.remove(link)
         if link.ticket is not None:
             self._busy -= 1
-            if not link.ticket.answer.done():
-                link.ticket.answer.set_result(self._failure(502, f"the worker {reason}"))
+            self._answer(link.ticket, self._failure(502, f"the worker {reason}"))
             link.ticket = None
         self._check_drained()
 
@@ -259,8 +258,7 @@ class Front:
             left = self._busy + len(self._waiting)
             _log.warning("%d requests were still in work after %g s", left, seconds)
         for ticket in self._waiting:
-            if not ticket.answer.done():
-                ticket.answer.set_result(self._failure(503, "the replica is stopping"))
+            self._answer(ticket, self._failure(503, "the replica is stopping"))
         self._waiting.clear()
 
     async def quiet(self) -> None:
@@ -275,63 +273,33 @@ class Front:
             await asyncio.sleep(QUIET_SECONDS)
             now = time.monotonic()
 
-    def _make_request(
-        self,
-        message: RawRequestMessage,
-        payload: StreamReader,
-        protocol: RequestHandler,
-        writer: object,
-        task: asyncio.Task[None],
-    ) -> BaseRequest:
-        return BaseRequest(
-            message,
-            payload,
-            protocol,
-            writer,  # type: ignore[arg-type] # aiohttp's abstract writer, passed through
-            task,
-            self._loop,
-            client_max_size=self._limits.max_body,
-        )
-
-    async def _handle(self, request: BaseRequest) -> StreamResponse:
-        path, _, query = request.raw_path.partition("?")
-        found = self._find(path)
-        if found is None:
-            return self._other(request.method, unquote(path))
-        methods, values = found
-        route = pick(methods, request.method)
+    def handle(self, request: HttpRequest) -> None:
+        """Answer a request, or have it answered by a worker; see :class:`Application`."""
+        route, values = self._route(request)
         if route is None:
-            return self._refusal("wrong_method", wrong_method(self._run.service, path, methods))
+            return
         key = route.key
         if self.draining:
-            return self._draining(key)
-        body = b""
-        if request.body_exists:
-            if hdrs.EXPECT in request.headers and request.transport is not None:
-                # Clients with large bodies wait for this a second or more before they send them anyway.
-                request.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-            try:
-                body = await self._read(request)
-            except HTTPRequestEntityTooLarge:
-                problem = f"the body has more than {self._limits.max_body} bytes"
-                return self._refusal("body_too_large", self._failure(413, problem, key), key)
-            except TimeoutError:
-                problem = f"the body did not come within {self._limits.body_seconds:g} s"
-                return self._refusal("body_too_slow", self._failure(408, problem, key), key, close=True)
+            self._draining(request, key)
+            return
         if not self._idle and len(self._waiting) >= self._limits.queue:
             problem = f"{len(self._waiting)} requests are waiting already"
-            return self._refusal("queue_full", self._failure(503, problem, key), key)
-        headers = request.headers
+            self._refusal(request, "queue_full", self._failure(503, problem, key), key)
+            return
+        fields = request.fields
         arrived = time.monotonic()
-        deadline = _deadline(headers.get(_DEADLINE), arrived)
-        answer_to_come: asyncio.Future[Answer] = self._loop.create_future()
-        ticket = _Ticket(_hex(headers.get(_REQUEST)), b"", answer_to_come, deadline, arrived)
-        traceparent = headers.get(_TRACEPARENT, "")
-        if traceparent:
-            traceparent = valid(traceparent)
-        trace = _hex(headers.get(_TRACE), trace_id(traceparent) if traceparent else 0)
-        sampled = headers.get(_SAMPLED) != "0"
-        if sampled and self._sample > 1 and _REQUEST not in headers:
+        traceparent = valid(fields[_TRACEPARENT].decode("latin-1")) if _TRACEPARENT in fields else ""
+        ticket = _Ticket(
+            request,
+            key,
+            _hex(fields.get(_REQUEST)),
+            _hex(fields.get(_TRACE), trace_id(traceparent) if traceparent else 0),
+            b"",
+            _deadline(fields.get(_DEADLINE), arrived),
+            arrived,
+        )
+        sampled = fields.get(_SAMPLED) != b"0"
+        if sampled and self._sample > 1 and _REQUEST not in fields:
             # The first service of a chain decides. At random: every n-th one would see one side of a client
             # that alternates.
             sampled = random.random() * self._sample < 1
@@ -339,17 +307,17 @@ class Front:
             flags = 0 if self._idle else QUEUED
             inside = self._busy + len(self._waiting) + 1
             self._writer.write(
-                Event.ARRIVE, ticket.request, trace, seq=inside, name=self._names[key], flags=flags
+                Event.ARRIVE, ticket.request, ticket.trace, seq=inside, name=self._names[key], flags=flags
             )
         ticket.data = frame(
             Request(
                 ticket.request,
-                trace,
+                ticket.trace,
                 key,
-                query,
-                list(request.raw_headers),
-                body,
-                deadline,
+                request.query,
+                request.headers,
+                request.body,
+                ticket.deadline,
                 sampled,
                 request.method,
                 values,
@@ -360,50 +328,72 @@ class Front:
             self._assign(self._idle.pop(), ticket)
         else:
             self._waiting.append(ticket)
-        answer = await answer_to_come
-        seconds = time.monotonic() - arrived
-        self._metrics.answered(key, answer.status, seconds)
-        if self._tell_requests:
-            self._tell(ticket, trace, key, answer.status, seconds)
-        return self._response(answer)
 
-    async def _read(self, request: BaseRequest) -> bytes:
-        """Return the body of a request.
+    def wants_body(self, request: HttpRequest) -> bool:
+        """Whether a body that is still to come may reach a worker; see :class:`Application`."""
+        found = self._find(request.path)
+        return found is not None and pick(found[0], request.method) is not None and not self.draining
 
-        Raises:
-            HTTPRequestEntityTooLarge: It is longer than it may be.
-            TimeoutError: It does not come.
-        """
-        if request.content.is_eof():
-            return await request.read()
-        async with asyncio.timeout(self._limits.body_seconds):
-            return await request.read()
+    def refuse(self, request: HttpRequest, status: int, kind: str, problem: str) -> None:
+        """Answer a request that cannot be read; see :class:`Application`."""
+        found = self._find(request.path) if request.path else None
+        route = pick(found[0], request.method) if found is not None else None
+        key = "" if route is None else route.key
+        self._refusal(request, kind, self._failure(status, problem, key), key)
 
-    def _other(self, method: str, path: str) -> StreamResponse:
+    def _route(self, request: HttpRequest) -> tuple[Route | None, tuple[str, ...]]:
+        """Return the endpoint of a request and the values of its path; a request without one is answered."""
+        path = request.path
+        found = self._find(path)
+        if found is None:
+            self._other(request, unquote(path))
+            return None, ()
+        methods, values = found
+        route = pick(methods, request.method)
+        if route is None:
+            self._refusal(request, "wrong_method", wrong_method(self._run.service, path, methods))
+        return route, values
+
+    def _other(self, request: HttpRequest, path: str) -> None:
         """Answer what is no endpoint."""
         if path == "/healthz":
-            return self._response(_json({"status": "ok"}))
-        if path == "/readyz":
-            return self._response(self._readiness())
-        if path == "/mup/status":
-            return self._response(_json(self.status()))
-        if path == "/mup/metrics":
-            return Response(body=self._exposition(), headers={hdrs.CONTENT_TYPE: CONTENT_TYPE})
-        if path == "/mup/openapi.json":
+            self._send(request, _json({"status": "ok"}))
+        elif path == "/readyz":
+            self._send(request, self._readiness())
+        elif path == "/mup/status":
+            self._send(request, _json(self.status()))
+        elif path == "/mup/metrics":
+            request.respond(200, {"Content-Type": CONTENT_TYPE}, self._exposition())
+        elif path == "/mup/openapi.json":
             # Loaded when somebody asks: a running service seldom needs it.
             from mup.runtime.openapi import document  # noqa: PLC0415
 
             run = self._run
-            return self._response(_json(document(run.service, run.kind, run.dispatch)))
-        if self._static is not None and self._static.covers(path):
-            if self.draining:
-                return self._draining(path)
-            if method not in ("GET", "HEAD"):
-                return self._refusal("wrong_method", wrong_method(self._run.service, path, ["GET"]))
-            return self._static.response(path) or self._refusal(
-                "no_file", self._failure(404, f"no file {path!r}", path)
-            )
-        return self._refusal("no_endpoint", no_endpoint(self._run.service, self._run.dispatch, path))
+            self._send(request, _json(document(run.service, run.kind, run.dispatch)))
+        elif self._static is not None and self._static.covers(path):
+            self._file(self._static, request, path)
+        else:
+            self._refusal(request, "no_endpoint", no_endpoint(self._run.service, self._run.dispatch, path))
+
+    def _file(self, static: StaticFiles, request: HttpRequest, path: str) -> None:
+        """Answer with a file."""
+        if self.draining:
+            self._draining(request, path)
+        elif request.method not in ("GET", "HEAD"):
+            self._refusal(request, "wrong_method", wrong_method(self._run.service, path, ["GET"]))
+        elif not static.send(request, path):
+            self._refusal(request, "no_file", self._failure(404, f"no file {path!r}", path))
+
+    def _answer(self, ticket: _Ticket, answer: Answer) -> None:
+        """Send the answer to a request, unless it has one."""
+        request, ticket.http = ticket.http, None
+        if request is None:
+            return
+        request.respond(answer.status, answer.headers, answer.body, answer.cookies)
+        seconds = time.monotonic() - ticket.arrived
+        self._metrics.answered(ticket.key, answer.status, seconds)
+        if self._tell_requests:
+            self._tell(ticket, answer.status, seconds)
 
     def _readiness(self) -> Answer:
         """Say whether this replica should get requests, and if not, why not."""
@@ -435,7 +425,7 @@ class Front:
                 # Its caller has given up: work for nobody would delay those who still wait.
                 self._metrics.error("deadline_passed")
                 problem = f"the deadline passed after {now - ticket.arrived:.3g} s in the queue"
-                ticket.answer.set_result(self._failure(504, problem))
+                self._answer(ticket, self._failure(504, problem))
                 continue
             self._metrics.queued.observe(now - ticket.arrived)
             self._assign(link, ticket)
@@ -462,9 +452,10 @@ class Front:
         labels = {"service": self._run.service, "replica": self._run.replica}
         return self._metrics.exposition(labels, gauges, {link.pid for link in self.workers.values()})
 
-    def _tell(self, ticket: _Ticket, trace: int, key: str, status: int, seconds: float) -> None:
+    @staticmethod
+    def _tell(ticket: _Ticket, status: int, seconds: float) -> None:
         """Log one line about a request that was answered."""
-        token = CURRENT.set(InWork(key, ticket.request, trace))
+        token = CURRENT.set(InWork(ticket.key, ticket.request, ticket.trace))
         fields = {"status": status, "seconds": round(seconds, 6)}
         _log.debug("%d after %.1f ms", status, seconds * 1e3, extra={"fields": fields})
         CURRENT.reset(token)
@@ -478,36 +469,30 @@ class Front:
     def _failure(self, status: int, message: str, path: str = "") -> Answer:
         return failure(self._run.service, status, message, path)
 
-    def _draining(self, key: str) -> Response:
+    def _draining(self, request: HttpRequest, key: str) -> None:
         """Answer a request that comes too late; its caller may ask another replica: nothing has been done."""
         self._turned_away = time.monotonic()
-        answer = self._failure(503, "the replica is stopping", key)
-        return self._refusal("draining", answer, key, close=True)
+        request.keep_alive = False
+        self._refusal(request, "draining", self._failure(503, "the replica is stopping", key), key)
 
-    def _refusal(self, kind: str, answer: Answer, key: str = "", *, close: bool = False) -> Response:
+    def _refusal(self, request: HttpRequest, kind: str, answer: Answer, key: str = "") -> None:
         """Answer a request that reaches no worker, and count it for an endpoint ("" = none)."""
         self._metrics.refused(key, answer.status, kind)
-        response = self._response(answer)
         if answer.status == 503:
-            response.headers[hdrs.RETRY_AFTER] = "1"
-            response.headers[REFUSED] = kind
-        if close:
-            response.force_close()
-        return response
+            answer.headers["Retry-After"] = "1"
+            answer.headers[REFUSED] = kind
+        self._send(request, answer)
 
     @staticmethod
-    def _response(answer: Answer) -> Response:
-        headers = CIMultiDict(answer.headers)
-        for cookie in answer.cookies:
-            headers.add(hdrs.SET_COOKIE, cookie)
-        return Response(status=answer.status, headers=headers, body=answer.body)
+    def _send(request: HttpRequest, answer: Answer) -> None:
+        request.respond(answer.status, answer.headers, answer.body, answer.cookies)
 
 
 def _json(data: object, status: int = 200) -> Answer:
-    return Answer(status, {hdrs.CONTENT_TYPE: "application/json"}, msgspec.json.encode(data))
+    return Answer(status, {"Content-Type": "application/json"}, msgspec.json.encode(data))
 
 
-def _hex(text: str | None, other: int = 0) -> int:
+def _hex(text: bytes | None, other: int = 0) -> int:
     """Return the id in a header; the other one, or a new one, if there is none, or it is none."""
     if text is None:
         return other or new_id()
@@ -518,7 +503,7 @@ def _hex(text: str | None, other: int = 0) -> int:
     return number if 0 < number < 2**64 else new_id()
 
 
-def _deadline(text: str | None, now: float) -> float | None:
+def _deadline(text: bytes | None, now: float) -> float | None:
     """Return the time on the monotonic clock that so many milliseconds from now are."""
     if text is None:
         return None

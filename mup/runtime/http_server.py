@@ -1,71 +1,119 @@
-"""How does a front answer what is not HTTP, or too much of it? aiohttp's server, with errors of our own."""
+"""How does a front listen? One protocol per connection, one timer for all of them, and an orderly end."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import Awaitable, Callable
+import contextlib
+import math
+import socket
+import ssl
+from email.utils import formatdate
 
-import msgspec
-from aiohttp.http_exceptions import LineTooLong
-from aiohttp.web_protocol import RequestHandler
-from aiohttp.web_request import BaseRequest
-from aiohttp.web_response import Response, StreamResponse
-from aiohttp.web_server import Server
+from mup.runtime.http_connection import HttpConnection
+from mup.runtime.http_request import Application
 
 __all__ = ["HttpServer"]
 
-_log = logging.getLogger("mup.runtime")
 IDLE_SECONDS = 75.0
-"""A connection without a complete request for so long is closed: its client is dead, idle, or very slow."""
+"""How long a connection may be without a request, the head of one may take to arrive, and a client may take
+nothing of an answer."""
+
+_SWEEP_SECONDS = 1.0
+"""Time between two looks at all connections: how late a timeout may be, and how old the date of an answer."""
 
 
-class HttpServer(Server):
-    """The protocol factory of a front.
+class HttpServer:
+    """The HTTP/1.1 server of a front; to be made within its event loop.
 
     Args:
-        handler: Answers requests.
-        request_factory: Makes them.
-        count: Told the status and the kind of each request that could not be read.
+        application: Answers the requests.
+        max_body: Bytes a request body may have.
+        body_seconds: Time one may take to arrive.
+        idle_seconds: Time a client may do nothing.
+
+    Attributes:
+        loop: The event loop.
+        connections: The ones that are open.
+        encrypted: Whether they use TLS.
+        now: Time of the loop, at most one sweep old.
+        date: The line ``Date: ...``, as old.
     """
 
     def __init__(
         self,
-        handler: Callable[[BaseRequest], Awaitable[StreamResponse]],
-        request_factory: Callable[..., BaseRequest],
-        count: Callable[[int, str], None],
+        application: Application,
+        *,
+        max_body: float = math.inf,
+        body_seconds: float = IDLE_SECONDS,
+        idle_seconds: float = IDLE_SECONDS,
     ) -> None:
-        super().__init__(handler, request_factory=request_factory)
-        self.count = count
+        self.loop = asyncio.get_running_loop()
+        self.max_body = max_body
+        self.body_seconds = body_seconds
+        self.idle_seconds = idle_seconds
+        self.connections: set[HttpConnection] = set()
+        self.encrypted = False
+        self.now = 0.0
+        self.date = ""
+        self._application = application
+        self._interval = min(_SWEEP_SECONDS, max(min(body_seconds, idle_seconds) / 4, 0.01))
+        self._timer: asyncio.TimerHandle | None = None
+        self._listener: asyncio.Server | None = None
+        self._empty = asyncio.Event()
 
-    def __call__(self) -> RequestHandler:
-        """Return the protocol of a new connection."""
-        return _Protocol(self, asyncio.get_running_loop())
+    async def listen(self, sock: socket.socket, tls: ssl.SSLContext | None = None) -> None:
+        """Serve from now on.
 
+        Args:
+            sock: Bound, and listening or not.
+            tls: Certificate and rules; None = no encryption.
+        """
+        self.encrypted = tls is not None
+        self._listener = await self.loop.create_server(self._connect, sock=sock, backlog=1024, ssl=tls)
 
-class _Protocol(RequestHandler):
-    def __init__(self, server: HttpServer, loop: asyncio.AbstractEventLoop) -> None:
-        super().__init__(server, loop=loop, access_log=None, keepalive_timeout=IDLE_SECONDS)  # type: ignore[arg-type] # as the class says itself: no access log
-        self._count = server.count
+    def stop_listening(self) -> None:
+        """Accept no more connections; those that are open go on."""
+        if self._listener is not None:
+            self._listener.close()
 
-    def handle_error(
-        self,
-        request: BaseRequest,
-        status: int = 500,
-        exc: BaseException | None = None,
-        message: str | None = None,
-    ) -> StreamResponse:
-        """Answer a request that cannot be read, and close the connection. It is no problem of the service."""
-        if status >= 500:
-            return super().handle_error(request, status, exc, message)
-        kind = "bad_http"
-        if isinstance(exc, LineTooLong) or "Too many headers" in str(exc):
-            status, kind = 431, "header_too_large"
-        self._count(status, kind)
-        _log.debug("cannot read a request of %s: %s", request.remote, exc)
-        text = "the request line or a header is too long" if status == 431 else "this is no HTTP request"
-        response = Response(
-            status=status, body=msgspec.json.encode({"error": text}), content_type="application/json"
-        )
-        response.force_close()
-        return response
+    async def shut_down(self, seconds: float) -> None:
+        """Close all connections; those with an answer under way get some time for it."""
+        self._empty.clear()
+        for connection in list(self.connections):
+            connection.close_when_idle()
+        if self.connections:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._empty.wait(), seconds)
+        for connection in list(self.connections):
+            connection.break_off()
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def opened(self, connection: HttpConnection) -> None:
+        """A connection begins."""
+        if self._timer is None:
+            self._tick()
+        self.connections.add(connection)
+
+    def closed(self, connection: HttpConnection) -> None:
+        """A connection has ended."""
+        self.connections.discard(connection)
+        if not self.connections:
+            self._empty.set()
+
+    def _connect(self) -> HttpConnection:
+        return HttpConnection(self, self._application)
+
+    def _tick(self) -> None:
+        self.now = self.loop.time()
+        self.date = f"Date: {formatdate(usegmt=True)}\r\n"
+        self._timer = self.loop.call_later(self._interval, self._sweep)
+
+    def _sweep(self) -> None:
+        """Look at all connections, and again later unless there are none."""
+        if not self.connections:
+            self._timer = None
+            return
+        self._tick()
+        for connection in list(self.connections):
+            connection.sweep(self.now)

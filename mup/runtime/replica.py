@@ -36,6 +36,7 @@ from mup.events.writer import open_log
 from mup.retries import RetryPolicy
 from mup.runtime.dispatch import Dispatch
 from mup.runtime.front import MAX_BODY, Front, Limits, WorkerLink
+from mup.runtime.http_server import HttpServer
 from mup.runtime.importing import import_service
 from mup.runtime.loops import new_event_loop
 from mup.runtime.registration import Registration, advertised_host
@@ -318,8 +319,10 @@ class _Replica:
                 await self._admit(link)
             port = self._listener.getsockname()[1]
             self._front.url, self._front.pid = url_of(self._advertised, port), os.getpid()
-            web = self._front.server()
-            server = await loop.create_server(web, sock=self._listener, backlog=1024)
+            server = HttpServer(
+                self._front, max_body=self._limits.max_body, body_seconds=self._limits.body_seconds
+            )
+            await server.listen(self._listener)
             registration = self._registration()
             try:
                 await registration.start()
@@ -332,12 +335,11 @@ class _Replica:
                 self._front.listed = False
                 await registration.stop()
                 self._front.draining = True
-                server.close()
+                server.stop_listening()
                 await self._front.drained(config.drain)
-                if web.connections:
+                if server.connections:
                     await self._front.quiet()
-                web.pre_shutdown()
-                await web.shutdown(0.5)
+                await server.shut_down(0.5)
         finally:
             self._stopping = True
             await self._end_workers([*links, *self._front.workers.values()])

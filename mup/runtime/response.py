@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,6 +17,7 @@ __all__ = ["OF_THE_CONNECTION", "encoded"]
 OF_THE_CONNECTION = frozenset({"content-length", "transfer-encoding", "connection"})
 """Headers that say how a message is sent; users pass on others' but do not choose these."""
 
+_TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _encode = msgspec.json.Encoder().encode
 
 
@@ -44,8 +46,10 @@ def encoded(
         except (TypeError, ValueError, msgspec.MsgspecError) as error:
             raise MupError(f"the body cannot be sent as JSON: {error}") from error
     for name, value in (headers or {}).items():
-        if not isinstance(value, str) or any(c in name + value for c in "\r\n\0"):
+        if not isinstance(value, str) or any(c in value for c in "\r\n\0"):
             raise MupError(f"header {name!r} must be a text without line breaks, got {value!r}")
+        if not _TOKEN.fullmatch(name):
+            raise MupError(f"{name!r} cannot be the name of a header")
         if name.lower() == "content-type":
             complete["Content-Type"] = value
         elif name.lower() not in OF_THE_CONNECTION:

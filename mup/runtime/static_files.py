@@ -1,26 +1,18 @@
-"""Which file does a path mean? Files of declared folders, and no others.
-
-aiohttp sends them: conditional and range requests, and content that never is in memory as a whole.
-"""
+"""Which file does a path mean? Files of declared folders, and no others."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
 
-from aiohttp.web_fileresponse import FileResponse
-
 from mup.errors import DeploymentError
+from mup.runtime.file_response import FileSender
+from mup.runtime.http_request import HttpRequest
 from mup.service import RESERVED
 
 __all__ = ["StaticFiles"]
 
 _INDEX = "index.html"
-_HEADERS = {
-    # A browser asks whether its copy is current, and takes the content type as it is.
-    "Cache-Control": "no-cache",
-    "X-Content-Type-Options": "nosniff",
-}
 
 
 class StaticFiles:
@@ -36,6 +28,7 @@ class StaticFiles:
     """
 
     def __init__(self, folders: Mapping[str, str], source: Path, where: str) -> None:
+        self._sender = FileSender()
         self._roots: list[tuple[str, Path]] = []
         for prefix, folder in folders.items():
             if not isinstance(prefix, str) or not prefix.startswith("/") or not prefix.endswith("/"):
@@ -51,14 +44,15 @@ class StaticFiles:
         # The longest prefix is the most specific one.
         self._roots.sort(key=lambda item: -len(item[0]))
 
-    def response(self, path: str) -> FileResponse | None:
-        """Return a file as a response; None = there is none.
+    def send(self, request: HttpRequest, path: str) -> bool:
+        """Answer a request with a file; False = there is none, and nothing is answered.
 
         Args:
+            request: ``GET`` or ``HEAD``.
             path: As received, decoded.
         """
         file = self.find(path)
-        return None if file is None else FileResponse(file, headers=_HEADERS)
+        return file is not None and self._sender.send(request, file)
 
     def covers(self, path: str) -> bool:
         """Whether a path is below one of the prefixes."""

@@ -1,0 +1,40 @@
+"""How does a response begin? Its status line and headers, in which nothing can end a line early."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+
+__all__ = ["WITHOUT_CONTENT", "response_head"]
+
+WITHOUT_CONTENT = frozenset({204, 304})
+"""Statuses whose responses have no body, whatever the headers say."""
+
+_STATUS_LINES = {status: f"HTTP/1.1 {status} \r\n" for status in range(200, 600)}
+_STATUS_LINES |= {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n" for status in HTTPStatus}
+
+
+def response_head(
+    status: int, headers: Mapping[str, str], cookies: Sequence[str], length: int, connection: str, date: str
+) -> bytes:
+    """Return everything up to the body.
+
+    Args:
+        status: From 200 to 599.
+        headers: Names and values.
+        cookies: Values of ``Set-Cookie``.
+        length: Of the body.
+        connection: Line ``Connection: ...``, or "".
+        date: Line ``Date: ...``.
+
+    Raises:
+        ValueError: A header would not be one header, or cannot be sent at all.
+    """
+    fields = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
+    if cookies:
+        fields += "".join([f"Set-Cookie: {cookie}\r\n" for cookie in cookies])
+    lines = len(headers) + len(cookies)
+    if fields.count("\n") != lines or fields.count("\r") != lines or "\0" in fields:
+        raise ValueError(f"a header has a line break or a zero byte: {fields!r:.500}")
+    size = "" if status in WITHOUT_CONTENT else f"Content-Length: {length}\r\n"
+    return f"{_STATUS_LINES[status]}{fields}{size}{connection}{date}\r\n".encode()

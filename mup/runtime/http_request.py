@@ -1,0 +1,111 @@
+"""What does a front see of an HTTP request, and how does it answer?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from mup.runtime.http_connection import HttpConnection
+
+__all__ = ["Application", "HttpRequest"]
+
+
+class HttpRequest:
+    """One request; exactly one answer belongs to it, now or later.
+
+    Attributes:
+        method: In capitals.
+        path: As received, percent-encoded; of an absolute target too.
+        query: Query string, undecoded.
+        headers: As received, with names in lower case.
+        fields: The same by name; of a repeated header the last one.
+        body: The whole of it.
+        keep_alive: Whether the connection may carry another request after this one.
+    """
+
+    __slots__ = ("_connection", "body", "fields", "headers", "keep_alive", "method", "path", "query")
+
+    def __init__(
+        self,
+        connection: HttpConnection,
+        method: str,
+        target: str,
+        headers: list[tuple[bytes, bytes]],
+        keep_alive: bool,
+    ) -> None:
+        self._connection = connection
+        self.method = method
+        self.path, _, self.query = target.partition("?")
+        self.headers = headers
+        self.fields = dict(headers)
+        self.body = b""
+        self.keep_alive = keep_alive
+
+    @property
+    def remote(self) -> str:
+        """Who sent it, for messages."""
+        return self._connection.remote
+
+    def respond(
+        self,
+        status: int,
+        headers: Mapping[str, str] | None = None,
+        body: bytes = b"",
+        cookies: Sequence[str] = (),
+    ) -> None:
+        """Answer; nothing happens if the client has gone.
+
+        Args:
+            status: From 200 to 599.
+            headers: All but those that say how the message is sent.
+            body: Left out where HTTP wants none.
+            cookies: Values of ``Set-Cookie``.
+        """
+        self._connection.respond(self, status, headers or {}, body, cookies)
+
+    def start(self, status: int, headers: Mapping[str, str], length: int) -> None:
+        """Begin an answer whose body follows in pieces: :meth:`send`, then :meth:`finish` or :meth:`abort`.
+
+        Args:
+            status: From 200 to 599.
+            headers: All but those that say how the message is sent.
+            length: Of the body.
+        """
+        self._connection.start(self, status, headers, length)
+
+    async def send(self, data: bytes) -> None:
+        """Send a piece of the body, and wait until the client has taken enough of what was sent before.
+
+        Raises:
+            ConnectionResetError: The client has gone.
+        """
+        await self._connection.send(self, data)
+
+    def finish(self) -> None:
+        """The body is complete."""
+        self._connection.finish(self)
+
+    def abort(self) -> None:
+        """The rest of the body cannot be sent: break the connection, for nothing else tells the client."""
+        self._connection.abort(self)
+
+
+class Application(Protocol):
+    """Who answers the requests of a server."""
+
+    def handle(self, request: HttpRequest) -> None:
+        """Answer a request, now or later."""
+
+    def wants_body(self, request: HttpRequest) -> bool:
+        """Whether to read a body that is still to come; if not, the request is handled without it."""
+
+    def refuse(self, request: HttpRequest, status: int, kind: str, problem: str) -> None:
+        """Answer a request that cannot be read or is too large.
+
+        Args:
+            request: What is known of it; its path may be "".
+            status: 400, 408, 413, 431 or 500.
+            kind: For counters, e.g. ``bad_http``.
+            problem: For the client.
+        """
