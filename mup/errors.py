@@ -13,10 +13,13 @@
         CommunicationError    what a service sees when a remote operation fails
             CallError           an endpoint answered with a status outside 2xx; carries ``status``, ``body``
             CallTimeoutError    no answer in time
+            BrokenCallError     the connection ended before the answer was complete
             NoReplicaError      no live replica of the service is reachable
                 UnknownServiceError  the registry has never heard of the service
             QueryError          the database refused or failed
                 UnknownDatabaseError  the registry knows no database of this name
+                DatabaseDownError     the database cannot be reached, or was lost on the way
+                QueryTimeoutError     the database did not answer in time
 
 Anything else that escapes (KeyError, AssertionError, ...) is a bug in mup.
 All of them pickle: they cross process boundaries.
@@ -95,7 +98,14 @@ class SimulationError(MupError):
 
 
 class CommunicationError(MupError):
-    """A remote operation of a service failed."""
+    """A remote operation of a service failed.
+
+    Attributes:
+        answer: Status an endpoint that does not handle the error is answered with: 502, 503 or 504 if
+            somebody behind it is gone or silent, 500 if it should have known better.
+    """
+
+    answer = 500
 
 
 class CallError(CommunicationError):
@@ -112,18 +122,33 @@ class CallError(CommunicationError):
         super().__init__(message, where=where, hint=hint)
         self.status = status
         self.body = body
+        if status in (502, 503, 504):
+            # Who asks a chain of services learns what happened at its end.
+            self.answer = status
 
 
 class CallTimeoutError(CommunicationError):
     """No answer in time."""
 
+    answer = 504
+
+
+class BrokenCallError(CommunicationError):
+    """The connection ended before the answer was complete: the callee may have done its work, or not."""
+
+    answer = 502
+
 
 class NoReplicaError(CommunicationError):
     """No live replica of the service is reachable."""
 
+    answer = 503
+
 
 class UnknownServiceError(NoReplicaError):
     """The registry has never heard of the service."""
+
+    answer = 500
 
 
 class QueryError(CommunicationError):
@@ -132,6 +157,18 @@ class QueryError(CommunicationError):
 
 class UnknownDatabaseError(QueryError):
     """The registry knows no database of this name."""
+
+
+class DatabaseDownError(QueryError):
+    """The database cannot be reached, or was lost on the way: a write may have been done, or not."""
+
+    answer = 503
+
+
+class QueryTimeoutError(QueryError):
+    """The database did not answer in time: a write may have been done, or not."""
+
+    answer = 504
 
 
 def did_you_mean(name: str, known: list[str] | tuple[str, ...]) -> str:

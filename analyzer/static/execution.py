@@ -105,18 +105,33 @@ ANCESTORS = {
     "CommunicationError": ("MupError",),
     "CallError": ("CommunicationError", "MupError"),
     "CallTimeoutError": ("CommunicationError", "MupError"),
+    "BrokenCallError": ("CommunicationError", "MupError"),
     "NoReplicaError": ("CommunicationError", "MupError"),
     "UnknownServiceError": ("NoReplicaError", "CommunicationError", "MupError"),
     "QueryError": ("CommunicationError", "MupError"),
     "UnknownDatabaseError": ("QueryError", "CommunicationError", "MupError"),
+    "DatabaseDownError": ("QueryError", "CommunicationError", "MupError"),
+    "QueryTimeoutError": ("QueryError", "CommunicationError", "MupError"),
 }
 """The framework's exceptions, as in mup.errors."""
 
 RAISES: dict[Failure, tuple[str, ...]] = {
     "call": ("NoReplicaError", "UnknownServiceError", "CallTimeoutError"),
-    "get of call": ("CallError", "CallTimeoutError", "NoReplicaError", "UnknownServiceError"),
+    "get of call": (
+        "CallError",
+        "CallTimeoutError",
+        "BrokenCallError",
+        "NoReplicaError",
+        "UnknownServiceError",
+    ),
     "query": ("QueryError", "UnknownDatabaseError"),
-    "get of query": ("QueryError", "UnknownDatabaseError", "CallTimeoutError"),
+    "get of query": (
+        "QueryError",
+        "UnknownDatabaseError",
+        "DatabaseDownError",
+        "QueryTimeoutError",
+        "CallTimeoutError",
+    ),
 }
 """What a failing operation may raise."""
 

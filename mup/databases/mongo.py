@@ -14,12 +14,12 @@ from typing import Any
 import bson
 import pymongo
 from bson.errors import BSONError, InvalidId
-from pymongo.errors import PyMongoError, ServerSelectionTimeoutError
+from pymongo.errors import ConnectionFailure, PyMongoError, ServerSelectionTimeoutError
 
 from mup.databases.address import checked_uri, database_of, server_of
 from mup.databases.command import Command
 from mup.databases.driver import ANSWER_SECONDS, CONNECT_SECONDS
-from mup.errors import QueryError
+from mup.errors import DatabaseDownError, QueryError, QueryTimeoutError
 
 __all__ = ["MongoDriver", "Plan", "as_query_error", "client_options", "plan"]
 
@@ -113,16 +113,17 @@ def as_query_error(error: Exception, name: str, uri: str, collection: str, comma
     """Return the error a service sees: which database, which command, and why."""
     where = f"{name}.{collection}"
     if isinstance(error, ServerSelectionTimeoutError):
-        return QueryError(
+        return DatabaseDownError(
             f"database {name!r}: no server answers at {server_of(uri)} (waited {CONNECT_SECONDS:g} s)",
             where=where,
             hint="is the database running? its address is in the project's mup.toml",
         )
     if isinstance(error, PyMongoError) and error.timeout:
-        return QueryError(
+        return QueryTimeoutError(
             f"database {name!r}: {command.kind} was not answered in time: {_reason(error)}", where=where
         )
-    return QueryError(f"database {name!r}: {command.kind} failed: {_reason(error)}", where=where)
+    kind = DatabaseDownError if isinstance(error, ConnectionFailure) else QueryError
+    return kind(f"database {name!r}: {command.kind} failed: {_reason(error)}", where=where)
 
 
 def _reason(error: Exception) -> str:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from mup.errors import CallError, CallTimeoutError, CommunicationError
+from mup.errors import BrokenCallError, CallError, CallTimeoutError, CommunicationError
 from mup.events.record import CENSORED, FAILED, Event
 from mup.future import MupFuture, Response
 from mup.runtime.http_client import Address, BrokenError, Connection, ConnectionPool, RawRequest, RawResponse
@@ -25,12 +25,12 @@ from mup.runtime.resolver import Resolver
 if TYPE_CHECKING:
     from mup.databases.runner import QueryHandle
 
-__all__ = ["CallFuture", "Operation", "QueryFuture", "connect_and_send"]
+__all__ = ["CONNECT_SECONDS", "CallFuture", "Operation", "QueryFuture", "connect_and_send"]
 
 _RETRY_SECONDS = 0.05
 """A kept connection that ends this soon after the request, without a byte, was closed while it was idle."""
 
-_CONNECT_SECONDS = 2.0
+CONNECT_SECONDS = 2.0
 """How long a call tries to connect to one replica. A machine that is gone does not even refuse."""
 
 _log = logging.getLogger("mup.runtime")
@@ -123,7 +123,7 @@ def _send_to(
     """
     for fresh in (False, True):
         seconds = operation.remaining()
-        connection = pool.take(address, min(seconds, _CONNECT_SECONDS), fresh=fresh)
+        connection = pool.take(address, min(seconds, CONNECT_SECONDS), fresh=fresh)
         try:
             connection.send(request_with(seconds), seconds)
             return connection
@@ -213,7 +213,7 @@ class CallFuture(MupFuture):
             self._fail(error)
         except BrokenError as problem:
             self._lost = True
-            self._fail(CommunicationError(f"{operation.name}: {problem}"))
+            self._fail(BrokenCallError(f"{operation.name}: {problem}"))
         except CommunicationError as problem:
             self._fail(problem)
         else:

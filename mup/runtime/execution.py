@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from types import TracebackType
 
-from mup.errors import MupError
+from mup.errors import CommunicationError, MupError
 from mup.events.record import FAILED, Event
 from mup.runtime.content import BadRequestError
 from mup.runtime.service_log import CURRENT, InWork
@@ -72,7 +72,8 @@ class Execution:
             self._comm.fail(400, str(error), **({"field": error.field} if error.field else {}))
             return
         _log.error("%s%s failed", self._service, self._request.key, exc_info=error)
-        self._comm.fail(500, describe(error))
+        status = error.answer if isinstance(error, CommunicationError) else 500
+        self._comm.fail(status, describe(error))
 
 
 def describe(error: BaseException) -> str:

@@ -184,7 +184,7 @@ def test_no_live_replica(pair: Project) -> None:
         os.kill(front, signal.SIGKILL)
         started = time.monotonic()
         answer = system.ask("Caller", "/join/")
-        assert answer.status == 500
+        assert answer.status == 503
         assert "'Pair' has no live replica" in answer.body["error"]
         assert time.monotonic() - started < 1
 
