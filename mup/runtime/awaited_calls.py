@@ -41,6 +41,7 @@ from yarl import URL
 from mup.communication import DEFAULT_TIMEOUT, Communication, Cookie, Headers
 from mup.environment import REGISTRY_TOKEN
 from mup.errors import (
+    BrokenCallError,
     CallError,
     CallTimeoutError,
     CommunicationError,
@@ -78,6 +79,7 @@ REGISTRY_SECONDS = 5.0
 MOMENT = 0.1
 """Seconds a call waits for the registry that could go on with what it knows."""
 REASON_LENGTH = 120
+_NOBODY_THERE = {errno.ECONNREFUSED, errno.EHOSTUNREACH, errno.ENETUNREACH, errno.ETIMEDOUT}
 _COROUTINE = inspect.CO_COROUTINE | inspect.CO_ITERABLE_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _JSON = {"Content-Type": "application/json"}
 KEEPALIVE_SECONDS = 60.0
@@ -163,6 +165,8 @@ class Network:
         seed: Of the choice of replicas.
         externals: Base URLs of services outside of mup, by name; they are not asked for.
         cache: Seconds a list of replicas is used before it is asked for again; 0 = every call asks.
+        connect_seconds: How long a call tries to connect to one replica before it goes to another one; None =
+            as long as the call may take: under load, whom nobody accepts yet has to wait.
 
     Attributes:
         asks_always: Whether every call asks.
@@ -180,12 +184,13 @@ class Network:
         seed: int,
         externals: Mapping[str, str],
         cache: float = CACHE_SECONDS,
+        connect_seconds: float | None = None,
     ) -> None:
         self.log = log
         self._cache = cache
         self.asks_always = cache == 0
-        self.session = _session()
-        self.fresh_session = _session(force_close=True)
+        self.session = _session(connect_seconds)
+        self.fresh_session = _session(connect_seconds, force_close=True)
         self.stats: dict[str, CallStats] = {}
         self.window_start = self.window_end = 0
         self._registry_url = registry_url.rstrip("/")
@@ -297,9 +302,12 @@ class Network:
             )
         answer = await self._get(f"/replicas?service={quote(service, safe='')}", service)
         addresses = [replica["url"].rstrip("/") for replica in answer["replicas"]]
-        if not addresses:
-            raise NoReplicaError(f"service {service!r} has no live replica")
         known = self._services.get(service)
+        if not addresses:
+            if known is not None and not answer["learning"]:
+                # Not a registry that is down or new: it knows that they are gone.
+                known.addresses = []
+            raise NoReplicaError(f"service {service!r} has no live replica")
         same = known is not None and known.routes.endpoints == answer["endpoints"]
         return _Service(addresses, known.routes if known and same else CallRoutes(answer["endpoints"]))
 
@@ -647,7 +655,7 @@ class ClientFuture(MupFuture):
             return None, self._failure(error, expired=timeout.expired())
 
     async def _attempts(self, address: str | None) -> Any:
-        """Return the decoded body; try once more where the request cannot have been executed.
+        """Return the decoded body; try elsewhere where the request cannot have been executed.
 
         Raises:
             CommunicationError: No replica, an error status, or a reply that cannot be decoded.
@@ -655,27 +663,27 @@ class ClientFuture(MupFuture):
         """
         network = self._network
         session = network.session
-        refused = False
+        tried: set[str] = set()
         while True:
             if address is None:
                 address = await self._locate()
             connection = _ConnectionState()
             try:
                 return await self._exchange(session, address, connection)
-            except aiohttp.ClientConnectorError as error:
-                if error.errno != errno.ECONNREFUSED:
+            except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
+                if isinstance(error, aiohttp.ClientConnectorError) and error.errno not in _NOBODY_THERE:
                     raise
                 network.drop(self._dest, address)
-                if refused:
+                if address in tried:
                     who = address if self._external else f"no replica of {self._dest!r}"
                     verb = "refuses" if self._external else "accepts"
                     raise NoReplicaError(f"{who} {verb} connections: {_reason(error)}") from error
-                refused = True
+                tried.add(address)
             except _DrainingError:
                 network.drop(self._dest, address)
-                if refused:
+                if address in tried:
                     raise
-                refused = True
+                tried.add(address)
             except aiohttp.ClientConnectionError as error:
                 # The replica closed a kept connection just as it was about to be used. aiohttp itself
                 # tries again for idempotent methods only.
@@ -741,8 +749,8 @@ class ClientFuture(MupFuture):
         if expired:
             return CallTimeoutError(f"{self._label} did not answer within {self._seconds:.3g} s")
         if isinstance(error, aiohttp.ClientConnectorError):
-            return CommunicationError(f"cannot connect to {self._dest!r}: {_reason(error)}")
-        return CommunicationError(f"call of {self._label} failed: {_reason(error)}")
+            return NoReplicaError(f"cannot connect to {self._dest!r}: {_reason(error)}")
+        return BrokenCallError(f"call of {self._label} failed: {_reason(error)}")
 
     def _finish(self, answer: Any, error: CommunicationError | None) -> None:
         now = time.monotonic_ns()
@@ -833,7 +841,7 @@ class _Connector(aiohttp.TCPConnector):
         return connection
 
 
-def _session(*, force_close: bool = False) -> aiohttp.ClientSession:
+def _session(connect_seconds: float | None, *, force_close: bool = False) -> aiohttp.ClientSession:
     """Return a session without limits and memory: a limit would be a queue no model knows of."""
     return aiohttp.ClientSession(
         connector=_Connector(
@@ -842,7 +850,7 @@ def _session(*, force_close: bool = False) -> aiohttp.ClientSession:
         cookie_jar=aiohttp.DummyCookieJar(),
         skip_auto_headers=("Accept", "Accept-Encoding", "User-Agent"),
         # Every call has its own timeout, which also bounds asking the registry.
-        timeout=aiohttp.ClientTimeout(total=None, sock_connect=None),
+        timeout=aiohttp.ClientTimeout(total=None, sock_connect=connect_seconds),
     )
 
 

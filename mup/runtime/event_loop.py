@@ -19,6 +19,7 @@ from mup.events.writer import open_log
 from mup.runtime.awaited_calls import EventLog as AwaitedLog
 from mup.runtime.awaited_calls import Network
 from mup.runtime.awaited_communication import AwaitedCommunication, AwaitedTools
+from mup.runtime.calls import CONNECT_SECONDS
 from mup.runtime.execution import Execution, describe
 from mup.runtime.http_client import ConnectionPool
 from mup.runtime.loops import new_event_loop
@@ -66,7 +67,12 @@ class _Loop:
         tools = WorkerTools(run.service, log, silent, run.resolver(pool), pool)
         self._log_off_told = False
         network = Network(
-            run.registry, AwaitedLog(writer, run.source), run.replica, {}, cache=run.registry_cache
+            run.registry,
+            AwaitedLog(writer, run.source),
+            run.replica,
+            {},
+            cache=run.registry_cache,
+            connect_seconds=CONNECT_SECONDS,
         )
         self._retries = network.retries = run.retries(0)
         if self._retries is not None:
