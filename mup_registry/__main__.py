@@ -12,6 +12,7 @@ import socket
 import sys
 
 from mup.addresses import is_loopback, socket_for, url_of
+from mup.workload.limits import allow_many_files
 from mup_registry.directory import Directory
 from mup_registry.server import RegistryServer
 
@@ -42,6 +43,8 @@ def main() -> int:
         parser.error(f"--port must be between 0 and 65535, got {options.port}")
     # Not an option: command lines are for everybody to read.
     token = os.environ.get("MUP_REGISTRY_TOKEN", "")
+    # Every replica keeps a connection.
+    allow_many_files()
     try:
         listener = socket.socket(fileno=options.fd) if options.fd is not None else _listen(options)
     except OSError as error:

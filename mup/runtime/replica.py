@@ -45,6 +45,7 @@ from mup.runtime.service_log import set_up_logging
 from mup.runtime.threads import run_threads, send_slot
 from mup.runtime.worker import ServiceRun, run_worker
 from mup.service import check_queue_limit, check_service
+from mup.workload.limits import allow_many_files
 
 if TYPE_CHECKING:
     from mup.runtime.static_files import StaticFiles
@@ -126,6 +127,8 @@ def main(arguments: list[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else arguments
     # What services print must not get between the launcher and its JSON line.
     report = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    # A connection is a descriptor, and the usual limit of 1024 is for programs that use select().
+    allow_many_files()
     os.dup2(2, 1)
     watch_stdin = words == ["-"]
     try:
