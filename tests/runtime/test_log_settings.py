@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import resource
+import signal
+import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -101,6 +104,36 @@ def test_disk_is_full(tmp_path: Path) -> None:
     log = read_log(path)
     assert not log.truncated
     assert requests(log, Event.DONE) == {1}
+
+
+def test_small_disk(tmp_path: Path) -> None:
+    """With no room for anybody's log all is served; who starts when there is room again logs again."""
+    disk = tmp_path / "logs"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "mup-test", str(disk)]
+    if os.geteuid() != 0 or subprocess.run(mount, check=False, capture_output=True).returncode:
+        pytest.skip("a small disk can be had by root only, where it may mount")
+    try:
+        with running(make_project(tmp_path, SOURCE, "Callee")) as system:
+            # What the two logs have of the disk by now is not even full.
+            with suppress(OSError), (disk / "filler").open("wb", buffering=0) as filler:
+                while filler.write(b"x" * 4096):
+                    pass
+
+            def both_off() -> bool:
+                assert all(system.ask("Callee", "/job/").status == 200 for _ in range(50))
+                return 'mup_event_logs_off{service="Callee",replica="0"} 2' in metrics_of(system)
+
+            wait_for(both_off, 60.0)
+            (disk / "filler").unlink()
+            (worker,) = system.status("Callee")["workers"]
+            os.kill(worker, signal.SIGKILL)
+            wait_for(lambda: system.status("Callee")["workers"] not in ([], [worker]), 60.0)
+            assert system.ask("Callee", "/job/", X_Mup_Request="77").status == 200
+        assert requests(read_log(disk / "Callee.0.w0-2.mlog"), Event.DONE) == {0x77}
+        assert not read_log(disk / "Callee.0.w0.mlog").truncated
+    finally:
+        subprocess.run(["umount", "--lazy", str(disk)], check=False)
 
 
 def metrics_of(system: System) -> str:
