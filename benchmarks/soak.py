@@ -2,14 +2,15 @@
 
     python benchmarks/soak.py [--requests N] [--round SECONDS] [--users N] [--output FILE] [--resume]
 
-A shop of three services, one of each runtime, and a MongoDB, below ``mup run``, with an event log that rotates
-and is capped. Users buy in rounds. Between rounds memory and descriptors of every process are noted; every
-fifth time a worker is killed, so that what is replaced does not leave anything either. With ``--output``
-every round is a JSON line, and ``--resume`` goes on counting where a file ends (with fresh processes).
+A shop of three services, one of each runtime, and a MongoDB, below ``mup run``, with an event log that
+rotates and is capped. Users buy in rounds. Between rounds memory and descriptors of every process are noted;
+every fifth time a worker is killed, so that what is replaced does not leave anything either. With
+``--output`` every round is a JSON line, and ``--resume`` goes on counting where a file ends (with fresh
+processes).
 
 Flat means: over the last three quarters of the rounds the slope of all memory (Theil-Sen) is at most
-``MEMORY_SLOPE`` MB per 100,000 requests, that of descriptors at most ``DESCRIPTOR_SLOPE``. One leaked byte per
-request would be 0.1 MB per 100,000; one leaked object of 100 bytes 10 MB.
+``MEMORY_SLOPE`` MB per 100,000 requests, that of descriptors at most ``DESCRIPTOR_SLOPE``. One leaked byte
+per request would be 0.1 MB per 100,000; one leaked object of 100 bytes 10 MB.
 """
 
 from __future__ import annotations
@@ -157,8 +158,9 @@ def one_round(system: System, uri: str, users: int, seconds: float, *, kill: boo
 def tell(one: Round, done: int, wanted: int) -> None:
     """Print how far it is."""
     statuses = Counter({int(status): count for status, count in one.statuses.items()})
+    memory = sum(one.memory.values())
     print(
-        f"{done:9d} of {wanted}  {one.requests / one.seconds:5.0f}/s  memory {sum(one.memory.values()):6.1f} MB"
+        f"{done:9d} of {wanted}  {one.requests / one.seconds:5.0f}/s  memory {memory:6.1f} MB"
         f"  descriptors {sum(one.descriptors.values()):4d}  logs {one.log_mb:5.1f} MB"
         f"  {statuses_in_words(statuses)}{'  (a worker was killed)' if one.killed else ''}",
         flush=True,
@@ -209,8 +211,9 @@ def main() -> int:
         shutil.rmtree(folder, ignore_errors=True)
     if rounds:
         problems += judge(rounds)
-    bad = sum(count for one in [*before, *rounds] for status, count in one.statuses.items() if status != "200")
-    kills = sum(one.killed for one in [*before, *rounds])
+    everything = [*before, *rounds]
+    bad = sum(count for one in everything for status, count in one.statuses.items() if status != "200")
+    kills = sum(one.killed for one in everything)
     print(f"\n{done} requests, {bad} purchases not answered with 200, {kills} workers killed")
     for problem in problems:
         print(f"PROBLEM: {problem}")

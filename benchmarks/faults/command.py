@@ -170,8 +170,9 @@ def _hostile(options: argparse.Namespace, folder: Path) -> list[str]:
         system.stop()
         left = system.left_over()
     print(f"\nprocesses left over: {len(left)}")
-    if "ERROR" in log or "Traceback" in log:
-        problems.append("the log speaks of errors")
+    errors = [line for line in log.splitlines() if " ERROR " in line or "Traceback" in line]
+    if errors:
+        problems.append(f"{len(errors)} errors in the log, the first one: {errors[0]}")
     return problems + [f"left over: {line}" for line in left]
 
 

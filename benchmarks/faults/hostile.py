@@ -63,7 +63,7 @@ RUDE = (
     b"1e9",
     b"nan",
 )
-_STATUS = re.compile(rb"HTTP/1\.[01] (\d\d\d)")
+_STATUS = re.compile(rb"HTTP/\d\.\d (\d\d\d)")
 
 
 def mutations(seed: int, count: int) -> Iterator[bytes]:
