@@ -1,0 +1,1 @@
+"""AcmeAir: an airline that sells flights, in two services."""

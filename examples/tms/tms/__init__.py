@@ -1,0 +1,1 @@
+"""TMS, a teacher management system: configurations of exams, their questions, exams and who takes them."""
