@@ -70,7 +70,7 @@ class Main(MS):
             comm.respond({"error": "wrong user or password"}, status=403, cookies=FORGOTTEN)
             return
         session = comm.call("auth", "createSession", {"user": login}).get()["_id"]
-        comm.respond({"status": "logged in", COOKIE: session}, cookies={COOKIE: session})
+        comm.respond("logged in", cookies={COOKIE: session})
 
     @EP("/rest/api/login/logout", name="Logout", method="POST")
     def log_out(self, comm: Communication) -> None:
@@ -79,7 +79,7 @@ class Main(MS):
         session = comm.cookies.get(COOKIE)
         if session:
             comm.call("auth", "deleteSession", {"sess": session}).get()
-        comm.respond({"status": "logged out"}, cookies=FORGOTTEN)
+        comm.respond("logged out", cookies=FORGOTTEN)
 
     # Flights
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from acmeair.sessions import COOKIE
 from mup import Client, Communication
 
 CUSTOMERS = 999
@@ -12,7 +11,7 @@ DATE = "Sun Jul 25 2021 00:00:00 GMT+0100"
 
 
 class Traveller(Client):
-    """User i travels as customer i + 1."""
+    """User i travels as customer i + 1; the session is a cookie, which every user keeps."""
 
     async def scenario(self, comm: Communication) -> None:
         """Travel once."""
@@ -20,27 +19,26 @@ class Traveller(Client):
         await self.think(0.15)
         await comm.call("main", "/index.html")
         await self.think(0.05)
-        answer = await comm.call("main", "/rest/api/login", {"login": user, "password": "password"})
-        session = {"Cookie": f"{COOKIE}={answer[COOKIE]}"}
+        await comm.call("main", "/rest/api/login", {"login": user, "password": "password"})
         await self.think(1)
         await comm.call("main", "/flights.html")
         await self.think(1)
         flight = ""
         for _ in range(self.random.randint(1, 3)):
-            found = await comm.call("main", "/rest/api/flights/queryflights", wish(), headers=session)
+            found = await comm.call("main", "/rest/api/flights/queryflights", wish())
             flight = found["tripFlights"][0]["flightsOptions"][0]["_id"]
             await self.think(1)
         order = {"userid": user, "toFlightId": flight, "oneWayFlight": True}
-        booked = await comm.call("main", "/rest/api/bookings/bookflights", order, headers=session)
+        booked = await comm.call("main", "/rest/api/bookings/bookflights", order)
         await self.think(1)
         await comm.call("main", "/checkin.html")
-        await comm.call("main", "/rest/api/bookings/byuser/", {"user": user}, headers=session)
+        await comm.call("main", "/rest/api/bookings/byuser/", {"user": user})
         await self.think(1)
         booking = {"number": booked["departBookingId"], "userid": user}
-        await comm.call("main", "/rest/api/bookings/cancelbooking", booking, headers=session)
-        await comm.call("main", "/rest/api/bookings/byuser/", {"user": user}, headers=session)
+        await comm.call("main", "/rest/api/bookings/cancelbooking", booking)
+        await comm.call("main", "/rest/api/bookings/byuser/", {"user": user})
         await self.think(1)
-        await comm.call("main", "/rest/api/login/logout", headers=session)
+        await comm.call("main", "/rest/api/login/logout")
 
 
 def wish() -> dict[str, Any]:
