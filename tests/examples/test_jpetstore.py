@@ -1,0 +1,164 @@
+"""The pet shop: its model as the literature counts it, its pages, and its workload on real services."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import pymongo
+import pytest
+from applications import EXAMPLES, Browser, observed_paths, own_tests
+
+from analyzer.calibration.rundir import stale_in_model
+from analyzer.static import analyse_project
+from mup.lqn import Model, load_model
+from mup.lqn.statistics import Size, statistics
+from mup.project import Project, load_project
+from mup.runtime.launcher import Deployment
+from mup.workload.driver import LoadDriver
+
+EXAMPLE = EXAMPLES / "jpetstore"
+
+OBSERVED = {
+    "frontend/actions/Catalog.action": {(0, 0)},
+    "frontend/account/signonForm": {(0, 0)},
+    "frontend/account/login": {(1, 0)},
+    "frontend/catalog/searchProducts": {(2, 0)},
+    "frontend/catalog/viewProduct": {(2, 0)},
+    "frontend/cart/addItemToCart": {(2, 0)},
+    "frontend/account/signoff": {(1, 0)},
+    "account/signon/": {(0, 2)},
+    "account/sessuser/": {(0, 4)},
+    "account/signout/": {(0, 1)},
+    "catalog/searchProd/": {(0, 1)},
+    "catalog/getProd/": {(0, 2)},
+    "catalog/getItem/": {(0, 3)},
+    "cart/add": {(1, 0)},
+}
+"""What the workload does: calls and queries of every path it takes."""
+
+
+@pytest.fixture(scope="module")
+def project() -> Project:
+    """The example on free ports, with little work."""
+    loaded = load_project(EXAMPLE).with_any_ports()
+    services = (replace(each, env={"MUP_PAGE_MS": "1"}) for each in loaded.services)
+    return replace(loaded, services=tuple(services))
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    """The calibrated model that comes with the example."""
+    return load_model(EXAMPLE / "model.json")
+
+
+def test_the_model_is_as_large_as_published(model: Model) -> None:
+    """Table 3 of the thesis, its arcs counted correctly, and the view with queries."""
+    size = statistics(model)
+    assert size.table3 == Size(
+        tasks=6, entries=23, activities=50, nodes=32, or_nodes=14, arcs=91, paths=14
+    ), asdict(size.table3)
+    assert size.correct_arcs == 109
+    assert size.full == Size(
+        tasks=6, entries=36, activities=102, nodes=58, or_nodes=14, arcs=213, paths=14
+    ), asdict(size.full)
+
+
+def test_the_model_is_of_this_source(project: Project, model: Model) -> None:
+    """Static analysis finds nothing to complain about, and what the model was made of."""
+    application = analyse_project(project)
+    assert application.diagnostics == ()
+    assert stale_in_model(model, application) == {}
+
+
+def test_observed_paths(model: Model) -> None:
+    """Endpoint by endpoint, what the workload makes the services do."""
+    assert observed_paths(model) == OBSERVED
+
+
+def test_its_own_tests(tmp_path: Path) -> None:
+    assert " passed" in own_tests("jpetstore", tmp_path)
+
+
+@pytest.fixture(scope="module", params=["embedded", "mongod"])
+def deployment(request: pytest.FixtureRequest, project: Project) -> Iterator[Deployment]:
+    """Running services, once on either database."""
+    if request.param == "mongod":
+        project = project.with_database_uri("jps", request.getfixturevalue("mongod").uri)
+    with Deployment(project) as running:
+        yield running
+
+
+def _sizes(deployment: Deployment) -> dict[str, int]:
+    with pymongo.MongoClient[dict[str, Any]](deployment.databases()["jps"].uri) as client:
+        database = client.get_default_database()
+        return {
+            name: database[name].count_documents({}) for name in ("sessions", "orders", "lineitem", "item")
+        }
+
+
+@pytest.mark.services
+def test_a_visit(deployment: Deployment) -> None:
+    """A customer signs on, searches, buys, orders and signs off; nothing of the visit but the order stays."""
+    shop = Browser(deployment, "frontend")
+    before = _sizes(deployment)
+    assert before == {"sessions": 11, "orders": 19, "lineitem": 34, "item": 28}
+    assert "Sign in" in shop.get("/actions/Catalog.action")
+    assert b"<svg" in shop.get_bytes("/static/dogs.svg")
+    shop.post("/account/login", username="j2ee", password="j2ee")
+    assert _sizes(deployment)["sessions"] == 12
+    assert "Sign out" in shop.get("/actions/Catalog.action")
+    found = shop.get("/catalog/searchProducts", keyword="oo")
+    assert "Poodle" in found
+    assert "Koi" not in found
+    assert "Spotted Adult Female" in shop.get("/catalog/viewProduct", productId="K9-DL-01")
+    assert "Persian" in shop.get("/catalog/viewCategory", categoryId="CATS")
+    assert "10000" in shop.get("/catalog/viewItem", itemId="EST-28")
+    assert "$155.29" in shop.post("/cart/addItemToCart", workingItemId="EST-28")
+    assert "$310.58" in shop.post("/cart/updateCartQuantities", **{"EST-28": "2"})
+    assert "999 9999" in shop.get("/order/newOrderForm")
+    form = {"firstname": "Ada", "lastname": "B", "addr1": "1 Road", "city": "Here", "cardType": "Visa"}
+    assert "Please confirm" in shop.post("/order/newOrder", page="2", **form)
+    assert "Golden Retriever" in shop.post("/order/newOrderConfirmed", **form)
+    assert "$310.58" in shop.get("/order/listOrders")
+    assert {cookie.name for cookie in shop.cookies} == {"sessid"}
+    shop.post("/account/signoff")
+    assert len(shop.cookies) == 0
+    assert "Sign in" in shop.get("/actions/Catalog.action")
+    assert _sizes(deployment) == {**before, "orders": 20, "lineitem": 35}
+
+
+@pytest.mark.services
+def test_a_new_account(deployment: Deployment) -> None:
+    """Somebody new can sign on, and nobody else can take the name."""
+    shop = Browser(deployment, "frontend")
+    form = {
+        "username": "ada",
+        "password": "ada",
+        "firstname": "Ada",
+        "favcategory": "CATS",
+        "banneropt": "on",
+    }
+    assert "signonForm" in shop.post("/account/newAccount", **form)
+    assert "newAccountForm" in shop.post("/account/newAccount", **form)
+    shop.post("/account/login", username="ada", password="ada")
+    assert "/static/cats.svg" in shop.get("/account/editAccountForm")
+
+
+@pytest.mark.services
+def test_the_workload(deployment: Deployment, project: Project) -> None:
+    """Every visit asks for the same pages, and half of the customers buy."""
+    with LoadDriver(project, deployment.registry_url) as driver:
+        result = driver.run(1, 1.5, think_scale=0.0)
+    assert (result.errors, result.first_error) == (0, "")
+    calls = {label.removeprefix("frontend"): stats.count for label, stats in result.endpoints.items()}
+    bought = calls.pop("/cart/addItemToCart", 0)
+    assert bought < len(result.cycles)
+    # The calls of a visit that began in the window and ended after it are not all in it.
+    assert all(abs(count - len(result.cycles)) <= 1 for count in calls.values()), calls
+    assert set(calls) == {
+        *("/actions/Catalog.action", "/account/signonForm", "/account/login", "/account/signoff"),
+        *("/catalog/searchProducts", "/catalog/viewProduct"),
+    }
