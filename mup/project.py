@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from mup.databases.address import scheme_of
 from mup.environment import is_reference
 from mup.errors import ProjectError, did_you_mean
 from mup.retries import MAX_ATTEMPTS, RetryPolicy
+from mup.service import ADMISSIONS
 
 __all__ = ["DatabaseConfig", "Project", "ServiceConfig", "is_http_url", "load_project"]
 
@@ -32,7 +33,8 @@ class ServiceConfig:
     Attributes:
         name: The name other services call it by.
         target: ``module:Class`` of the ``MS`` subclass, importable from the project's source folder.
-        pool_size, replicas, port, queue_limit: Override the class attributes; None = as the class says.
+        pool_size, replicas, port, queue_limit, admission: Override the class attributes; None = as the class
+            says.
         static: Folders of files its fronts serve, by path prefix; None = as the class says.
         env: Environment of its processes, on top of mup's own.
         retries: How its calls are made again when they fail; None = they are not.
@@ -45,6 +47,7 @@ class ServiceConfig:
     target: str
     pool_size: int | None = None
     queue_limit: int | None = None
+    admission: str | None = None
     replicas: int | None = None
     port: int | None = None
     static: Mapping[str, str] | None = None
@@ -195,6 +198,15 @@ class _Fields:
             return None
         return value
 
+    def one_of(self, name: str, known: Sequence[str]) -> str | None:
+        self.seen.add(name)
+        value = self.data.get(name)
+        if value is not None and value not in known:
+            choice = ", ".join(map(repr, known))
+            self.problems.append(f"[{self.where}] {name}: must be one of {choice}, got {value!r}")
+            return None
+        return value
+
     def positive(self, name: str, *, or_zero: bool = False) -> float | None:
         self.seen.add(name)
         value = self.data.get(name)
@@ -316,6 +328,7 @@ def _project(data: dict[str, Any], file: Path) -> Project:
                 target=fields.target("class"),
                 pool_size=fields.whole("pool_size", 1),
                 queue_limit=fields.whole("queue_limit", 0),
+                admission=fields.one_of("admission", ADMISSIONS),
                 replicas=fields.whole("replicas", 1),
                 port=fields.whole("port", 0, 65535),
                 static=fields.strings("static") if "static" in fields.data else None,

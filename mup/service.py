@@ -10,12 +10,22 @@ from typing import Any, ClassVar, TypeVar
 from mup.errors import DeploymentError
 from mup.routes import METHODS, Routes, template_problem
 
-__all__ = ["EP", "MS", "EndpointInfo", "check_queue_limit", "check_service", "endpoints_of"]
+__all__ = [
+    "ADMISSIONS",
+    "EP",
+    "MS",
+    "EndpointInfo",
+    "check_admission",
+    "check_queue_limit",
+    "check_service",
+    "endpoints_of",
+]
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 _MARK = "__mup_endpoint__"
 
 RUNTIMES = ("process", "thread", "async")
+ADMISSIONS = ("fifo", "random")
 
 RESERVED = ("/healthz", "/readyz", "/mup/")
 """Paths the front of every replica answers itself."""
@@ -32,6 +42,8 @@ class MS:
         replicas: Identical copies, each a process of its own.
         port: Port of replica 0; replica i listens on ``port + i``. 0 = any free port.
         queue_limit: Requests that may wait for a worker of one replica; more are refused. None = any number.
+        admission: Which waiting request gets the next free worker: ``"fifo"`` (the one that waits longest) or
+            ``"random"`` (any of them).
         runtime: What a worker is. ``"process"``: a process of its own. ``"thread"``: a thread; all of a
             replica share one core. ``"async"``: endpoints are ``async def`` and run on one event loop, at
             most ``pool_size`` at once.
@@ -45,6 +57,7 @@ class MS:
     replicas: ClassVar[int] = 1
     port: ClassVar[int] = 0
     queue_limit: ClassVar[int | None] = None
+    admission: ClassVar[str] = "fifo"
     runtime: ClassVar[str] = "process"
     pinned: ClassVar[bool] = True
     static: ClassVar[Mapping[str, str]] = {}
@@ -196,6 +209,19 @@ def check_queue_limit(limit: Any, service: type[MS]) -> None:
     if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
         raise DeploymentError(
             f"queue_limit must be a whole number >= 0 or None, got {limit!r}",
+            where=f"{service.__module__}.{service.__qualname__}",
+        )
+
+
+def check_admission(admission: Any, service: type[MS]) -> None:
+    """Check ``admission``, whoever has set it.
+
+    Raises:
+        DeploymentError: It is no order known.
+    """
+    if admission not in ADMISSIONS:
+        raise DeploymentError(
+            f"admission must be one of {', '.join(ADMISSIONS)}, got {admission!r}",
             where=f"{service.__module__}.{service.__qualname__}",
         )
 

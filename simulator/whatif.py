@@ -10,6 +10,7 @@ from typing import Any
 
 from mup.errors import UsageError
 from mup.lqn.edits import (
+    with_admission,
     with_arrivals,
     with_clients,
     with_cores,
@@ -30,6 +31,7 @@ KINDS = (
     "arrivals",
     "think",
     "pool",
+    "admission",
     "replicas",
     "cores",
     "speed",
@@ -48,7 +50,7 @@ class Change:
         kind: One of ``KINDS``.
         name: Task, processor, branch (``TASK/entry:ACTIVITY``) or call (``TASK/entry:ACTIVITY->TARGET``);
             "" for think, and for the clients or arrivals of the only source of load.
-        value: The new value: a number, or the processor of a ``place``.
+        value: The new value: a number, the processor of a ``place``, or an order of ``admission``.
     """
 
     kind: str
@@ -70,6 +72,7 @@ class Change:
             return with_think(model, value)
         edit: Any = {
             "pool": with_pool,
+            "admission": with_admission,
             "replicas": with_replicas,
             "cores": with_cores,
             "speed": with_speed,

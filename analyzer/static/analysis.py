@@ -39,7 +39,7 @@ def analyse(
     services: Mapping[str, str] | None = None,
     clients: Collection[str] | None = None,
     databases: Collection[str] | None = None,
-    overrides: Mapping[str, Mapping[str, int | None]] | None = None,
+    overrides: Mapping[str, Mapping[str, int | str | None]] | None = None,
     cache: AnalysisCache | None = None,
 ) -> Application:
     """Analyse a source folder, or one file and what it imports from its folder.
@@ -49,7 +49,8 @@ def analyse(
         services: ``module:Class`` by service name; None = every ``MS`` subclass, named by its class.
         clients: ``module:Class`` of the clients; None = every ``Client`` subclass.
         databases: Names of the databases; None = not known, every name is fine.
-        overrides: Per service, what replaces class attributes (``pool_size``, ``replicas``, ``port``).
+        overrides: Per service, what replaces class attributes (``pool_size``, ``replicas``, ``port``,
+            ``admission``).
         cache: What is known of ``services`` from before, with equal arguments; renewed if there is no error.
 
     Returns:
@@ -87,7 +88,7 @@ def _analyse(
     services: Mapping[str, str] | None,
     clients: Collection[str] | None,
     databases: Collection[str] | None,
-    overrides: Mapping[str, Mapping[str, int | None]],
+    overrides: Mapping[str, Mapping[str, int | str | None]],
     diagnostics: Diagnostics,
     known: _Known | None,
 ) -> Application:
@@ -198,7 +199,13 @@ def analyse_project(project: Project, *, remember: bool = False) -> Application:
     clients = [project.client] if project.client else []
     databases = [d.name for d in project.databases]
     overrides = {
-        s.name: {"pool_size": s.pool_size, "replicas": s.replicas, "port": s.port} for s in project.services
+        s.name: {
+            "pool_size": s.pool_size,
+            "replicas": s.replicas,
+            "port": s.port,
+            "admission": s.admission,
+        }
+        for s in project.services
     }
     cache = None
     if remember:
@@ -254,7 +261,7 @@ class _Analysis:
             self._methods[name] = endpoint_methods(info, self._execution)
             self.addresses[name] = {m.name: m.address for m in self._methods[name]}
 
-    def service(self, name: str, info: ClassInfo, overrides: Mapping[str, int | None]) -> Service:
+    def service(self, name: str, info: ClassInfo, overrides: Mapping[str, int | str | None]) -> Service:
         """Return one service; what is found about it is kept apart, too."""
         everything = self._diagnostics
         self._diagnostics = self._execution.diagnostics = self.findings[name] = Diagnostics()
@@ -264,7 +271,7 @@ class _Analysis:
             everything.extend(self.findings[name])
             self._diagnostics = self._execution.diagnostics = everything
 
-    def _service(self, name: str, info: ClassInfo, overrides: Mapping[str, int | None]) -> Service:
+    def _service(self, name: str, info: ClassInfo, overrides: Mapping[str, int | str | None]) -> Service:
         deployment = settings(info, overrides, self._execution)
         endpoints = tuple(self._endpoint(name, info, method) for method in self._methods[name])
         if not endpoints:
@@ -284,6 +291,7 @@ class _Analysis:
             replicas=deployment.replicas,
             port=deployment.port,
             runtime=deployment.runtime,
+            admission="random" if deployment.admission == "random" else "fifo",
             endpoints=endpoints,
         )
 

@@ -143,6 +143,7 @@ class Service:
         replicas: Identical copies.
         port: Base port, 0 = any.
         runtime: ``process``, ``thread`` or ``async``.
+        admission: ``fifo`` or ``random``.
         endpoints: In source order, inherited ones included.
     """
 
@@ -154,6 +155,7 @@ class Service:
     replicas: int
     port: int
     runtime: str
+    admission: Literal["fifo", "random"]
     endpoints: tuple[Endpoint, ...]
 
 

@@ -14,6 +14,7 @@ from analyzer.static.source import Module
 from analyzer.static.values import UNKNOWN, Const, ModuleValue, Value
 from mup.errors import did_you_mean
 from mup.routes import METHODS, Routes, template_problem
+from mup.service import ADMISSIONS
 
 __all__ = [
     "EndpointMethod",
@@ -57,6 +58,7 @@ class Settings:
     replicas: int
     port: int
     runtime: str
+    admission: str
 
 
 def service_classes(
@@ -242,11 +244,18 @@ def _arguments(
     return values
 
 
-DEFAULTS: dict[str, int | str] = {"pool_size": 1, "replicas": 1, "port": 0, "runtime": "process"}
+DEFAULTS: dict[str, int | str] = {
+    "pool_size": 1,
+    "replicas": 1,
+    "port": 0,
+    "runtime": "process",
+    "admission": "fifo",
+}
 LOWEST = {"pool_size": 1, "replicas": 1, "port": 0}
+KNOWN = {"admission": ADMISSIONS}
 
 
-def settings(info: ClassInfo, overridden: Mapping[str, int | None], evaluation: Evaluation) -> Settings:
+def settings(info: ClassInfo, overridden: Mapping[str, int | str | None], evaluation: Evaluation) -> Settings:
     """Return what a class says about its deployment; report what is not known or out of range.
 
     Args:
@@ -259,7 +268,11 @@ def settings(info: ClassInfo, overridden: Mapping[str, int | None], evaluation: 
         given = overridden.get(name)
         values[name] = _setting(info, name, default, evaluation) if given is None else given
     return Settings(
-        int(values["pool_size"]), int(values["replicas"]), int(values["port"]), str(values["runtime"])
+        int(values["pool_size"]),
+        int(values["replicas"]),
+        int(values["port"]),
+        str(values["runtime"]),
+        str(values["admission"]),
     )
 
 
@@ -275,8 +288,10 @@ def _setting(info: ClassInfo, name: str, default: int | str, evaluation: Evaluat
         node = binding.value or node
     plain = value.value if isinstance(value, Const) else None
     if isinstance(default, str) and isinstance(plain, str):
-        return plain
-    if isinstance(default, int) and isinstance(plain, int) and not isinstance(plain, bool):
+        if plain in KNOWN.get(name, (plain,)):
+            return plain
+        problem = f"must be one of {', '.join(KNOWN[name])}, got {plain!r}"
+    elif isinstance(default, int) and isinstance(plain, int) and not isinstance(plain, bool):
         if plain >= LOWEST[name]:
             return plain
         problem = f"must be >= {LOWEST[name]}, got {plain!r}"

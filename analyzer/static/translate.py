@@ -245,6 +245,7 @@ def translate_with_plan(
                     role="service",
                     threads=service.pool_size,
                     replicas=service.replicas,
+                    admission=service.admission,
                     entries=entries,
                 )
             )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mup.errors import UsageError
 
-__all__ = ["assignments", "check_output", "registry_url", "whole_numbers"]
+__all__ = ["assignments", "check_output", "named_texts", "registry_url", "whole_numbers"]
 
 
 def whole_numbers(text: str, option: str) -> list[int]:
@@ -41,6 +41,23 @@ def assignments(values: Iterable[str], option: str) -> dict[str, int]:
                 f"{option}: must be NAME=N with a whole number N >= 1, got {text!r}",
                 hint=f"for example {option} B=4",
             )
+    return result
+
+
+def named_texts(values: Iterable[str], option: str, example: str) -> dict[str, str]:
+    """Parse ``NAME=TEXT`` pairs.
+
+    Raises:
+        UsageError: A value has no name or no text.
+    """
+    result = {}
+    for pair in values:
+        name, _, text = pair.partition("=")
+        if not name or not text:
+            raise UsageError(
+                f"{option}: must be NAME=TEXT, got {pair!r}", hint=f"for example {option} {example}"
+            )
+        result[name] = text
     return result
 
 

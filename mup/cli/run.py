@@ -21,6 +21,13 @@ if TYPE_CHECKING:
     "--pool", "pools", multiple=True, metavar="SERVICE=N", help="Pool size of a service; repeatable."
 )
 @click.option("--replicas", multiple=True, metavar="SERVICE=N", help="Replicas of a service; repeatable.")
+@click.option(
+    "--admission",
+    "admissions",
+    multiple=True,
+    metavar="SERVICE=ORDER",
+    help="Which waiting request is next: fifo or random; repeatable.",
+)
 @click.option("--service", "services", multiple=True, metavar="NAME", help="Run only this one; repeatable.")
 @click.option("--registry", metavar="URL", default="", help="Join the registry there; start none.")
 @click.option("--host", metavar="ADDRESS", default="127.0.0.1", help="Listen there (default: loopback).")
@@ -38,6 +45,7 @@ def command(
     project: str,
     pools: tuple[str, ...],
     replicas: tuple[str, ...],
+    admissions: tuple[str, ...],
     services: tuple[str, ...],
     registry: str,
     host: str,
@@ -56,7 +64,7 @@ def command(
     With --registry, services join others that run already, possibly on other machines; databases are then
     used, not started.
     """
-    from mup.cli.options import assignments, registry_url
+    from mup.cli.options import assignments, named_texts, registry_url
     from mup.project import load_project
     from mup.runtime.launcher import Deployment
 
@@ -66,6 +74,7 @@ def command(
         log_dir=Path(log_dir) if log_dir else None,
         pools=assignments(pools, "--pool"),
         replicas=assignments(replicas, "--replicas"),
+        admissions=named_texts(admissions, "--admission", "B=random"),
         reloading=reload,
         services=services,
         registry=registry and registry_url(registry),

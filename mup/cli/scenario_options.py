@@ -14,6 +14,7 @@ __all__ = ["axes"]
 
 EXAMPLES = {
     "pool": "B=2,4",
+    "admission": "B=fifo,random",
     "replicas": "B=1,2",
     "cores": "host=2,4",
     "speed": "host=1.5",
@@ -24,6 +25,8 @@ EXAMPLES = {
 """For the hints of kinds that need a name."""
 LOADS = ("clients", "arrivals")
 """Kinds that take a name only if there are several sources of load."""
+TEXTS = {"place": "processor", "admission": "order"}
+"""Kinds whose values are no numbers, and what they are."""
 WHOLE = ("clients", "pool", "replicas", "cores")
 
 
@@ -45,7 +48,8 @@ def _axis(kind: str, text: str) -> Axis:
     # Names may contain "=", values may not.
     name, equals, values = text.rpartition("=")
     if kind in EXAMPLES and not (equals and name):
-        what = "PROCESSOR[,PROCESSOR..]" if kind == "place" else "NUMBER[,NUMBER..]"
+        what = TEXTS[kind].upper() if kind in TEXTS else "NUMBER"
+        what = f"{what}[,{what}..]"
         raise UsageError(
             f"--{kind}: must be NAME={what}, got {text!r}", hint=f"for example --{kind} {EXAMPLES[kind]}"
         )
@@ -55,9 +59,9 @@ def _axis(kind: str, text: str) -> Axis:
 
 
 def _value(kind: str, name: str, text: str) -> float | str:
-    if kind == "place":
+    if kind in TEXTS:
         if not text.strip():
-            raise UsageError(f"--place: the processor of {name!r} is missing")
+            raise UsageError(f"--{kind}: the {TEXTS[kind]} of {name!r} is missing")
         return text.strip()
     try:
         number = float(text)

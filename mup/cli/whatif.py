@@ -16,6 +16,12 @@ import click
 )
 @click.option("--think", multiple=True, metavar="S[,S..]", help="Mean think time per cycle in seconds.")
 @click.option("--pool", multiple=True, metavar="TASK=N[,N..]", help="Threads per replica; repeatable.")
+@click.option(
+    "--admission",
+    multiple=True,
+    metavar="TASK=ORDER[,..]",
+    help="Which waiting request is next: fifo, random, hol (priority); repeatable.",
+)
 @click.option("--replicas", multiple=True, metavar="TASK=N[,N..]", help="Replicas; repeatable.")
 @click.option("--cores", multiple=True, metavar="PROCESSOR=N[,N..]", help="Cores; repeatable.")
 @click.option(
@@ -91,6 +97,7 @@ def command(
     arrivals: tuple[str, ...],
     think: tuple[str, ...],
     pool: tuple[str, ...],
+    admission: tuple[str, ...],
     replicas: tuple[str, ...],
     cores: tuple[str, ...],
     speed: tuple[str, ...],
@@ -142,7 +149,14 @@ def command(
 
         loaded = on_host(loaded, load_profile(host))
     options = {"clients": clients, "arrivals": arrivals, "think": think, "pool": pool, "replicas": replicas}
-    options |= {"cores": cores, "speed": speed, "place": place, "probability": probability, "calls": calls}
+    options |= {
+        "admission": admission,
+        "cores": cores,
+        "speed": speed,
+        "place": place,
+        "probability": probability,
+        "calls": calls,
+    }
     asked = axes(options)
     if not asked:
         raise UsageError("nothing to change", hint="for example --clients 1,2,4,8 or --pool B=4")

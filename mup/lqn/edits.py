@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import cast, get_args
 
 from mup.errors import UsageError, did_you_mean
 from mup.lqn.distributions import Distribution, Exponential
-from mup.lqn.model import Activity, Entry, Model, Processor, Task, entry_label
+from mup.lqn.model import Activity, Admission, Entry, Model, Processor, Task, entry_label
 from mup.lqn.visits import activity_visits
 
 __all__ = [
+    "with_admission",
     "with_arrivals",
     "with_clients",
     "with_cores",
@@ -117,6 +119,20 @@ def with_pool(model: Model, task: str, threads: float) -> Model:
     if threads != math.inf:
         threads = _whole(threads, f"pool of {task!r}")
     return model.with_task(replace(found, threads=threads))
+
+
+def with_admission(model: Model, task: str, order: str) -> Model:
+    """Return the model with requests that wait for a thread of a task admitted in another order.
+
+    Raises:
+        UsageError: The order is not ``fifo``, ``random`` or ``hol``, or the task is unknown or a reference
+            task.
+    """
+    found = _service(model, task, "order of admission")
+    if order not in get_args(Admission):
+        known = ", ".join(get_args(Admission))
+        raise UsageError(f"admission of {task!r} must be one of {known}, got {order!r}")
+    return model.with_task(replace(found, admission=cast("Admission", order)))
 
 
 def with_replicas(model: Model, task: str, replicas: int) -> Model:

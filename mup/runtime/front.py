@@ -1,7 +1,8 @@
 """How do requests get from the network to idle workers, and answers back? One event loop per replica.
 
-Admission is first come first served: a request goes to an idle worker or to the end of one queue. A worker is
-held from there until its endpoint method has returned, which may be long after the response.
+A request goes to an idle worker or into one queue, from which workers take it first come first served or, if
+the service says so, in random order. A worker is held from there until its endpoint method has returned,
+which may be long after the response.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ import asyncio
 import logging
 import random
 import time
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
@@ -22,6 +22,7 @@ from mup.events.ids import new_id
 from mup.events.record import QUEUED, Event
 from mup.events.writer import EventWriter
 from mup.routes import Route, pick
+from mup.runtime.admission import Waiting, waiting_room
 from mup.runtime.http_request import HttpRequest
 from mup.runtime.metrics import CONTENT_TYPE, FrontMetrics
 from mup.runtime.refusals import failure, no_endpoint, wrong_method
@@ -199,7 +200,7 @@ class Front:
         self._find = run.dispatch.routes.find
         # The worker used last has the warmest caches: a stack, not a queue.
         self._idle: list[WorkerLink] = []
-        self._waiting: deque[_Ticket] = deque()
+        self._waiting: Waiting[_Ticket] = waiting_room(run.admission)
         self._busy = 0
         self._served = 0
         self._errors = 0
@@ -417,7 +418,7 @@ class Front:
         self._next(link)
 
     def _next(self, link: WorkerLink) -> None:
-        """Give a free worker the request that waits longest, or let it rest."""
+        """Give a free worker the request that is next, or let it rest."""
         while self._waiting:
             ticket = self._waiting.popleft()
             now = time.monotonic()

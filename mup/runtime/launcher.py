@@ -23,6 +23,7 @@ from mup.project import EMBEDDED, LOOPBACK, Project, ServiceConfig
 from mup.runtime.child import Child
 from mup.runtime.http_client import BrokenError, ConnectionPool, RawRequest, RawResponse, address_of
 from mup.runtime.registry_client import RegistryClient
+from mup.service import ADMISSIONS
 
 if TYPE_CHECKING:
     from mup.databases.server import DatabaseServer
@@ -97,6 +98,7 @@ class Deployment:
         log: How they are written; None = as ``MUP_LOG_SEGMENT``, ``MUP_LOG_KEEP`` and ``MUP_LOG_SAMPLE`` say.
         pools: Changed pool sizes by service.
         replicas: Changed numbers of replicas by service.
+        admissions: Changed orders of admission by service.
         reloading: Whether `reload` will be used.
         services: Names of the services to run; empty = all.
         registry: URL of a registry that runs already; "" = the project's own is started, and so are its
@@ -106,7 +108,8 @@ class Deployment:
         first_replica: Number of each service's first replica, so that those of several machines differ.
 
     Raises:
-        UsageError: ``pools``, ``replicas`` or ``services`` name an unknown service, or a number below 1.
+        UsageError: ``pools``, ``replicas``, ``admissions`` or ``services`` name an unknown service, a number
+            is below 1, or an order unknown.
         DeploymentError: The environment says something about logs that is not understood.
     """
 
@@ -118,6 +121,7 @@ class Deployment:
         log: LogSettings | None = None,
         pools: Mapping[str, int] | None = None,
         replicas: Mapping[str, int] | None = None,
+        admissions: Mapping[str, str] | None = None,
         reloading: bool = False,
         services: Sequence[str] = (),
         registry: str = "",
@@ -138,6 +142,7 @@ class Deployment:
         self._log = log or LogSettings.from_environment(os.environ)
         self._pools = _checked("pool", pools or {}, project)
         self._counts = _checked("replicas", replicas or {}, project)
+        self._admissions = _checked_admissions(admissions or {}, project)
         self._registry: Child | None = None
         self._databases: dict[str, DatabaseServer] = {}
         self._replicas: list[_Replica] = []
@@ -399,6 +404,7 @@ class Deployment:
             "replica": number,
             "pool_size": self._pools.get(config.name, config.pool_size),
             "queue_limit": config.queue_limit,
+            "admission": self._admissions.get(config.name, config.admission),
             "replicas": self._counts.get(config.name, config.replicas),
             "port": config.port,
             "static": None if config.static is None else dict(config.static),
@@ -471,10 +477,22 @@ def _seen_from_elsewhere(host: str) -> str:
 
 
 def _checked(what: str, changes: Mapping[str, int], project: Project) -> dict[str, int]:
-    known = [service.name for service in project.services]
     for name, number in changes.items():
-        if name not in known:
-            raise UsageError(f"{what}: no service {name!r}; {did_you_mean(name, known)}")
+        _check_known(what, name, project)
         if isinstance(number, bool) or not isinstance(number, int) or number < 1:
             raise UsageError(f"{what} of {name!r} must be a whole number >= 1, got {number!r}")
     return dict(changes)
+
+
+def _checked_admissions(changes: Mapping[str, str], project: Project) -> dict[str, str]:
+    for name, order in changes.items():
+        _check_known("admission", name, project)
+        if order not in ADMISSIONS:
+            raise UsageError(f"admission of {name!r} must be one of {', '.join(ADMISSIONS)}, got {order!r}")
+    return dict(changes)
+
+
+def _check_known(what: str, name: str, project: Project) -> None:
+    known = [service.name for service in project.services]
+    if name not in known:
+        raise UsageError(f"{what}: no service {name!r}; {did_you_mean(name, known)}")

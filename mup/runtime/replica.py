@@ -44,7 +44,7 @@ from mup.runtime.resolver import CACHE_SECONDS
 from mup.runtime.service_log import set_up_logging
 from mup.runtime.threads import run_threads, send_slot
 from mup.runtime.worker import ServiceRun, run_worker
-from mup.service import check_queue_limit, check_service
+from mup.service import check_admission, check_queue_limit, check_service
 from mup.workload.limits import allow_many_files
 
 if TYPE_CHECKING:
@@ -84,6 +84,7 @@ class ReplicaConfig(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         max_body: Bytes a request body may have.
         body_timeout: Seconds a request body may take to arrive.
         queue_limit: Overrides the class: requests that may wait for a worker; None = as the class says.
+        admission: Overrides the class: in which order they get one; None = as the class says.
         heartbeat: Seconds between signs of life to the registry.
         registry_patience: Seconds to wait for the registry at start.
         registry_cache: Seconds workers use a list of replicas before they ask again; 0 = they ask for every
@@ -112,6 +113,7 @@ class ReplicaConfig(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     max_body: int = MAX_BODY
     body_timeout: float = 30.0
     queue_limit: int | None = None
+    admission: str | None = None
     heartbeat: float = 1.0
     registry_patience: float = 3.0
     registry_cache: float = CACHE_SECONDS
@@ -160,6 +162,8 @@ class _Replica:
         self._advertised = advertised_host(config.host, config.advertise, config.registry)
         queue_limit = kind.queue_limit if config.queue_limit is None else config.queue_limit
         check_queue_limit(queue_limit, kind)
+        admission = kind.admission if config.admission is None else config.admission
+        check_admission(admission, kind)
         self._limits = Limits(
             max_body=config.max_body,
             body_seconds=config.body_timeout,
@@ -175,6 +179,7 @@ class _Replica:
             source=Path(config.source),
             log_dir=config.log_dir,
             runtime=kind.runtime,
+            admission=admission,
             pinned=kind.pinned,
             registry_token=os.environ.get(REGISTRY_TOKEN, ""),
             registry_cache=config.registry_cache,

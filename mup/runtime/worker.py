@@ -49,6 +49,7 @@ class ServiceRun:
         source: Folder that sites are named relative to.
         log_dir: Folder for event logs, or "".
         runtime: ``process``, ``thread`` or ``async``.
+        admission: In which order waiting requests get workers.
         pinned: Whether a process with several workers stays on one core.
         registry_token: What the registry wants to see.
         registry_cache: Seconds a list of replicas is used.
@@ -66,6 +67,7 @@ class ServiceRun:
     log_dir: str
     log: LogSettings
     runtime: str = "process"
+    admission: str = "fifo"
     pinned: bool = True
     registry_token: str = field(default="", repr=False)
     registry_cache: float = CACHE_SECONDS
