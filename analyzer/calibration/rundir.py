@@ -23,6 +23,7 @@ import msgspec
 from analyzer.static.application import Application
 from mup.errors import LogError, StaleLogError
 from mup.events.reader import Log, log_files, read_log
+from mup.events.record import Event
 from mup.lqn import Model, entry_label
 
 __all__ = [
@@ -473,6 +474,13 @@ def _load_part(folder: Path, info: PartInfo, *, complete: bool) -> Part:
     used = [[p for p in paths if complete or p.stat().st_size] for paths in found]
     logs = tuple(read_log(paths) for paths in used if paths)
     samples = {log.header.get("sample", 1) for log in logs} or {info.sample}
+    for log in logs:
+        if (log.records["event"] == Event.POOL).any():
+            raise LogError(
+                f"the pool of {log.header['service']!r} was given another size during the run",
+                where=str(log.path),
+                hint="a model has one size: run 'mup explore' again and leave the pools alone meanwhile",
+            )
     if len(samples) > 1:
         raise LogError(
             f"its logs are of different sampling rates: 1 in {', 1 in '.join(map(str, sorted(samples)))}",

@@ -24,6 +24,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("mup.cli.run", "Start a project's registry and services, and stop them cleanly."),
     "openapi": ("mup.cli.openapi", "Print the OpenAPI document of a service."),
     "services": ("mup.cli.services", "List the replicas and databases a registry knows."),
+    "pool": ("mup.cli.pool", "Change the pool size of a running service."),
     "host": ("mup.cli.host", "Profile this machine: speed, sharing, wake-ups, scheduler."),
     "explore": ("mup.cli.explore", "Run a single user against the project and log what happens."),
     "runs": ("mup.cli.runs", "List what was explored, and delete what is not needed any more."),

@@ -40,6 +40,15 @@ if TYPE_CHECKING:
 )
 @click.option("--log", "log_dir", type=click.Path(file_okay=False), help="Folder for event logs.")
 @click.option("--reload", is_flag=True, help="Restart services when their source changes.")
+@click.option(
+    "--debug", is_flag=True, help="Run one worker of one service in the foreground, for breakpoint()."
+)
+@click.option(
+    "--debug-port",
+    type=click.IntRange(1, 65535),
+    metavar="PORT",
+    help="As --debug; debugpy listens there on loopback for an editor.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print where everything listens as one JSON document.")
 def command(
     project: str,
@@ -53,6 +62,8 @@ def command(
     first_replica: int,
     log_dir: str | None,
     reload: bool,
+    debug: bool,
+    debug_port: int | None,
     as_json: bool,
 ) -> None:
     """Start the registry, databases and services of PROJECT (a folder with mup.toml); Ctrl-C stops them.
@@ -61,19 +72,35 @@ def command(
     changed are replaced without a pause; if the new source does not start, the error is printed and the old
     one goes on.
 
+    With --debug, the service has one worker, which reads from this terminal and has no time limits. Other
+    services of the project run in another terminal, and this one joins them with --registry.
+
     With --registry, services join others that run already, possibly on other machines; databases are then
     used, not started.
     """
+    import os
+
+    from mup.cli.foreground import kept_terminal, the_service
     from mup.cli.options import assignments, named_texts, registry_url
+    from mup.errors import UsageError
     from mup.project import load_project
+    from mup.runtime.debugging import Debugging
     from mup.runtime.launcher import Deployment
 
     loaded = load_project(project)
+    pool_sizes, copies = assignments(pools, "--pool"), assignments(replicas, "--replicas")
+    debugging = None
+    if debug or debug_port:
+        if pools or replicas or reload:
+            raise UsageError("--debug means one worker: leave out --pool, --replicas and --reload")
+        services = (the_service(loaded, services, debug_port or 0),)
+        pool_sizes, copies = {services[0]: 1}, {services[0]: 1}
+        debugging = Debugging(os.dup(0), debug_port or 0)
     deployment = Deployment(
         loaded,
         log_dir=Path(log_dir) if log_dir else None,
-        pools=assignments(pools, "--pool"),
-        replicas=assignments(replicas, "--replicas"),
+        pools=pool_sizes,
+        replicas=copies,
         admissions=named_texts(admissions, "--admission", "B=random"),
         reloading=reload,
         services=services,
@@ -81,13 +108,14 @@ def command(
         host=host,
         advertise=advertise,
         first_replica=first_replica,
+        debug=debugging,
     )
     # `kill` and the end of the terminal stop it as cleanly as Ctrl-C does; nohup and the like stay in force.
     # SIGINT itself too: a shell script starts its background jobs with SIGINT ignored.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, _interrupt)
-    with contextlib.suppress(KeyboardInterrupt), deployment:
+    with contextlib.suppress(KeyboardInterrupt), kept_terminal(), deployment:
         _show(deployment, as_json=as_json)
         reloader = _Reloader(deployment, loaded) if reload else None
         while True:

@@ -14,20 +14,9 @@ def command(project: str, registry: str, as_json: bool) -> None:
 
     The registry is the one on this machine at the port mup.toml names, unless --registry names another.
     """
-    import os
+    from mup.cli.registries import registry_and_token
 
-    from mup.addresses import is_wildcard, url_of
-    from mup.cli.options import registry_url
-    from mup.environment import REGISTRY_TOKEN, registry_token
-    from mup.project import LOOPBACK, load_project
-    from mup.runtime.registry_client import RegistryClient
-
-    if registry:
-        client = RegistryClient(registry_url(registry), os.environ.get(REGISTRY_TOKEN, ""))
-    else:
-        loaded = load_project(project)
-        host = LOOPBACK if is_wildcard(loaded.registry_host) else loaded.registry_host
-        client = RegistryClient(url_of(host, loaded.registry_port), registry_token(loaded))
+    client, _ = registry_and_token(project, registry)
     listed = {**client.get("/services"), **client.get("/databases")}
     if as_json:
         import json

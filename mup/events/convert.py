@@ -24,6 +24,7 @@ _EVENTS = {
     Event.ERROR: "error",
     Event.THINK_START: "thinkStart",
     Event.THINK_END: "thinkEnd",
+    Event.POOL: "pool",
 }
 _FLAGS = {FAILED: "failed", CENSORED: "censored", QUEUED: "queued"}
 # Kinds of spans and codes of a status, as OpenTelemetry's protocol numbers them.

@@ -51,6 +51,7 @@ class Event(enum.IntEnum):
     ERROR = 10
     THINK_START = 11
     THINK_END = 12
+    POOL = 13
 
 
 def attempt_flag(number: int) -> int:

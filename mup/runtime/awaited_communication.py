@@ -8,7 +8,6 @@ import time
 from collections.abc import Generator, Mapping, Sequence
 from typing import Any
 
-from mup.communication import DEFAULT_TIMEOUT
 from mup.databases.command import Command, parse_command
 from mup.databases.driver import AsyncDriver, open_async_driver
 from mup.errors import CallTimeoutError, CommunicationError, QueryError, UsageError
@@ -112,7 +111,7 @@ class AwaitedCommunication(WorkerCommunication):
         idempotent: bool | None = None,
     ) -> MupFuture:
         """Call an endpoint and return at once; ``await`` what it returns. See `Communication.call`."""
-        seconds = DEFAULT_TIMEOUT if timeout is None else timeout
+        seconds = self._tools.patience if timeout is None else timeout
         deadline = self._request.deadline
         if deadline is not None:
             left = deadline - time.monotonic()

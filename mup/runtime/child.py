@@ -33,6 +33,7 @@ class Child:
         first_line: Sent to its standard input, which stays open.
         env: Environment on top of the launcher's.
         pass_fds: Descriptors it inherits.
+        foreground: Whether it may read from the terminal; then Ctrl-C goes to it, too.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class Child:
         first_line: str = "",
         env: Mapping[str, str] | None = None,
         pass_fds: Sequence[int] = (),
+        foreground: bool = False,
     ) -> None:
         self._where = where
         self._process = subprocess.Popen(  # noqa: S603 - our own modules
@@ -54,7 +56,7 @@ class Child:
             env=_environment(env or {}),
             pass_fds=pass_fds,
             # Ctrl-C goes to the launcher alone; it stops the others in order.
-            process_group=0,
+            process_group=None if foreground else 0,
         )
         if first_line:
             self._write(first_line + "\n")

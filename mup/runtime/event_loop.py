@@ -64,7 +64,7 @@ class _Loop:
         writer = open_log(run.log_dir, f"{run.service}.{run.replica}.w0", header, run.log)
         pool = ConnectionPool()
         log, silent = EventLog(writer, run.source), EventLog(None, run.source)
-        tools = WorkerTools(run.service, log, silent, run.resolver(pool), pool)
+        tools = WorkerTools(run.service, log, silent, run.resolver(pool), pool, patience=run.patience)
         self._log_off_told = False
         network = Network(
             run.registry,

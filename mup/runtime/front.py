@@ -11,17 +11,19 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 from urllib.parse import unquote
 
 import msgspec
 
+from mup.errors import DeploymentError
 from mup.events.ids import new_id
 from mup.events.record import QUEUED, Event
 from mup.events.writer import EventWriter
 from mup.routes import Route, pick
+from mup.runtime.admin import POOL_PATH, change_pool, refusal
 from mup.runtime.admission import Waiting, waiting_room
 from mup.runtime.http_request import HttpRequest
 from mup.runtime.metrics import CONTENT_TYPE, FrontMetrics
@@ -102,6 +104,7 @@ class WorkerLink(asyncio.Protocol):
         ready: Result: "" once the worker has been set up, else why it could not be.
         ticket: The request in work.
         lost: Whether the worker has gone.
+        retiring: Whether it gets no further request and ends with the one it has.
         log_off: Whether its event log cannot be written.
     """
 
@@ -111,6 +114,7 @@ class WorkerLink(asyncio.Protocol):
         self.ready: asyncio.Future[str] = loop.create_future()
         self.ticket: _Ticket | None = None
         self.lost = False
+        self.retiring = False
         self.log_off = False
         self.started = time.monotonic()
         self.on_answer: Callable[[_Ticket, Answer], None] = lambda _ticket, _answer: None
@@ -175,6 +179,7 @@ class Front:
         draining: Whether the replica is about to stop: it finishes what it has and wants nothing new.
         listed: Whether the registry has been told of the replica, and not yet that it leaves.
         url, pid: What ``/mup/status`` says of this replica.
+        resize: Changes the number of workers; raises a `DeploymentError` if that is impossible.
     """
 
     def __init__(
@@ -211,6 +216,8 @@ class Front:
         self.workers: dict[int, WorkerLink] = {}
         self.url = ""
         self.pid = 0
+        self.resize: Callable[[int], Awaitable[None]] = _of_fixed_size
+        self._changes: set[asyncio.Task[None]] = set()
 
     def add(self, link: WorkerLink) -> None:
         """Put a worker that is ready to work."""
@@ -219,6 +226,19 @@ class Front:
         link.on_done = self._done
         link.on_retried = self._metrics.retried
         self._next(link)
+
+    def retire(self, link: WorkerLink) -> None:
+        """Give a worker no further request, and end it when it has none."""
+        link.retiring = True
+        if link in self._idle:
+            self._idle.remove(link)
+            link.end()
+
+    def resized(self, pool_size: int) -> None:
+        """Note how many workers there should be from now on."""
+        self._pool_size = pool_size
+        if self._writer is not None:
+            self._writer.write(Event.POOL, 0, 0, seq=pool_size)
 
     def remove(self, link: WorkerLink, reason: str) -> None:
         """Forget a worker that has died; the request in its hands fails."""
@@ -244,6 +264,7 @@ class Front:
             "url": self.url,
             "workers": [self.workers[number].pid for number in sorted(self.workers)],
             "pool_size": self._pool_size,
+            "retiring": sum(link.retiring for link in self.workers.values()),
             "busy": self._busy,
             "queued": len(self._waiting),
             "served": self._served,
@@ -296,7 +317,7 @@ class Front:
             _hex(fields.get(_REQUEST)),
             _hex(fields.get(_TRACE), trace_id(traceparent) if traceparent else 0),
             b"",
-            _deadline(fields.get(_DEADLINE), arrived),
+            None if self._run.debug else _deadline(fields.get(_DEADLINE), arrived),
             arrived,
         )
         sampled = fields.get(_SAMPLED) != b"0"
@@ -332,6 +353,8 @@ class Front:
 
     def wants_body(self, request: HttpRequest) -> bool:
         """Whether a body that is still to come may reach a worker; see :class:`Application`."""
+        if request.path == POOL_PATH:
+            return refusal(request, self._run.registry_token) is None
         found = self._find(request.path)
         return found is not None and pick(found[0], request.method) is not None and not self.draining
 
@@ -365,6 +388,10 @@ class Front:
             self._send(request, _json(self.status()))
         elif path == "/mup/metrics":
             request.respond(200, {"Content-Type": CONTENT_TYPE}, self._exposition())
+        elif path == POOL_PATH:
+            task = asyncio.get_running_loop().create_task(self._change_pool(request))
+            self._changes.add(task)
+            task.add_done_callback(self._changes.discard)
         elif path == "/mup/openapi.json":
             # Loaded when somebody asks: a running service seldom needs it.
             from mup.runtime.openapi import document  # noqa: PLC0415
@@ -375,6 +402,10 @@ class Front:
             self._file(self._static, request, path)
         else:
             self._refusal(request, "no_endpoint", no_endpoint(self._run.service, self._run.dispatch, path))
+
+    async def _change_pool(self, request: HttpRequest) -> None:
+        answer = await change_pool(request, self._run.registry_token, self.resize)
+        self._send(request, _json(self.status()) if answer.status == 200 else answer)
 
     def _file(self, static: StaticFiles, request: HttpRequest, path: str) -> None:
         """Answer with a file."""
@@ -415,7 +446,11 @@ class Front:
             self._metrics.error("endpoint_failed")
         self._busy -= 1
         link.ticket = None
-        self._next(link)
+        if link.retiring:
+            self._check_drained()
+            link.end()
+        else:
+            self._next(link)
 
     def _next(self, link: WorkerLink) -> None:
         """Give a free worker the request that is next, or let it rest."""
@@ -446,7 +481,7 @@ class Front:
             "in_flight": self._busy + len(self._waiting),
             "queue_length": len(self._waiting),
             "pool_size": self._pool_size,
-            "workers": len(self.workers),
+            "workers": sum(not link.retiring for link in self.workers.values()),
             "workers_busy": self._busy,
             "event_logs_off": front_log_off + sum(link.log_off for link in self.workers.values()),
         }
@@ -487,6 +522,10 @@ class Front:
     @staticmethod
     def _send(request: HttpRequest, answer: Answer) -> None:
         request.respond(answer.status, answer.headers, answer.body, answer.cookies)
+
+
+async def _of_fixed_size(_: int) -> None:
+    raise DeploymentError("the pool of this replica cannot change")
 
 
 def _json(data: object, status: int = 200) -> Answer:

@@ -141,6 +141,12 @@ class HttpConnection(asyncio.Protocol):
         return str(self._transport.get_extra_info("peername"))
 
     @property
+    def peer(self) -> str:
+        """IP address of the client; "" if there is none."""
+        name = self._transport.get_extra_info("peername")
+        return str(name[0]) if name else ""
+
+    @property
     def busy(self) -> bool:
         """Whether an answer is due."""
         return self._current is not None or bool(self._pending)

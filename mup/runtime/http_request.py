@@ -47,6 +47,11 @@ class HttpRequest:
         """Who sent it, for messages."""
         return self._connection.remote
 
+    @property
+    def peer(self) -> str:
+        """IP address of who sent it; "" if there is none."""
+        return self._connection.peer
+
     def respond(
         self,
         status: int,

@@ -21,6 +21,7 @@ from mup.errors import DeploymentError, UsageError, did_you_mean
 from mup.events.settings import LogSettings
 from mup.project import EMBEDDED, LOOPBACK, Project, ServiceConfig
 from mup.runtime.child import Child
+from mup.runtime.debugging import NO_HURRY, Debugging
 from mup.runtime.http_client import BrokenError, ConnectionPool, RawRequest, RawResponse, address_of
 from mup.runtime.registry_client import RegistryClient
 from mup.service import ADMISSIONS
@@ -106,6 +107,7 @@ class Deployment:
         host: Address replicas listen on.
         advertise: Address others reach them at; "" = ``host``.
         first_replica: Number of each service's first replica, so that those of several machines differ.
+        debug: What the worker of the only service is debugged with; then nothing has to be ready in time.
 
     Raises:
         UsageError: ``pools``, ``replicas``, ``admissions`` or ``services`` name an unknown service, a number
@@ -128,6 +130,7 @@ class Deployment:
         host: str = LOOPBACK,
         advertise: str = "",
         first_replica: int = 0,
+        debug: Debugging | None = None,
     ) -> None:
         if services:
             chosen = {name: project.service(name) for name in services}
@@ -136,6 +139,7 @@ class Deployment:
         self._reloading = reloading
         self._foreign_registry = bool(registry)
         self._host, self._advertise, self._first = host, advertise, first_replica
+        self._debug = debug
         self._token = ""
         self._log_dir = str(log_dir.resolve()) if log_dir else os.environ.get("MUP_LOG_DIR", "")
         self._database_uris: dict[str, str] = {}
@@ -164,7 +168,7 @@ class Deployment:
             DeploymentError: Something did not start; then everything is stopped again.
         """
         try:
-            deadline = time.monotonic() + READY_SECONDS
+            deadline = time.monotonic() + (NO_HURRY if self._debug else READY_SECONDS)
             self._token = registry_token(self._project)
             self._database_uris = self._known_databases()
             if not self._foreign_registry:
@@ -416,6 +420,7 @@ class Deployment:
             "log_dir": self._log_dir,
             "log": msgspec.to_builtins(self._log),
             "reload": self._reloading,
+            "debug": msgspec.to_builtins(self._debug),
         }
         # Whether compiled files are current is decided by the second, and people save twice in one.
         env = {"PYTHONDONTWRITEBYTECODE": "1"} if self._reloading else {}
@@ -425,6 +430,8 @@ class Deployment:
             where=f"services.{config.name}",
             first_line=json.dumps(told),
             env={**env, **self._secrets(), **config.env},
+            pass_fds=[self._debug.stdin] if self._debug else [],
+            foreground=self._debug is not None,
         )
         return _Replica(config, number, child, time.monotonic(), {})
 

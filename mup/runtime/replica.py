@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
-import gc
 import json
 import logging
 import math
@@ -20,11 +19,8 @@ import os
 import signal
 import socket
 import sys
-import time
-from collections.abc import Callable, Iterable
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -34,16 +30,17 @@ from mup.errors import DeploymentError, MupError
 from mup.events.settings import LogSettings
 from mup.events.writer import open_log
 from mup.retries import RetryPolicy
+from mup.runtime.debugging import Debugging
 from mup.runtime.dispatch import Dispatch
-from mup.runtime.front import MAX_BODY, Front, Limits, WorkerLink
+from mup.runtime.front import MAX_BODY, Front, Limits
 from mup.runtime.http_server import HttpServer
 from mup.runtime.importing import import_service
 from mup.runtime.loops import new_event_loop
 from mup.runtime.registration import Registration, advertised_host
 from mup.runtime.resolver import CACHE_SECONDS
 from mup.runtime.service_log import set_up_logging
-from mup.runtime.threads import run_threads, send_slot
-from mup.runtime.worker import ServiceRun, run_worker
+from mup.runtime.worker import ServiceRun
+from mup.runtime.workforce import Workforce, open_descriptors
 from mup.service import check_admission, check_queue_limit, check_service
 from mup.workload.limits import allow_many_files
 
@@ -53,18 +50,6 @@ if TYPE_CHECKING:
 __all__ = ["ReplicaConfig", "main"]
 
 _log = logging.getLogger("mup.runtime")
-
-
-STILL_RUNS = "has closed its socket"
-"""How a worker ended whose process has not."""
-
-
-class _Worker(NamedTuple):
-    """A worker that has been started: its number, its process, and the front's end of its socket."""
-
-    number: int
-    pid: int
-    sock: socket.socket
 
 
 class ReplicaConfig(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -94,6 +79,7 @@ class ReplicaConfig(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
             for; by the name the project gives them.
         retries: How the calls of this service are made again; None = they are not.
         drain: Seconds requests in work get when the replica stops.
+        debug: What the worker is debugged with, or None.
         reload: Whether a successor may start on the same port before this replica stops; then it also says
             which source files it is made of.
     """
@@ -122,6 +108,7 @@ class ReplicaConfig(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     retries: RetryPolicy | None = None
     drain: float = 5.0
     reload: bool = False
+    debug: Debugging | None = None
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -186,6 +173,7 @@ class _Replica:
             databases=config.databases,
             retry=config.retries,
             log=config.log,
+            debug=config.debug,
         )
         folders = kind.static if config.static is None else config.static
         where = f"services.{config.service}"
@@ -195,11 +183,6 @@ class _Replica:
             from mup.runtime.static_files import StaticFiles  # noqa: PLC0415
 
             self._static = StaticFiles(folders, self._run.source, where)
-        self._stopping = False
-        self._respawns: set[asyncio.Task[None]] = set()
-        # Per worker process: the numbers of its workers, and the socket that brings it more of them.
-        self._crews: dict[int, list[int]] = {}
-        self._controls: dict[int, socket.socket] = {}
 
     def run(self) -> None:
         """Serve until SIGTERM, SIGINT, or the end of standard input.
@@ -208,13 +191,11 @@ class _Replica:
             DeploymentError: It could not start.
         """
         # Descriptors of the user's module survive in workers, everything opened from here on does not.
-        self._inherited = _open_descriptors() - {self._report.fileno()}
+        inherited = open_descriptors() - {self._report.fileno()}
         self._listener = self._bind()
-        # The pages of what is imported by now stay shared with the workers.
-        gc.freeze()
-        forked = self._start(range(self._pool_size))
+        self._workforce = Workforce(self._run, self._pool_size, inherited)
         with asyncio.Runner(loop_factory=new_event_loop) as runner:
-            runner.run(self._serve(forked))
+            runner.run(self._serve())
 
     def _bind(self) -> socket.socket:
         port = self._port + self._config.replica if self._port else 0
@@ -236,95 +217,27 @@ class _Replica:
             ) from error
         return listener
 
-    def _start(self, numbers: Iterable[int]) -> list[_Worker]:
-        """Start workers: each in a process of its own, or all of them in one."""
-        if self._run.runtime == "process":
-            return [self._start_alone(number) for number in numbers]
-        if self._run.runtime == "thread":
-            serve = run_threads
-        else:
-            # A service without an event loop of its own does not carry what one needs.
-            from mup.runtime.event_loop import run_loop as serve  # noqa: PLC0415
-        pid, control = self._fork("workers", socket.SOCK_SEQPACKET, serve)
-        self._controls[pid] = control
-        return [self._start_in(pid, number) for number in numbers]
-
-    def _start_alone(self, number: int) -> _Worker:
-        def serve(run: ServiceRun, sock: socket.socket, front: int) -> None:
-            run_worker(run, number, sock, front)
-
-        pid, sock = self._fork(f"w{number}", socket.SOCK_STREAM, serve)
-        sock.setblocking(False)
-        self._crews[pid] = [number]
-        return _Worker(number, pid, sock)
-
-    def _start_in(self, pid: int, number: int) -> _Worker:
-        """Start one more worker in a process that serves several."""
-        ours, theirs = socket.socketpair()
-        send_slot(self._controls[pid], number, theirs)
-        theirs.close()
-        ours.setblocking(False)
-        self._crews.setdefault(pid, []).append(number)
-        return _Worker(number, pid, ours)
-
-    def _fork(
-        self, name: str, kind: socket.SocketKind, serve: Callable[[ServiceRun, socket.socket, int], None]
-    ) -> tuple[int, socket.socket]:
-        """Start a worker process; return its pid and the front's end of its socket."""
-        ours, theirs = socket.socketpair(socket.AF_UNIX, kind)
-        front = os.getpid()
-        # A signal that arrived in the child before it has set its handlers would be taken for the front's.
-        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
-        pid = os.fork()
-        if pid == 0:
-            self._be_worker(name, theirs, blocked, partial(serve, self._run, theirs, front))
-        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
-        theirs.close()
-        return pid, ours
-
-    def _be_worker(
-        self, name: str, sock: socket.socket, blocked: set[Any], serve: Callable[[], None]
-    ) -> NoReturn:
-        status = 1
-        try:
-            signal.set_wakeup_fd(-1)
-            keep = self._inherited | {0, 1, 2, sock.fileno()}
-            for descriptor in _open_descriptors() - keep:
-                with contextlib.suppress(OSError):
-                    os.close(descriptor)
-            nothing = os.open(os.devnull, os.O_RDONLY)
-            os.dup2(nothing, 0)
-            os.close(nothing)
-            set_up_logging(self._config.service, self._config.replica, name)
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
-            signal.signal(signal.SIGTERM, signal.SIG_IGN)
-            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
-            serve()
-            status = 0
-        except BaseException:  # noqa: BLE001 - nothing of the worker may go on in the front's code
-            _log.exception("worker process %s failed", name)
-        finally:
-            for stream in (sys.stdout, sys.stderr):
-                with contextlib.suppress(OSError, ValueError):
-                    stream.flush()
-            # Not exit(): what the front has registered to happen at its exit is not the worker's business.
-            os._exit(status)
-
-    async def _serve(self, forked: list[_Worker]) -> None:
+    async def _serve(self) -> None:
         loop = asyncio.get_running_loop()
         stop = asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stop.set)
+        loop.add_signal_handler(signal.SIGUSR1, self._workforce.show_stacks)
         if self._watch_stdin:
             loop.add_reader(0, _at_end_of_stdin, stop.set)
         config = self._config
-        header = {"role": "front", "service": config.service, "replica": config.replica, "worker": None}
+        header = {
+            "role": "front",
+            "service": config.service,
+            "replica": config.replica,
+            "worker": None,
+            "pool_size": self._pool_size,
+        }
         writer = open_log(config.log_dir, f"{config.service}.{config.replica}.front", header, config.log)
         self._front = Front(self._run, self._pool_size, writer, self._limits, self._static)
-        links = [await self._connect(worker) for worker in forked]
+        self._front.resize = self._workforce.resize
         try:
-            for link in links:
-                await self._admit(link)
+            await self._workforce.join(self._front)
             port = self._listener.getsockname()[1]
             self._front.url, self._front.pid = url_of(self._advertised, port), os.getpid()
             server = HttpServer(
@@ -339,7 +252,7 @@ class _Replica:
                 await self._until(stop, writer)
             finally:
                 # First, so that callers look elsewhere; what comes meanwhile is still served.
-                self._stopping = True
+                self._workforce.ending = True
                 self._front.listed = False
                 await registration.stop()
                 self._front.draining = True
@@ -349,8 +262,7 @@ class _Replica:
                     await self._front.quiet()
                 await server.shut_down(0.5)
         finally:
-            self._stopping = True
-            await self._end_workers([*links, *self._front.workers.values()])
+            await self._workforce.end()
             if writer is not None:
                 writer.close()
 
@@ -361,65 +273,6 @@ class _Replica:
                 writer.flush_if_older(1.0)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(stop.wait(), 1.0)
-
-    async def _connect(self, worker: _Worker) -> WorkerLink:
-        loop = asyncio.get_running_loop()
-        link = WorkerLink(worker.number, worker.pid, loop)
-        link.on_lost = self._lost
-        await loop.create_unix_connection(lambda: link, sock=worker.sock)
-        return link
-
-    async def _admit(self, link: WorkerLink) -> None:
-        """Wait until a worker is set up, and let it work.
-
-        Raises:
-            DeploymentError: Its setup failed.
-        """
-        error = await link.ready
-        if error:
-            raise DeploymentError(error, where=f"services.{self._config.service}")
-        self._front.add(link)
-
-    def _lost(self, link: WorkerLink) -> None:
-        """A worker has ended: report it, and replace it unless the replica ends too."""
-        if self._stopping:
-            self._front.remove(link, "has ended")
-            return
-        crew = self._crews.pop(link.pid, None)
-        how = _how_it_ended(link.pid)
-        self._front.remove(link, how)
-        if how == STILL_RUNS:
-            # Whatever it does, it serves nobody any more.
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(link.pid, signal.SIGKILL)
-        if crew is None:
-            return  # one of several workers of a process that has ended; they are replaced together
-        alone = self._run.runtime == "process"
-        who = f"worker {link.number}" if alone else f"the process of {len(crew)} workers"
-        _log.error("%s (pid %d) %s", who, link.pid, how)
-        control = self._controls.pop(link.pid, None)
-        if control is not None:
-            control.close()
-        if link.ready.done() and link.ready.result() == "":
-            task = asyncio.create_task(self._replace(crew, link.started))
-            self._respawns.add(task)
-            task.add_done_callback(self._respawns.discard)
-
-    async def _replace(self, crew: list[int], started: float) -> None:
-        # One that died at once would die again: at most one attempt per second.
-        await asyncio.sleep(max(0.0, started + 1.0 - time.monotonic()))
-        while not self._stopping:
-            links = [await self._connect(worker) for worker in self._start(crew)]
-            try:
-                for link in links:
-                    await self._admit(link)
-            except DeploymentError as error:
-                _log.error("worker %d cannot be replaced: %s", crew[0], error.message)
-                await asyncio.sleep(1.0)
-            else:
-                numbers = ", ".join(map(str, crew))
-                _log.warning("worker %s was replaced (pid %d)", numbers, links[0].pid)
-                return
 
     def _registration(self) -> Registration:
         entry = {
@@ -454,24 +307,6 @@ class _Replica:
             self._report.write("\n")
             self._report.close()
 
-    async def _end_workers(self, links: list[WorkerLink]) -> None:
-        """Let the workers tear down and flush their logs; kill the ones that do not end."""
-        for link in links:
-            link.end()
-        for control in self._controls.values():
-            control.close()
-        pending = {link.pid for link in links}
-        give_up = time.monotonic() + 2.0
-        while pending:
-            pending = {pid for pid in pending if not _reaped(pid)}
-            if pending and time.monotonic() > give_up:
-                for pid in pending:
-                    with contextlib.suppress(ProcessLookupError):
-                        os.kill(pid, signal.SIGKILL)
-                give_up = time.monotonic() + 2.0
-            if pending:
-                await asyncio.sleep(0.005)
-
 
 def _config(text: str) -> ReplicaConfig:
     try:
@@ -501,45 +336,6 @@ def _sources(folder: Path) -> list[str]:
     """Return the files below a folder that are loaded as modules."""
     files = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
     return sorted(file for file in files if file and Path(file).is_relative_to(folder))
-
-
-def _open_descriptors() -> set[int]:
-    folder = "/proc/self/fd" if sys.platform == "linux" else "/dev/fd"
-    found = [int(path.name) for path in Path(folder).iterdir()]
-    # The listing itself had one, which is closed by now: its number would be that of the next file opened.
-    return {number for number in found if _is_open(number)}
-
-
-def _is_open(descriptor: int) -> bool:
-    try:
-        os.fstat(descriptor)
-    except OSError:
-        return False
-    return True
-
-
-def _reaped(pid: int) -> bool:
-    """Collect a child that has ended; False = it has not."""
-    try:
-        return os.waitpid(pid, os.WNOHANG)[0] != 0
-    except ChildProcessError:
-        return True
-
-
-def _how_it_ended(pid: int) -> str:
-    """Collect a child whose socket is closed, and say how it ended."""
-    give_up = time.monotonic() + 0.2
-    while time.monotonic() < give_up:
-        # Its socket closes an instant before the kernel has its exit status.
-        try:
-            done, status = os.waitpid(pid, os.WNOHANG)
-        except ChildProcessError:
-            break
-        if done:
-            code = os.waitstatus_to_exitcode(status)
-            return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with status {code}"
-        time.sleep(0.001)
-    return STILL_RUNS
 
 
 if __name__ == "__main__":

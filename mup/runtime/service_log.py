@@ -80,6 +80,9 @@ class _Text(logging.Formatter):
         current = CURRENT.get()
         if current is not None:
             text += f" [{_clean(current.endpoint)} {current.request:016x}]"
+        fields = getattr(record, "fields", None)
+        if isinstance(fields, Mapping) and fields.get("stacks"):
+            text = "\n".join([text, *(f"  {_clean(line)}" for line in fields["stacks"])])
         if record.exc_info and record.exc_info[1] is not None:
             text = "\n".join([text, *(f"  {line}" for line in _traceback(record.exc_info[1]))])
         return text

@@ -15,8 +15,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mup.communication import DEFAULT_TIMEOUT
 from mup.events.settings import LogSettings
 from mup.events.writer import open_log
+from mup.runtime.debugging import NO_HURRY, Debugging
 from mup.runtime.dispatch import Dispatch
 from mup.runtime.execution import Execution, describe
 from mup.runtime.http_client import ConnectionPool
@@ -56,6 +58,7 @@ class ServiceRun:
         databases: URIs of databases the registry need not be asked for.
         retry: How calls are made again; None = they are not.
         log: How they are written.
+        debug: What its worker is debugged with, or None.
     """
 
     service: str
@@ -73,6 +76,12 @@ class ServiceRun:
     registry_cache: float = CACHE_SECONDS
     databases: Mapping[str, str] = field(default_factory=dict, repr=False)
     retry: RetryPolicy | None = None
+    debug: Debugging | None = None
+
+    @property
+    def patience(self) -> float:
+        """Seconds an operation may take unless its caller says otherwise."""
+        return NO_HURRY if self.debug is not None else DEFAULT_TIMEOUT
 
     def retries(self, worker: int) -> Retries | None:
         """Return what decides which calls of a worker are made again, if any are."""
@@ -131,7 +140,7 @@ def serve_worker(run: ServiceRun, number: int, sock: socket.socket) -> None:
     retries = run.retries(number)
     if retries is not None:
         retries.report = channel.send
-    tools = WorkerTools(run.service, log, silent, run.resolver(pool), pool, retries=retries)
+    tools = WorkerTools(run.service, log, silent, run.resolver(pool), pool, retries=retries, patience=run.patience)
     try:
         instance = run.kind()
         instance.service_name = run.service

@@ -91,6 +91,7 @@ class WorkerTools:
         pool: Connections to them.
         queries: Runs queries; None before the first one.
         retries: Decides which calls are made again; None = none is.
+        patience: Seconds an operation may take unless it says otherwise.
     """
 
     service: str
@@ -100,6 +101,7 @@ class WorkerTools:
     pool: ConnectionPool
     queries: QueryRunner | None = None
     retries: Retries | None = None
+    patience: float = DEFAULT_TIMEOUT
 
     def query_runner(self) -> QueryRunner:
         """Return the runner of queries, loading the database drivers at the first query."""
@@ -349,7 +351,7 @@ class WorkerCommunication(Communication):
         request = self._request
         if timeout is not None and timeout <= 0:
             raise CommunicationError(f"timeout must be > 0 seconds, got {timeout!r}")
-        deadline = time.monotonic() + (DEFAULT_TIMEOUT if timeout is None else timeout)
+        deadline = time.monotonic() + (self._tools.patience if timeout is None else timeout)
         if request.deadline is not None:
             deadline = min(deadline, request.deadline)
         name_id = self._log.name(name)

@@ -140,11 +140,11 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Busy:
-    """Busy worker seconds of each batch of a window, and how many workers there were."""
+    """Busy worker seconds of each batch of a window, and how many there were in all."""
 
     window: Window
     seconds: npt.NDArray[np.float64]
-    workers: int
+    capacity: npt.NDArray[np.float64]
 
 
 def response_time(results: Sequence[LoadResult], *, from_intended: bool = True) -> ResponseTime:
@@ -228,14 +228,28 @@ def busy_seconds(log: Log, window: Window, endpoint: str = "") -> npt.NDArray[np
     return np.diff(until) * 1e-9
 
 
+def worker_seconds(front: Log, window: Window) -> npt.NDArray[np.float64]:
+    """Return how many seconds of workers one replica had in each batch of a window, whatever their number.
+
+    Args:
+        front: Log of its front, which says how many workers it began with and when that was changed.
+        window: Its batches.
+    """
+    changes = front.records[front.records["event"] == Event.POOL]
+    edges = np.linspace(window.start_ns, window.end_ns, window.batches + 1).astype(np.int64)
+    sizes = np.concatenate(([front.header["pool_size"]], changes["seq"])).astype(np.float64)
+    since = np.maximum(
+        np.concatenate(([front.header["clock"]["monotonic_ns"]], changes["time"])), window.start_ns
+    )
+    # What a size contributes up to an edge: the time since it came, less that since the next one did.
+    steps = np.diff(sizes, prepend=0.0)
+    until = [float((steps * np.maximum(edge - since, 0)).sum()) for edge in edges]
+    return np.diff(until) * 1e-9
+
+
 def busy_figure(runs: Sequence[Busy]) -> Figure:
     """Return the busy share of workers over one or more runs, with its interval."""
-    return _ratio(
-        [
-            (run.seconds, np.full(len(run.seconds), run.workers * run.window.seconds / len(run.seconds)))
-            for run in runs
-        ]
-    )
+    return _ratio([(run.seconds, run.capacity) for run in runs])
 
 
 def lateness(values: Sequence[float]) -> Lateness | None:

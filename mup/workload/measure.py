@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import statistics
 import tempfile
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -327,15 +326,12 @@ def _fresh(
         Deployment(project, log_dir=folder, log=LogSettings(), pools=pools, replicas=replicas) as deployment,
         LoadDriver(project, deployment.registry_url, folder) as driver,
     ):
-        processes = deployment.processes()
-        workers: Counter[str] = Counter()
-        for process in processes:
-            if process.role == "worker":
-                workers[process.service] += process.workers
-        roles = {p.pid: _role(p) for p in processes}
+        roles = {p.pid: _role(p) for p in deployment.processes()}
         outcome = _observed(driver, drive, roles, attached=False)
     # The last records reach the disk when the processes end.
-    outcome.logs = read_service_logs(folder, Window.of(outcome.result), workers)
+    outcome.logs = read_service_logs(
+        folder, Window.of(outcome.result), [service.name for service in project.services]
+    )
     return outcome
 
 

@@ -7,7 +7,7 @@ The response time of an endpoint is what its front and workers saw: from the arr
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +26,7 @@ from mup.workload.figures import (
     busy_seconds,
     rate,
     spread,
+    worker_seconds,
 )
 
 __all__ = ["EndpointFigures", "ServiceLogs", "endpoint_figures", "read_service_logs"]
@@ -70,27 +71,27 @@ class ServiceLogs:
     endpoints: Mapping[str, _Endpoint]
 
 
-def read_service_logs(folder: Path, window: Window, workers: Mapping[str, int]) -> ServiceLogs:
+def read_service_logs(folder: Path, window: Window, services: Iterable[str]) -> ServiceLogs:
     """Read the logs of one run.
 
     Args:
         folder: Where they are; logs in folders below it belong to other runs.
         window: What counts.
-        workers: Number of worker processes of each service.
+        services: Whose logs are wanted.
 
     Raises:
         LogError: A log cannot be read.
     """
-    logs: dict[str, list[Log]] = {name: [] for name in workers}
+    logs: dict[str, list[Log]] = {name: [] for name in services}
     for paths in log_files(folder):
         log = read_log(paths)
         if log.header.get("role") in ("front", "worker") and log.header["service"] in logs:
             logs[log.header["service"]].append(log)
     busy, endpoints = {}, {}
     for service, own in logs.items():
-        busy[service] = _busy(own, window, workers[service])
+        busy[service] = _busy(own, window)
         for label in sorted({name for log in own for name in _endpoints(log, service)}):
-            endpoints[label] = _endpoint(own, label, window, workers[service])
+            endpoints[label] = _endpoint(own, label, window)
     return ServiceLogs(busy, endpoints)
 
 
@@ -118,15 +119,17 @@ def _endpoints(log: Log, service: str) -> set[str]:
     return {log.names[n] for n in numbers if log.names.get(n, "").startswith(f"{service}/")}
 
 
-def _busy(logs: Sequence[Log], window: Window, workers: int, endpoint: str = "") -> Busy:
-    seconds = np.zeros(window.batches)
+def _busy(logs: Sequence[Log], window: Window, endpoint: str = "") -> Busy:
+    seconds, capacity = np.zeros(window.batches), np.zeros(window.batches)
     for log in logs:
         if log.header["role"] == "worker":
             seconds += busy_seconds(log, window, endpoint)
-    return Busy(window, seconds, workers)
+        else:
+            capacity += worker_seconds(log, window)
+    return Busy(window, seconds, capacity)
 
 
-def _endpoint(logs: Sequence[Log], label: str, window: Window, workers: int) -> _Endpoint:
+def _endpoint(logs: Sequence[Log], label: str, window: Window) -> _Endpoint:
     arrived = _records(logs, label, Event.ARRIVE)
     ended = _records(logs, label, Event.END)
     failed = (ended["flags"] & FAILED) != 0
@@ -139,7 +142,7 @@ def _endpoint(logs: Sequence[Log], label: str, window: Window, workers: int) -> 
     return _Endpoint(
         Sample(window, start[counted], (end - start)[counted] * 1e-9),
         ended["time"][inside],
-        _busy(logs, window, workers, label),
+        _busy(logs, window, label),
         int((failed & inside).sum()),
     )
 

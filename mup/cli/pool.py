@@ -1,0 +1,91 @@
+"""``mup pool``: change how many workers the replicas of a running service have."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+SECONDS = 120.0
+"""What a replica gets to set up new workers."""
+
+
+@click.command()
+@click.argument("service")
+@click.argument("size", type=click.IntRange(1, 1024))
+@click.option(
+    "--project", default=".", type=click.Path(), help="Project whose registry is asked.  [default: .]"
+)
+@click.option("--registry", metavar="URL", default="", help="Ask the registry there, not the project's.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def command(service: str, size: int, project: str, registry: str, as_json: bool) -> None:
+    """Give every live replica of SERVICE a pool of SIZE workers, while it serves.
+
+    New workers are set up before the command returns. Workers that are too many get no further request and
+    end with the one they have. The change lasts until a replica ends: mup.toml says what it starts with.
+    """
+    from mup.cli.registries import registry_and_token
+    from mup.errors import DeploymentError, did_you_mean
+
+    client, token = registry_and_token(project, registry)
+    known: dict[str, list[dict[str, Any]]] = client.get("/services")["services"]
+    if service not in known:
+        raise DeploymentError(f"no service {service!r}; {did_you_mean(service, list(known))}")
+    if not known[service]:
+        raise DeploymentError(f"service {service!r} has no live replica")
+    changed, problems = [], []
+    for replica in known[service]:
+        try:
+            changed.append(_resize(replica["url"], size, token))
+        except DeploymentError as error:
+            problems.append(f"{service}.{replica['replica']} at {replica['url']}: {error.message}")
+    if as_json and not problems:
+        import json
+
+        click.echo(json.dumps({"service": service, "pool_size": size, "replicas": changed}, indent=1))
+    elif not as_json:
+        for status in changed:
+            _say(status)
+    if problems:
+        done = f"; {len(changed)} of {len(known[service])} replicas were changed" if changed else ""
+        raise DeploymentError("\n  ".join([f"not every replica was changed{done}", *problems]))
+
+
+def _resize(url: str, size: int, token: str) -> dict[str, Any]:
+    """Change one replica; return what it says of itself then.
+
+    Raises:
+        DeploymentError: It does not answer, or refuses.
+    """
+    import time
+
+    import msgspec
+
+    from mup.errors import DeploymentError
+    from mup.runtime.http_client import BrokenError, Connection, RawRequest, address_of
+
+    headers = {"Content-Type": "application/json"}
+    if token:
+        headers["Authorization"] = f"Bearer {token}"
+    body = msgspec.json.encode({"pool_size": size})
+    try:
+        connection = Connection(address_of(url), 3.0)
+        try:
+            connection.send(RawRequest("POST", "/mup/pool", headers, body), 3.0)
+            response = connection.receive(time.monotonic() + SECONDS)
+        finally:
+            connection.close()
+        answer: dict[str, Any] = msgspec.json.decode(response.body)
+    except (OSError, BrokenError, msgspec.DecodeError) as error:
+        raise DeploymentError(f"does not answer: {str(error) or type(error).__name__}") from error
+    if response.status != 200:
+        raise DeploymentError(str(answer.get("error", response.status)))
+    return answer
+
+
+def _say(status: Mapping[str, Any]) -> None:
+    leaving = f"; {status['retiring']} more end with their request" if status["retiring"] else ""
+    click.echo(f"{status['service']}.{status['replica']}: {status['pool_size']} workers{leaving}")

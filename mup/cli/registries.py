@@ -1,0 +1,37 @@
+"""Which registry does a command ask? The one it is told, or that of a project."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mup.runtime.registry_client import RegistryClient
+
+__all__ = ["registry_and_token"]
+
+
+def registry_and_token(project: str, registry: str) -> tuple[RegistryClient, str]:
+    """Return a client of a registry, and the token that it and its services want to see.
+
+    Args:
+        project: Folder of a project, whose registry is on this machine at the port ``mup.toml`` names.
+        registry: URL of another one; "" = that of the project.
+
+    Raises:
+        MupError: The URL or the project is wrong.
+    """
+    import os
+
+    from mup.addresses import is_wildcard, url_of
+    from mup.cli.options import registry_url
+    from mup.environment import REGISTRY_TOKEN, registry_token
+    from mup.project import LOOPBACK, load_project
+    from mup.runtime.registry_client import RegistryClient
+
+    if registry:
+        url, token = registry_url(registry), os.environ.get(REGISTRY_TOKEN, "")
+    else:
+        loaded = load_project(project)
+        host = LOOPBACK if is_wildcard(loaded.registry_host) else loaded.registry_host
+        url, token = url_of(host, loaded.registry_port), registry_token(loaded)
+    return RegistryClient(url, token), token

@@ -1,0 +1,416 @@
+"""Who works in a replica? Workers are started, replaced when they die, added and let go while it serves.
+
+A worker has a number and a socket pair to the front. What it is depends on the runtime: a process of its own,
+or one of several in a process that is handed a socket for each.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import itertools
+import logging
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn
+
+from mup.errors import DeploymentError
+from mup.runtime.debugging import prepare
+from mup.runtime.front import Front, WorkerLink
+from mup.runtime.service_log import set_up_logging
+from mup.runtime.stacks import Stacks
+from mup.runtime.threads import run_threads, send_slot
+from mup.runtime.worker import ServiceRun, run_worker
+
+__all__ = ["Workforce", "open_descriptors"]
+
+_log = logging.getLogger("mup.runtime")
+
+STILL_RUNS = "has closed its socket"
+"""How a worker ended whose process has not."""
+
+TEARDOWN_SECONDS = 2.0
+"""What a worker that is to end gets for its teardown before it is killed."""
+
+
+class _Worker(NamedTuple):
+    """A worker that has been started: its number, its process, and the front's end of its socket."""
+
+    number: int
+    pid: int
+    sock: socket.socket
+
+
+class Workforce:
+    """The workers of one replica.
+
+    Args:
+        run: What they serve.
+        size: How many there are at first.
+        inherited: Descriptors that stay open in worker processes.
+
+    Attributes:
+        ending: Whether the replica stops: who dies is not replaced any more.
+    """
+
+    def __init__(self, run: ServiceRun, size: int, inherited: set[int]) -> None:
+        self._run = run
+        self._inherited = inherited
+        # Numbers of the workers there should be. One that is not among them is not replaced.
+        self._wanted = set(range(size))
+        self._links: set[WorkerLink] = set()
+        self._changing = asyncio.Lock()
+        self._tasks: set[asyncio.Task[None]] = set()
+        # Processes of workers that were let go.
+        self._leaving: set[int] = set()
+        # Per worker process: the numbers of its workers, and the socket that brings it more of them.
+        self._crews: dict[int, list[int]] = {}
+        self._controls: dict[int, socket.socket] = {}
+        self._stacks: dict[int, Stacks] = {}
+        self.ending = False
+        # The pages of what is imported by now stay shared with the workers.
+        gc.freeze()
+        # Before there is an event loop: nothing of it gets into them.
+        self._forked = self._start(sorted(self._wanted))
+
+    @property
+    def _alone(self) -> bool:
+        """Whether every worker has a process of its own."""
+        return self._run.runtime == "process"
+
+    async def join(self, front: Front) -> None:
+        """Wait until the first workers are set up, and let them work for a front.
+
+        Raises:
+            DeploymentError: A setup failed.
+        """
+        self._front = front
+        links = [await self._connect(worker) for worker in self._forked]
+        for link in links:
+            await self._admit(link)
+
+    async def resize(self, size: int) -> None:
+        """Have so many workers from now on.
+
+        New ones are set up when this returns. Those that are not wanted any more get no further request and
+        end with the one they have.
+
+        Raises:
+            DeploymentError: New workers cannot be had; the pool is as it was.
+        """
+        async with self._changing:
+            if self.ending:
+                raise DeploymentError("the replica is stopping")
+            more = size - len(self._wanted)
+            if more > 0:
+                await self._grow(more)
+            elif more < 0:
+                self._shrink(-more)
+
+    async def end(self) -> None:
+        """Let the workers tear down and flush their logs; kill the ones that do not end."""
+        self.ending = True
+        pending = {link.pid for link in self._links} | self._leaving
+        for link in self._links:
+            link.end()
+        for control in self._controls.values():
+            control.close()
+        await _reap(pending)
+
+    def show_stacks(self) -> None:
+        """Log what every worker process is doing right now."""
+        self._spawn(self._log_stacks())
+
+    async def _log_stacks(self) -> None:
+        for pid, numbers in sorted(self._crews.items()):
+            if pid not in self._stacks:
+                continue  # it has ended meanwhile
+            lines = await self._stacks[pid].ask(pid)
+            who = f"worker {numbers[0]}" if self._alone else f"the process of {len(numbers)} workers"
+            what = "is doing this" if lines else "does not say what it is doing"
+            _log.warning("%s (pid %d) %s", who, pid, what, extra={"fields": {"stacks": lines}})
+
+    # Starting.
+
+    def _start(self, numbers: Iterable[int]) -> list[_Worker]:
+        """Start workers: each in a process of its own, or all of them in one."""
+        if self._alone:
+            return [self._start_alone(number) for number in numbers]
+        if self._run.runtime == "thread":
+            serve = run_threads
+        else:
+            # A service without an event loop of its own does not carry what one needs.
+            from mup.runtime.event_loop import run_loop as serve  # noqa: PLC0415
+        pid, control = self._fork("workers", socket.SOCK_SEQPACKET, serve)
+        self._controls[pid] = control
+        return [self._start_in(pid, number) for number in numbers]
+
+    def _start_alone(self, number: int) -> _Worker:
+        def serve(run: ServiceRun, sock: socket.socket, front: int) -> None:
+            run_worker(run, number, sock, front)
+
+        pid, sock = self._fork(f"w{number}", socket.SOCK_STREAM, serve)
+        sock.setblocking(False)
+        self._crews[pid] = [number]
+        return _Worker(number, pid, sock)
+
+    def _start_in(self, pid: int, number: int) -> _Worker:
+        """Start one more worker in a process that serves several."""
+        ours, theirs = socket.socketpair()
+        send_slot(self._controls[pid], number, theirs)
+        theirs.close()
+        ours.setblocking(False)
+        self._crews.setdefault(pid, []).append(number)
+        return _Worker(number, pid, ours)
+
+    def _fork(
+        self, name: str, kind: socket.SocketKind, serve: Callable[[ServiceRun, socket.socket, int], None]
+    ) -> tuple[int, socket.socket]:
+        """Start a worker process; return its pid and the front's end of its socket."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, kind)
+        front = os.getpid()
+        # A signal that arrived in the child before it has set its handlers would be taken for the front's.
+        signals = {signal.SIGINT, signal.SIGTERM, signal.SIGUSR1}
+        stacks = Stacks()
+        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+        pid = os.fork()
+        if pid == 0:
+            self._be_worker(name, theirs, stacks, blocked, partial(serve, self._run, theirs, front))
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        theirs.close()
+        self._stacks[pid] = stacks
+        return pid, ours
+
+    def _be_worker(
+        self, name: str, sock: socket.socket, stacks: Stacks, blocked: set[Any], serve: Callable[[], None]
+    ) -> NoReturn:
+        status = 1
+        try:
+            signal.set_wakeup_fd(-1)
+            keep = self._inherited | {0, 1, 2, sock.fileno(), stacks.fileno()}
+            for descriptor in open_descriptors() - keep:
+                with contextlib.suppress(OSError):
+                    os.close(descriptor)
+            nothing = os.open(os.devnull, os.O_RDONLY)
+            os.dup2(nothing, 0)
+            os.close(nothing)
+            if self._run.debug is not None:
+                prepare(self._run.debug)
+            stacks.register()
+            set_up_logging(self._run.service, self._run.replica, name)
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+            serve()
+            status = 0
+        except BaseException:  # noqa: BLE001 - nothing of the worker may go on in the front's code
+            _log.exception("worker process %s failed", name)
+        finally:
+            for stream in (sys.stdout, sys.stderr):
+                with contextlib.suppress(OSError, ValueError):
+                    stream.flush()
+            # Not exit(): what the front has registered to happen at its exit is not the worker's business.
+            os._exit(status)
+
+    async def _connect(self, worker: _Worker) -> WorkerLink:
+        loop = asyncio.get_running_loop()
+        link = WorkerLink(worker.number, worker.pid, loop)
+        link.on_lost = self._lost
+        await loop.create_unix_connection(lambda: link, sock=worker.sock)
+        self._links.add(link)
+        return link
+
+    async def _set_up(self, link: WorkerLink) -> None:
+        """Wait until a worker is set up.
+
+        Raises:
+            DeploymentError: Its setup failed.
+        """
+        error = await link.ready
+        if error:
+            raise DeploymentError(error, where=f"services.{self._run.service}")
+
+    async def _admit(self, link: WorkerLink) -> None:
+        """Wait until a worker is set up, and let it work.
+
+        Raises:
+            DeploymentError: Its setup failed.
+        """
+        await self._set_up(link)
+        self._front.add(link)
+
+    # Changing size.
+
+    async def _grow(self, count: int) -> None:
+        taken = self._wanted | {link.number for link in self._links}
+        numbers = list(itertools.islice((n for n in itertools.count() if n not in taken), count))
+        if not self._alone and not self._crews:
+            raise DeploymentError("the process of the workers is being replaced", hint="try again")
+        if self._alone:
+            workers = self._start(numbers)
+        else:
+            pid = next(iter(self._crews))
+            workers = [self._start_in(pid, number) for number in numbers]
+        links = [await self._connect(worker) for worker in workers]
+        try:
+            for link in links:
+                await self._set_up(link)
+            if any(link.lost for link in links):
+                raise DeploymentError("a worker died right after its setup")
+        except DeploymentError:
+            for link in links:
+                link.retiring = True
+                link.end()
+            raise
+        self._wanted.update(numbers)
+        self._front.resized(len(self._wanted))
+        for link in links:
+            self._front.add(link)
+
+    def _shrink(self, count: int) -> None:
+        working = self._front.workers
+
+        def hardness(number: int) -> tuple[bool, bool, int]:
+            # One that has died and is not back yet is not missed, one that rests ends at once.
+            link = working.get(number)
+            return link is not None, link is not None and link.ticket is not None, -number
+
+        for number in sorted(self._wanted, key=hardness)[:count]:
+            self._wanted.discard(number)
+            if number in working:
+                self._front.retire(working[number])
+        self._front.resized(len(self._wanted))
+
+    # Ending.
+
+    def _lost(self, link: WorkerLink) -> None:
+        """A worker has ended: report it, and replace it unless it or the replica is to end."""
+        self._links.discard(link)
+        if self.ending:
+            self._front.remove(link, "has ended")
+            return
+        if link.retiring and link.ticket is None:
+            self._front.remove(link, "has ended")
+            self._forget(link)
+            return
+        crew = self._crews.pop(link.pid, None)
+        if crew is not None:
+            self._stacks.pop(link.pid).close()
+        how = _how_it_ended(link.pid)
+        self._front.remove(link, how)
+        if how == STILL_RUNS:
+            # Whatever it does, it serves nobody any more.
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(link.pid, signal.SIGKILL)
+        if crew is None:
+            return  # one of several workers of a process that has ended; they are replaced together
+        who = f"worker {link.number}" if self._alone else f"the process of {len(crew)} workers"
+        _log.error("%s (pid %d) %s", who, link.pid, how)
+        control = self._controls.pop(link.pid, None)
+        if control is not None:
+            control.close()
+        if link.ready.done() and link.ready.result() == "":
+            self._spawn(self._replace(crew, link.started))
+
+    def _forget(self, link: WorkerLink) -> None:
+        """Take a worker that was let go from its process, or see its process off."""
+        if self._alone:
+            self._crews.pop(link.pid, None)
+            self._stacks.pop(link.pid).close()
+            self._spawn(self._see_off(link.pid))
+        elif link.number in (crew := self._crews.get(link.pid, [])):
+            crew.remove(link.number)
+
+    async def _see_off(self, pid: int) -> None:
+        self._leaving.add(pid)
+        await _reap({pid})
+        self._leaving.discard(pid)
+
+    async def _replace(self, crew: list[int], started: float) -> None:
+        # One that died at once would die again: at most one attempt per second.
+        await asyncio.sleep(max(0.0, started + 1.0 - time.monotonic()))
+        while not self.ending:
+            # The pool may have changed meanwhile.
+            numbers = [n for n in crew if n in self._wanted] if self._alone else sorted(self._wanted)
+            if not numbers:
+                return
+            links = [await self._connect(worker) for worker in self._start(numbers)]
+            try:
+                for link in links:
+                    await self._admit(link)
+            except DeploymentError as error:
+                _log.error("worker %d cannot be replaced: %s", numbers[0], error.message)
+                await asyncio.sleep(1.0)
+            else:
+                _log.warning("worker %s was replaced (pid %d)", ", ".join(map(str, numbers)), links[0].pid)
+                for link in links:
+                    if link.number not in self._wanted:
+                        self._front.retire(link)
+                return
+
+    def _spawn(self, work: Any) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+def open_descriptors() -> set[int]:
+    """Return the numbers of this process's open descriptors."""
+    folder = "/proc/self/fd" if sys.platform == "linux" else "/dev/fd"
+    found = [int(path.name) for path in Path(folder).iterdir()]
+    # The listing itself had one, which is closed by now: its number would be that of the next file opened.
+    return {number for number in found if _is_open(number)}
+
+
+def _is_open(descriptor: int) -> bool:
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        return False
+    return True
+
+
+async def _reap(pids: set[int]) -> None:
+    """Collect children that are about to end; kill the ones that take too long."""
+    pending = set(pids)
+    give_up = time.monotonic() + TEARDOWN_SECONDS
+    while pending:
+        pending = {pid for pid in pending if not _reaped(pid)}
+        if pending and time.monotonic() > give_up:
+            for pid in pending:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            give_up = time.monotonic() + TEARDOWN_SECONDS
+        if pending:
+            await asyncio.sleep(0.005)
+
+
+def _reaped(pid: int) -> bool:
+    """Collect a child that has ended; False = it has not."""
+    try:
+        return os.waitpid(pid, os.WNOHANG)[0] != 0
+    except ChildProcessError:
+        return True
+
+
+def _how_it_ended(pid: int) -> str:
+    """Collect a child whose socket is closed, and say how it ended."""
+    give_up = time.monotonic() + 0.2
+    while time.monotonic() < give_up:
+        # Its socket closes an instant before the kernel has its exit status.
+        try:
+            done, status = os.waitpid(pid, os.WNOHANG)
+        except ChildProcessError:
+            break
+        if done:
+            code = os.waitstatus_to_exitcode(status)
+            return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with status {code}"
+        time.sleep(0.001)
+    return STILL_RUNS
