@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Final, Literal, NamedTuple, NoReturn
 
@@ -343,8 +343,9 @@ class _Compiler:
         if front is None or all(t is not None and t.mean == 0 for t in (front.request, front.reply)):
             return
         time: Distribution | None = getattr(front, phase)
+        home = replace(task, processor=self.model.front_processor(task))
         with self.place(self.pool("front of", task.name, task.replicas)):
-            self.spend(task, time, f"tasks[{task.name!r}].front.{phase}")
+            self.spend(home, time, f"tasks[{task.name!r}].front.{phase}")
 
     @contextmanager
     def place(self, pool: int) -> Iterator[None]:

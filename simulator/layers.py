@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from mup.errors import ModelError, SimulationError, UncalibratedError
 from mup.lqn.distributions import Constant, Distribution
@@ -277,7 +277,8 @@ class _Builder:
         """Return the plans of a front: for the request, for the reply; None where it takes no time."""
         if task.name in self.fronts:
             return self.fronts[task.name]
-        station, speed = self.place(task)
+        home = replace(task, processor=self.model.front_processor(task))
+        station, speed = self.place(home)
         made: list[int | None] = []
         for phase in ("request", "reply"):
             time = self.known(getattr(front, phase), f"tasks[{task.name!r}].front.{phase}")
@@ -290,7 +291,7 @@ class _Builder:
                 self.tasks[task.name],
                 f"{task.name}.front.{phase}",
                 ActivityGraph(entry),
-                (self.step(task, activity, speed, ""),),
+                (self.step(home, activity, speed, ""),),
                 station,
             )
             self.layers.plans.append(plan)

@@ -590,8 +590,9 @@ class _Compiler:
 
     def front(self, task: Task, phase: str) -> None:
         time: Distribution | None = getattr(task.front, phase)
+        home = replace(task, processor=self.model.front_processor(task))
         self.emit(FRONT_TAKE)
-        self.spend(task, time, f"tasks[{task.name!r}].front.{phase}", FRONT)
+        self.spend(home, time, f"tasks[{task.name!r}].front.{phase}", FRONT)
         self.emit(FRONT_GIVE)
 
     def spend(self, task: Task, demand: Distribution | None, where: str, purpose: int) -> None:
@@ -1097,25 +1098,26 @@ def _nominal(model: Model, source: Task, first: Entry, servers: dict[str, int]) 
     for (name, entry_name), requests in _requests(model, source, first).items():
         task = tasks[name]
         entry = task.entry(entry_name)
-        works: list[tuple[float, Distribution | None]] = []
+        works: list[tuple[float, Distribution | None, str | None]] = []
         if task.front is not None:
-            works += [(requests, task.front.request), (requests, task.front.reply)]
+            home = model.front_processor(task)
+            works += [(requests, task.front.request, home), (requests, task.front.reply, home)]
         visits = activity_visits(entry)
         for activity in entry.activities:
             times = requests * visits[activity.name]
             if times == 0:
                 continue
-            works.append((times, activity.demand))
+            works.append((times, activity.demand, task.processor))
             pause = times * activity.delay.mean if activity.delay is not None else 0.0
             total += pause
             if activity.kind == "think" and task.is_reference:
                 think += pause
-        for times, distribution in works:
+        for times, distribution, place in works:
             if distribution is None:
                 continue
-            busy = times * distribution.mean / speeds.get(task.processor or "", 1.0)
+            busy = times * distribution.mean / speeds.get(place or "", 1.0)
             total += busy
-            processor = task.processor
+            processor = place
             while processor in servers:
                 # Whatever keeps a part busy keeps the processor it is a part of busy, too.
                 demand[servers[processor]] += busy * model.processor(processor).speed

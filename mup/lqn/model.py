@@ -316,6 +316,9 @@ class Entry:
 class Front:
     """Framework work per request outside the worker: a single event loop per replica.
 
+    It is a process of its own: where its task is on a part of a processor (threads share an interpreter),
+    the front is on the processor around it.
+
     Attributes:
         request: Processor time to read and dispatch a request, spent before it may queue.
         reply: Processor time to send the reply, spent after the worker has handed it over.
@@ -520,6 +523,16 @@ class Model:
             for entry in task.entries:
                 for activity in entry.activities:
                     yield task, entry, activity
+
+    def front_processor(self, task: Task) -> str | None:
+        """Return the processor the front of a task runs on; None if the task has cores of its own.
+
+        A front is a process of its own. It does not share the part of a processor that stands for the
+        interpreter of a replica's threads, but the processor around it.
+        """
+        if task.processor is None:
+            return None
+        return self.processor(task.processor).parent or task.processor
 
     def with_task(self, task: Task) -> Model:
         """Return the model with the task of the same name replaced."""

@@ -140,7 +140,9 @@ def serve_worker(run: ServiceRun, number: int, sock: socket.socket) -> None:
     retries = run.retries(number)
     if retries is not None:
         retries.report = channel.send
-    tools = WorkerTools(run.service, log, silent, run.resolver(pool), pool, retries=retries, patience=run.patience)
+    tools = WorkerTools(
+        run.service, log, silent, run.resolver(pool), pool, retries=retries, patience=run.patience
+    )
     try:
         instance = run.kind()
         instance.service_name = run.service

@@ -427,7 +427,7 @@ class _Machine:
     def queue_of(self, flow: _Flow) -> Any:
         """Return the queue in which the order of a flow matters, or None."""
         if flow.status == "proc":
-            name = flow.request.entry.task.processor
+            name = self.place_of(flow)
             assert name is not None
             kind = self.plan.processors[name].discipline
             return (name,) if kind in ("fcfs", "hol", "pp") else None
@@ -493,7 +493,7 @@ class _Machine:
         jobs: dict[str, list[_Flow]] = {name: [] for name in self.plan.processors}
         for flow in self.flows:
             if flow.status == "proc":
-                name = flow.request.entry.task.processor
+                name = self.place_of(flow)
                 assert name is not None
                 jobs[name].append(flow)
         parts: dict[str, list[str]] = {name: [] for name in jobs}
@@ -528,9 +528,16 @@ class _Machine:
                     busy[whole] += fraction
         return share, busy
 
+    def place_of(self, flow: _Flow) -> str | None:
+        """Return the processor a flow uses: fronts do not share the part their task is on."""
+        name = flow.request.entry.task.processor
+        if name is None or flow.at not in (FRONT_IN, FRONT_OUT):
+            return name
+        return self.plan.processors[name].parent or name
+
     def served(self, flow: _Flow, rivals: list[_Flow]) -> bool:
         """Tell whether a flow on a processor has one of its cores (or a share of them)."""
-        name = flow.request.entry.task.processor
+        name = self.place_of(flow)
         assert name is not None
         processor = self.plan.processors[name]
         if processor.discipline == "hol":
@@ -691,26 +698,24 @@ class _Machine:
             return False
         flow.alternative, flow.phase = chosen, 0
         if status == "proc":
-            name = flow.request.entry.task.processor
+            name = self.place_of(flow)
             if name is None:
                 self.wait(flow, "delay")
                 return True
             processor = self.plan.processors[name]
             if processor.discipline == "hol":
-                serving = sum(f.serving for f in self.flows if f.request.entry.task.processor == name)
+                serving = sum(f.serving for f in self.flows if self.place_of(f) == name)
                 flow.serving = serving < processor.cores
         self.wait(flow, status)
         return True
 
     def leave_processor(self, flow: _Flow) -> None:
-        name = flow.request.entry.task.processor
+        name = self.place_of(flow)
         flow.status = "left"
         if flow.serving:
             flow.serving = False
             waiting = [
-                f
-                for f in self.flows
-                if f.status == "proc" and not f.serving and f.request.entry.task.processor == name
+                f for f in self.flows if f.status == "proc" and not f.serving and self.place_of(f) == name
             ]
             if waiting:
                 min(waiting, key=lambda f: (-f.request.entry.task.priority, f.order)).serving = True
