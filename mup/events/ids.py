@@ -7,15 +7,21 @@ operation there, so joining caller and callee needs no record of its own.
 from __future__ import annotations
 
 import os
+import random
 
 __all__ = ["attempt_of", "child_id", "new_id"]
 
 _MASK = (1 << 64) - 1
 
+# Asking the kernel for every id would cost more than writing an event. Forked processes go their own ways.
+_random = random.Random()
+_random_bits = _random.getrandbits
+os.register_at_fork(after_in_child=_random.seed)
+
 
 def new_id() -> int:
     """Return a random id of 64 bits, never 0."""
-    return int.from_bytes(os.urandom(8), "little") or 1
+    return _random_bits(64) or 1
 
 
 def attempt_of(seq: int, number: int) -> int:

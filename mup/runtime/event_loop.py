@@ -149,6 +149,7 @@ class _Loop:
         run, key, dispatch = self._run, request.key, self._run.dispatch
         names = dispatch.names.get(key, ())
         comm = AwaitedCommunication(request, f"{run.service}{key}", self._tools, slot, names)
+        comm.runner = _Loop._execute.__code__
         execution = Execution(run.service, request, comm)
         with execution:
             values = dispatch.values(key, comm)
@@ -167,6 +168,7 @@ class _Slot(asyncio.Protocol):
     def __init__(self, begin: Callable[[_Slot, Request], None]) -> None:
         self._begin = begin
         self._frames = FrameBuffer()
+        self._held = b""
         self._decode = msgspec.msgpack.Decoder(Request).decode
         self._transport: asyncio.WriteTransport | None = None
 
@@ -182,8 +184,13 @@ class _Slot(asyncio.Protocol):
 
     def send(self, message: FromWorker) -> None:
         """Send one message; to nobody if the front has gone."""
+        data, self._held = self._held + frame(message), b""
         if self._transport is not None and not self._transport.is_closing():
-            self._transport.write(frame(message))
+            self._transport.write(data)
+
+    def hold(self, message: FromWorker) -> None:
+        """Send one message together with the next one."""
+        self._held += frame(message)
 
 
 async def _awaited(method: Callable[[], Any]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator
+import struct
 
 import msgspec
 
@@ -20,8 +20,10 @@ __all__ = [
     "frame",
 ]
 
-_PREFIX = 4
+_SIZE = struct.Struct("<I")
+_PREFIX = _SIZE.size
 _CHUNK = 65536
+_size_at = _SIZE.unpack_from
 
 
 class Request(msgspec.Struct, array_like=True):
@@ -32,7 +34,7 @@ class Request(msgspec.Struct, array_like=True):
         trace: Id of the client cycle behind it.
         key: Of the endpoint.
         query: Query string, undecoded.
-        headers: As received.
+        headers: As received, with names in lower case.
         body: As received.
         deadline: Seconds of the monotonic clock after which nobody waits for the answer; None = never.
         sampled: Whether it is logged, with everything it causes.
@@ -95,7 +97,7 @@ _encoder = msgspec.msgpack.Encoder()
 def frame(message: msgspec.Struct) -> bytes:
     """Return a message as it travels."""
     data = _encoder.encode(message)
-    return len(data).to_bytes(_PREFIX, "little") + data
+    return _SIZE.pack(len(data)) + data
 
 
 # Said once per request, and always the same.
@@ -110,18 +112,32 @@ class FrameBuffer:
     def __init__(self) -> None:
         self._data = bytearray()
 
-    def feed(self, data: bytes) -> Iterator[bytes]:
-        """Add received bytes; yield the content of every frame that is complete."""
+    def feed(self, data: bytes) -> list[bytes]:
+        """Add received bytes; return the content of every frame that is complete."""
         buffer = self._data
-        buffer += data
-        start = 0
-        while len(buffer) - start >= _PREFIX:
-            end = start + _PREFIX + int.from_bytes(buffer[start : start + _PREFIX], "little")
-            if end > len(buffer):
-                break
-            yield bytes(buffer[start + _PREFIX : end])
-            start = end
-        del buffer[:start]
+        if buffer:
+            buffer += data
+            frames, end = _cut(buffer)
+            del buffer[:end]
+            return frames
+        # Most of the time whole frames come, which need not be copied first.
+        frames, end = _cut(data)
+        if end < len(data):
+            buffer += data[end:]
+        return frames
+
+
+def _cut(data: bytes | bytearray) -> tuple[list[bytes], int]:
+    """Return the content of the frames that are complete, and where the last one ends."""
+    frames = []
+    start, size = 0, len(data)
+    while size - start >= _PREFIX:
+        end = start + _PREFIX + _size_at(data, start)[0]
+        if end > size:
+            break
+        frames.append(bytes(data[start + _PREFIX : end]))
+        start = end
+    return frames, start
 
 
 class BlockingChannel:
@@ -129,6 +145,7 @@ class BlockingChannel:
 
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
+        self._held = b""
         self._decode = msgspec.msgpack.Decoder(Request).decode
 
     def fileno(self) -> int:
@@ -137,11 +154,20 @@ class BlockingChannel:
 
     def send(self, message: FromWorker) -> None:
         """Send one message."""
-        self._sock.sendall(frame(message))
+        self._send(frame(message))
+
+    def hold(self, message: FromWorker) -> None:
+        """Send one message together with the next one."""
+        self._held += frame(message)
 
     def done(self, *, failed: bool) -> None:
         """Say that the worker is free again."""
-        self._sock.sendall(_FAILED if failed else _SERVED)
+        self._send(_FAILED if failed else _SERVED)
+
+    def _send(self, data: bytes) -> None:
+        if self._held:
+            data, self._held = self._held + data, b""
+        self._sock.sendall(data)
 
     def receive(self) -> Request | None:
         """Return the next request; None = the front has gone or wants the worker to end."""
@@ -149,10 +175,12 @@ class BlockingChannel:
         data = self._sock.recv(_CHUNK)
         if not data:
             return None
+        if len(data) >= _PREFIX and len(data) == _PREFIX + _size_at(data)[0]:
+            return self._decode(memoryview(data)[_PREFIX:])
         content = bytearray(data)
         size = _PREFIX
         while len(content) < size or (
-            size == _PREFIX and (size := _PREFIX + int.from_bytes(content[:_PREFIX], "little")) > len(content)
+            size == _PREFIX and (size := _PREFIX + _size_at(content)[0]) > len(content)
         ):
             data = self._sock.recv(_CHUNK)
             if not data:

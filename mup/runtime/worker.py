@@ -201,6 +201,7 @@ def _execute(
 ) -> None:
     key, dispatch = request.key, run.dispatch
     comm = WorkerCommunication(request, f"{run.service}{key}", tools, channel, dispatch.names.get(key, ()))
+    comm.runner = _execute.__code__
     execution = Execution(run.service, request, comm)
     with execution:
         values = dispatch.values(key, comm)

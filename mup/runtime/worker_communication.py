@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
 
@@ -26,6 +26,7 @@ from mup.routes import WITHOUT_BODY, query_string, target_of
 from mup.runtime.calls import CallFuture, Operation, QueryFuture, connect_and_send
 from mup.runtime.content import Content
 from mup.runtime.http_client import ConnectionPool, RawRequest
+from mup.runtime.last_statement import returns_next
 from mup.runtime.resolver import Resolver
 from mup.runtime.response import OF_THE_CONNECTION, encoded
 from mup.runtime.tracing import child_header
@@ -47,6 +48,9 @@ class Channel(Protocol):
 
     def send(self, message: FromWorker) -> None:
         """Send one message."""
+
+    def hold(self, message: FromWorker) -> None:
+        """Send one message together with the next one."""
 
 
 class EventLog:
@@ -124,6 +128,8 @@ class WorkerCommunication(Communication):
 
     Attributes:
         responded: Whether the request has been answered.
+        runner: Calls the endpoint's method, and says that the worker is free once that has returned; None =
+            somebody who does not.
     """
 
     # What most requests leave as it is costs nothing per request here.
@@ -133,6 +139,7 @@ class WorkerCommunication(Communication):
     _content: Content | None = None
     _params: dict[str, Any] | None = None
     responded = False
+    runner: CodeType | None = None
 
     def __init__(
         self,
@@ -205,7 +212,7 @@ class WorkerCommunication(Communication):
             self._content = Content(
                 dict(zip(self._names, request.values, strict=True)),
                 request.query,
-                self.headers.get("content-type", "") if request.body else "",
+                self._content_type() if request.body else "",
                 request.body,
             )
         return self._content
@@ -295,10 +302,12 @@ class WorkerCommunication(Communication):
         cookies: Mapping[str, str | Cookie] | None = None,
     ) -> None:
         """Answer the request; see :meth:`Communication.respond`."""
-        site = self._log.site(sys._getframe(1))  # noqa: SLF001 - the only way to see who responds
+        frame = sys._getframe(1)  # noqa: SLF001 - the only way to see who responds
+        site = self._log.site(frame)
         if self.responded:
             raise MupError("respond() was called twice for one request", hint="the first response stands")
-        self._answer(body, status, headers, cookies, site)
+        last = returns_next(frame, self.runner)
+        self._answer(body, status, headers, cookies, site, self._channel.hold if last else self._channel.send)
 
     def fail(self, status: int, message: str, **details: str) -> None:
         """Answer with an error the endpoint did not choose itself, unless it has answered."""
@@ -309,7 +318,9 @@ class WorkerCommunication(Communication):
                 "service": self._tools.service,
                 "endpoint": self._request.key,
             }
-            self._answer(body, status, None, None, site=0)
+            self._answer(
+                body, status, None, None, 0, self._channel.hold if self.runner else self._channel.send
+            )
 
     def write(self, event: Event, flags: int = 0) -> None:
         """Log an event of the whole execution."""
@@ -337,6 +348,7 @@ class WorkerCommunication(Communication):
         headers: Mapping[str, str] | None,
         cookies: Mapping[str, str | Cookie] | None,
         site: int,
+        send: Callable[[FromWorker], None],
     ) -> None:
         log, request = self._log, self._request
         # Stamped now but written later: a body that cannot be sent is no end yet.
@@ -344,8 +356,15 @@ class WorkerCommunication(Communication):
         answer = encoded(body, status, headers, cookies)
         flags = FAILED if status >= 500 else 0
         log.write(Event.END, request.request, request.trace, 0, site, self._endpoint, flags, *stamp)
-        self._channel.send(answer)
+        send(answer)
         self.responded = True
+
+    def _content_type(self) -> str:
+        # Most requests are asked for no other header.
+        for name, value in self._request.headers:
+            if name == b"content-type":
+                return value.decode("utf-8", "surrogateescape")
+        return ""
 
     def _operation(self, seq: int, site: int, name: str, timeout: float | None) -> Operation:
         request = self._request

@@ -202,7 +202,7 @@ class TestClient:
         if cookies:
             sent["Cookie"] = "; ".join(f"{name}={value}" for name, value in cookies.items())
         sent.update(headers or {})
-        pairs = [(name.encode("latin-1"), value.encode()) for name, value in sent.items()]
+        pairs = [(name.lower().encode("latin-1"), value.encode()) for name, value in sent.items()]
         return _answer(self._serve(method, quote(path, safe="/%"), query, pairs, body), method)
 
     def close(self) -> None:
@@ -247,6 +247,8 @@ class _Kept:
     def send(self, message: wire.FromWorker) -> None:
         if isinstance(message, wire.Answer):
             self.answer = message
+
+    hold = send
 
 
 async def _awaited(result: Awaitable[Any]) -> None:
