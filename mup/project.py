@@ -18,6 +18,7 @@ from mup.environment import is_reference
 from mup.errors import ProjectError, did_you_mean
 from mup.retries import MAX_ATTEMPTS, RetryPolicy
 from mup.service import ADMISSIONS
+from mup.tls import TlsFiles
 
 __all__ = ["DatabaseConfig", "Project", "ServiceConfig", "is_http_url", "load_project"]
 
@@ -93,6 +94,7 @@ class Project:
         registry_token: Reference to the environment variable that holds its token, or "".
         registry_cache: Seconds services use a list of replicas before they ask again; 0 = they ask for every
             call.
+        tls: What registry and services are encrypted with; None = they are not.
         client: ``module:Class`` of the ``Client`` that drives the project, or "".
         externals: Base URLs of services outside of mup that the client calls, by the name it calls them by.
         hosts: Machines of the deployment by name, each with the file of its profile (``mup host -o``), or
@@ -109,6 +111,7 @@ class Project:
     registry_host: str = LOOPBACK
     registry_token: str = ""
     registry_cache: float = 1.0
+    tls: TlsFiles | None = None
     client: str = ""
     externals: Mapping[str, str] = field(default_factory=dict)
     hosts: Mapping[str, Path | None] = field(default_factory=dict)
@@ -319,6 +322,7 @@ def _project(data: dict[str, Any], file: Path) -> Project:
         # Not shown: it may be the token.
         problems.append("[registry] token: must refer to an environment variable, e.g. '${SHOP_TOKEN}'")
     registry.done()
+    tls = _tls_files(data["tls"], file.parent, problems) if "tls" in data else None
     services = []
     for key, table in _tables(data, "services", problems).items():
         fields = _Fields(table, f"services.{key}", problems)
@@ -368,7 +372,7 @@ def _project(data: dict[str, Any], file: Path) -> Project:
             problems.append(f"[external.{key}] {problem}")
         fields.done()
     for key in data:
-        known = ["project", "registry", "services", "databases", "external", "hosts"]
+        known = ["project", "registry", "tls", "services", "databases", "external", "hosts"]
         if key not in known:
             problems.append(f"[{key}]: unknown table; {did_you_mean(key, known)}")
     if not services and not externals:
@@ -390,11 +394,19 @@ def _project(data: dict[str, Any], file: Path) -> Project:
         registry_host=registry_host,
         registry_token=token,
         registry_cache=1.0 if cache is None else cache,
+        tls=tls,
         client=client,
         externals=externals,
         hosts=hosts,
         client_host=client_host,
     )
+
+
+def _tls_files(table: Any, folder: Path, problems: list[str]) -> TlsFiles | None:
+    fields = _Fields(table, "tls", problems)
+    cert, key, ca = fields.text("cert"), fields.text("key"), fields.text("ca", "")
+    fields.done()
+    return TlsFiles(cert=str(folder / cert), key=str(folder / key), ca=str(folder / ca) if ca else "")
 
 
 def is_http_url(text: str) -> bool:

@@ -9,9 +9,12 @@ import json
 import os
 import signal
 import socket
+import ssl
 import sys
 
-from mup.addresses import is_loopback, socket_for, url_of
+from mup.addresses import is_loopback, is_wildcard, socket_for, url_of
+from mup.errors import DeploymentError
+from mup.tls import TlsFiles, server_context
 from mup.workload.limits import allow_many_files
 from mup_registry.directory import Directory
 from mup_registry.server import RegistryServer
@@ -36,11 +39,15 @@ def main() -> int:
         help="silence after which a replica is gone (default: %(default)s, or MUP_REGISTRY_EXPIRY)",
     )
     parser.add_argument("--fd", type=int, help="listen on this inherited socket; ends when stdin does")
+    parser.add_argument("--tls-cert", metavar="FILE", help="certificate to serve with, in PEM format")
+    parser.add_argument("--tls-key", metavar="FILE", help="its key")
     options = parser.parse_args()
     if options.expiry <= 0:
         parser.error(f"--expiry must be > 0 seconds, got {options.expiry:g}")
     if not 0 <= options.port <= 65535:
         parser.error(f"--port must be between 0 and 65535, got {options.port}")
+    if (options.tls_cert is None) != (options.tls_key is None):
+        parser.error("--tls-cert and --tls-key go together")
     # Not an option: command lines are for everybody to read.
     token = os.environ.get("MUP_REGISTRY_TOKEN", "")
     # Every replica keeps a connection.
@@ -57,8 +64,13 @@ def main() -> int:
                 "set MUP_REGISTRY_TOKEN here and for every service\n"
             )
             return 2
+        try:
+            tls = _tls(options, listener.getsockname()[0])
+        except DeploymentError as error:
+            sys.stderr.write(f"mup_registry: error: {error}\n")
+            return 2
         with asyncio.Runner(loop_factory=_new_event_loop) as runner:
-            serving = _serve(listener, options.expiry, token, watch_stdin=options.fd is not None)
+            serving = _serve(listener, options.expiry, token, tls, watch_stdin=options.fd is not None)
             runner.run(serving)
     return 0
 
@@ -72,6 +84,19 @@ def _new_event_loop() -> asyncio.AbstractEventLoop:
     return loop
 
 
+def _tls(options: argparse.Namespace, host: str) -> ssl.SSLContext | None:
+    """Return what to serve with.
+
+    Raises:
+        DeploymentError: Callers would not accept it.
+    """
+    if options.tls_cert is None:
+        return None
+    files = TlsFiles(cert=options.tls_cert, key=options.tls_key)
+    # By which name others know a machine that listens everywhere, it does not know itself.
+    return server_context(files, *([] if is_wildcard(host) else [host]))
+
+
 def _listen(options: argparse.Namespace) -> socket.socket:
     listener = socket_for(options.host)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -80,7 +105,9 @@ def _listen(options: argparse.Namespace) -> socket.socket:
     return listener
 
 
-async def _serve(listener: socket.socket, expiry: float, token: str, *, watch_stdin: bool) -> None:
+async def _serve(
+    listener: socket.socket, expiry: float, token: str, tls: ssl.SSLContext | None, *, watch_stdin: bool
+) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -94,9 +121,11 @@ async def _serve(listener: socket.socket, expiry: float, token: str, *, watch_st
         loop.add_reader(0, read)
     registry = RegistryServer(Directory(expiry), token)
     web = registry.server()
-    server = await loop.create_server(web, sock=listener, backlog=1024)
+    server = await loop.create_server(web, sock=listener, backlog=1024, ssl=tls)
     host, port = listener.getsockname()[:2]
-    sys.stdout.write(json.dumps({"ready": True, "url": url_of(host, port), "pid": os.getpid()}) + "\n")
+    sys.stdout.write(
+        json.dumps({"ready": True, "url": url_of(host, port, tls=tls is not None), "pid": os.getpid()}) + "\n"
+    )
     sys.stdout.flush()
     while not stop.is_set():
         with contextlib.suppress(TimeoutError):

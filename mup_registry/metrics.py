@@ -59,7 +59,11 @@ def targets(live: Mapping[str, list[Instance]]) -> bytes:
     found: list[dict[str, Any]] = [
         {
             "targets": [urlsplit(instance.url).netloc],
-            "labels": {"__metrics_path__": "/mup/metrics", "service": name},
+            "labels": {
+                "__scheme__": urlsplit(instance.url).scheme,
+                "__metrics_path__": "/mup/metrics",
+                "service": name,
+            },
         }
         for name, replicas in live.items()
         for instance in replicas

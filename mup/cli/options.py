@@ -70,7 +70,7 @@ def registry_url(text: str) -> str:
     # Imported here: most commands have no registry.
     from mup.project import is_http_url
 
-    if not is_http_url(text) or not text.startswith("http://"):
+    if not is_http_url(text):
         raise UsageError(f"--registry: must be a URL such as http://10.0.0.5:9099, got {text!r}")
     return text.rstrip("/")
 

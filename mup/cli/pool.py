@@ -39,7 +39,7 @@ def command(service: str, size: int, project: str, registry: str, as_json: bool)
     changed, problems = [], []
     for replica in known[service]:
         try:
-            changed.append(_resize(replica["url"], size, token))
+            changed.append(_resize(replica["url"], size, token, client.ca))
         except DeploymentError as error:
             problems.append(f"{service}.{replica['replica']} at {replica['url']}: {error.message}")
     if as_json and not problems:
@@ -54,7 +54,7 @@ def command(service: str, size: int, project: str, registry: str, as_json: bool)
         raise DeploymentError("\n  ".join([f"not every replica was changed{done}", *problems]))
 
 
-def _resize(url: str, size: int, token: str) -> dict[str, Any]:
+def _resize(url: str, size: int, token: str, ca: str) -> dict[str, Any]:
     """Change one replica; return what it says of itself then.
 
     Raises:
@@ -72,7 +72,7 @@ def _resize(url: str, size: int, token: str) -> dict[str, Any]:
         headers["Authorization"] = f"Bearer {token}"
     body = msgspec.json.encode({"pool_size": size})
     try:
-        connection = Connection(address_of(url), 3.0)
+        connection = Connection(address_of(url), 3.0, ca)
         try:
             connection.send(RawRequest("POST", "/mup/pool", headers, body), 3.0)
             response = connection.receive(time.monotonic() + SECONDS)

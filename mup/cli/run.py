@@ -13,6 +13,7 @@ import click
 if TYPE_CHECKING:
     from mup.project import Project
     from mup.runtime.launcher import Deployment
+    from mup.tls import TlsFiles
 
 
 @click.command()
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
     default=0,
     help="Number of the first replica here (default: 0).",
 )
+@click.option("--tls-cert", metavar="FILE", default="", help="Serve with this certificate (PEM).")
+@click.option("--tls-key", metavar="FILE", default="", help="Its key.")
+@click.option("--tls-ca", metavar="FILE", default="", help="Certificates that callers trust.")
 @click.option("--log", "log_dir", type=click.Path(file_okay=False), help="Folder for event logs.")
 @click.option("--reload", is_flag=True, help="Restart services when their source changes.")
 @click.option(
@@ -60,6 +64,9 @@ def command(
     host: str,
     advertise: str,
     first_replica: int,
+    tls_cert: str,
+    tls_key: str,
+    tls_ca: str,
     log_dir: str | None,
     reload: bool,
     debug: bool,
@@ -109,6 +116,7 @@ def command(
         advertise=advertise,
         first_replica=first_replica,
         debug=debugging,
+        tls=_tls(tls_cert, tls_key, tls_ca),
     )
     # `kill` and the end of the terminal stop it as cleanly as Ctrl-C does; nohup and the like stay in force.
     # SIGINT itself too: a shell script starts its background jobs with SIGINT ignored.
@@ -125,6 +133,28 @@ def command(
             if reloader is not None:
                 reloader.look()
     click.echo("mup: stopped", err=True)
+
+
+def _tls(cert: str, key: str, ca: str) -> TlsFiles | None:
+    """Return what the options say of TLS; None = nothing.
+
+    Raises:
+        UsageError: One without the other.
+    """
+    from mup.errors import UsageError
+    from mup.tls import TlsFiles
+
+    if not cert and not key and not ca:
+        return None
+    if not cert or not key:
+        raise UsageError(
+            "--tls-cert and --tls-key go together",
+            hint="--tls-ca alone is for callers: set MUP_TLS_CA instead",
+        )
+    # The processes that read them have other working folders.
+    return TlsFiles(
+        cert=str(Path(cert).resolve()), key=str(Path(key).resolve()), ca=ca and str(Path(ca).resolve())
+    )
 
 
 class _Reloader:

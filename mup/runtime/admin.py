@@ -1,7 +1,8 @@
-"""Who may change a replica while it runs, and how? ``POST /mup/pool`` with ``{"pool_size": 4}``.
+"""Who may ask a replica about itself, or change it while it runs? ``/mup/status``, ``POST /mup/pool``, ...
 
-Where the registry has a token, it has to be shown here, too. Without one, only this machine may ask, and not
-from a web page that happens to be open on it: a browser sends JSON to others only with their consent.
+Where the registry has a token, it has to be shown here, too. Without one, only this machine may ask. What
+changes something (``POST /mup/pool`` with ``{"pool_size": 4}``) is not taken from a web page that happens to be
+open on it either: a browser sends JSON to others only with their consent.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from mup.errors import DeploymentError
 from mup.runtime.http_request import HttpRequest
 from mup.runtime.wire import Answer
 
-__all__ = ["MAX_POOL", "POOL_PATH", "change_pool", "refusal"]
+__all__ = ["MAX_POOL", "POOL_PATH", "barred", "change_pool", "refusal"]
 
 POOL_PATH = "/mup/pool"
 MAX_POOL = 1024
@@ -51,14 +52,24 @@ async def change_pool(request: HttpRequest, token: str, resize: Callable[[int], 
     return _answer(200, "")
 
 
-def refusal(request: HttpRequest, token: str) -> Answer | None:
-    """Return the answer to who must not ask, or asks wrongly; the body is not looked at."""
-    fields = request.fields
+def barred(request: HttpRequest, token: str) -> Answer | None:
+    """Return the answer to who must not ask for anything below ``/mup/``; None = who may."""
     if token:
-        if not hmac.compare_digest(fields.get(b"authorization", b""), f"Bearer {token}".encode()):
-            return _answer(401, "this needs the token of the registry (MUP_REGISTRY_TOKEN)")
+        shown = request.fields.get(b"authorization", b"")
+        if not hmac.compare_digest(shown, f"Bearer {token}".encode()):
+            problem = "this needs the token of the registry (MUP_REGISTRY_TOKEN)"
+            return _answer(401, problem, **{"WWW-Authenticate": "Bearer"})
     elif not is_loopback(request.peer or "?"):
         return _answer(403, "without a token (MUP_REGISTRY_TOKEN) only this machine may ask")
+    return None
+
+
+def refusal(request: HttpRequest, token: str) -> Answer | None:
+    """Return the answer to who must not change the pool, or asks wrongly; the body is not looked at."""
+    problem = barred(request, token)
+    if problem is not None:
+        return problem
+    fields = request.fields
     if request.method != "POST":
         return _answer(405, f"{POOL_PATH} wants POST", Allow="POST")
     if fields.get(b"content-type", b"").partition(b";")[0].strip().lower() != _JSON.encode():

@@ -58,6 +58,7 @@ from mup.events.writer import EventWriter
 from mup.future import MupFuture
 from mup.routes import WITHOUT_BODY, CallRoutes, query_string, target_of
 from mup.runtime.kept_cookies import KeptCookies
+from mup.tls import TLS_CA, client_context
 
 if TYPE_CHECKING:
     from mup.runtime.retries import Retries
@@ -845,7 +846,11 @@ def _session(connect_seconds: float | None, *, force_close: bool = False) -> aio
     """Return a session without limits and memory: a limit would be a queue no model knows of."""
     return aiohttp.ClientSession(
         connector=_Connector(
-            limit=0, force_close=force_close, keepalive_timeout=None if force_close else KEEPALIVE_SECONDS
+            limit=0,
+            force_close=force_close,
+            keepalive_timeout=None if force_close else KEEPALIVE_SECONDS,
+            # Else aiohttp's own: the certificates of the system.
+            ssl=client_context() if TLS_CA in os.environ else True,
         ),
         cookie_jar=aiohttp.DummyCookieJar(),
         skip_auto_headers=("Accept", "Accept-Encoding", "User-Agent"),

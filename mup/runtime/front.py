@@ -23,7 +23,7 @@ from mup.events.ids import new_id
 from mup.events.record import QUEUED, Event
 from mup.events.writer import EventWriter
 from mup.routes import Route, pick
-from mup.runtime.admin import POOL_PATH, change_pool, refusal
+from mup.runtime.admin import POOL_PATH, barred, change_pool, refusal
 from mup.runtime.admission import Waiting, waiting_room
 from mup.runtime.http_request import HttpRequest
 from mup.runtime.metrics import CONTENT_TYPE, FrontMetrics
@@ -384,6 +384,8 @@ class Front:
             self._send(request, _json({"status": "ok"}))
         elif path == "/readyz":
             self._send(request, self._readiness())
+        elif path.startswith("/mup/") and (answer := barred(request, self._run.registry_token)):
+            self._refusal(request, "unauthorized", answer)
         elif path == "/mup/status":
             self._send(request, _json(self.status()))
         elif path == "/mup/metrics":

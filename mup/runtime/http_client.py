@@ -8,17 +8,21 @@ no compression.
 
 from __future__ import annotations
 
+import os
 import select
 import socket
+import ssl
 import time
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from http.client import HTTPConnection, HTTPException, HTTPResponse, IncompleteRead, InvalidURL
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
 from mup.errors import CommunicationError
+from mup.tls import TLS_CA, client_context
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -30,6 +34,12 @@ _SHORTEST = 1e-3
 """Seconds a timeout has at least: 0 would mean not to wait for what is there already."""
 
 Address = tuple[str, int]
+
+
+class TlsAddress(tuple[str, int]):
+    """Host and port of a server that speaks TLS."""
+
+    __slots__ = ()
 
 
 class BrokenError(Exception):
@@ -65,7 +75,7 @@ class RawResponse:
 
 
 def address_of(url: str) -> Address:
-    """Return host and port of an ``http://`` URL.
+    """Return host and port of an ``http://`` URL, or of an ``https://`` one as a `TlsAddress`.
 
     Raises:
         CommunicationError: It is none.
@@ -73,12 +83,12 @@ def address_of(url: str) -> Address:
     parts = urlsplit(url)
     host = parts.hostname or ""
     try:
-        port = parts.port or 80
+        port = parts.port or (443 if parts.scheme == "https" else 80)
     except ValueError:
         port = 0
-    if parts.scheme != "http" or not host.isprintable() or not host or " " in host or not port:
-        raise CommunicationError(f"not an http:// address: {url!r}")
-    return host, port
+    if parts.scheme not in ("http", "https") or not host.isprintable() or not host or " " in host or not port:
+        raise CommunicationError(f"not an http:// or https:// address: {url!r}")
+    return TlsAddress((host, port)) if parts.scheme == "https" else (host, port)
 
 
 class _Stream(socket.socket):
@@ -89,8 +99,15 @@ class _Stream(socket.socket):
         ended: Whether the server has closed the connection.
     """
 
-    def __init__(self, connected: socket.socket) -> None:
-        super().__init__(fileno=connected.detach())
+    @classmethod
+    def of(cls, connected: socket.socket) -> _Stream:
+        """Return a connected socket as a stream."""
+        stream = cls(fileno=connected.detach())
+        stream.start()
+        return stream
+
+    def start(self) -> None:
+        """Get ready for the first response."""
         self.received = bytearray()
         self.ended = False
         self._position = 0
@@ -101,7 +118,7 @@ class _Stream(socket.socket):
         self._position = 0
         self._deadline = deadline
 
-    def recv_into(self, buffer: WriteableBuffer, nbytes: int = 0, flags: int = 0) -> int:
+    def recv_into(self, buffer: WriteableBuffer, nbytes: int | None = 0, flags: int = 0) -> int:
         """Receive what ``http.client`` asks for; its files read with nothing else."""
         view = memoryview(buffer)
         if known := self.received[self._position : self._position + len(view)]:
@@ -113,11 +130,31 @@ class _Stream(socket.socket):
         if seconds <= 0:
             raise TimeoutError("timed out")
         self.settimeout(seconds)
-        count = super().recv_into(buffer, nbytes, flags)
+        count = super().recv_into(buffer, nbytes or len(view), flags)
         self.received += view[:count]
         self._position += count
         self.ended = count == 0
         return count
+
+
+class _TlsStream(_Stream, ssl.SSLSocket):
+    """The same, encrypted. ``ssl`` makes them itself, without a constructor."""
+
+
+@lru_cache(maxsize=8)
+def _tls(ca: str) -> ssl.SSLContext:
+    """Return how connections to those are made whom the certificates of a file vouch for."""
+    context = client_context(ca)
+    context.sslsocket_class = _TlsStream
+    return context
+
+
+def _encrypted(connected: socket.socket, host: str, ca: str) -> _Stream:
+    """Return a connected socket as a stream, after shaking hands."""
+    context = _tls(ca or os.environ.get(TLS_CA, ""))
+    stream = cast("_TlsStream", context.wrap_socket(connected, server_hostname=host))
+    stream.start()
+    return stream
 
 
 class _WholeResponse(HTTPResponse):
@@ -157,14 +194,18 @@ class _Http(HTTPConnection):
     response_class = _WholeResponse
     auto_open = 0
 
-    def __init__(self, address: Address, timeout: float) -> None:
+    def __init__(self, address: Address, timeout: float, ca: str) -> None:
         super().__init__(*address, timeout=timeout)
+        self._ca = ca if isinstance(address, TlsAddress) else None
         self.pieces: list[bytes] = []
 
     def connect(self) -> None:
         """Connect; small segments leave at once."""
         super().connect()
-        self.sock = _Stream(self.sock)
+        if self._ca is None:
+            self.sock = _Stream.of(self.sock)
+        else:
+            self.sock = _encrypted(self.sock, self.host, self._ca)
 
     def send(self, data: Any) -> None:
         """Keep head or body of a request: two segments would wake the server twice."""
@@ -174,6 +215,11 @@ class _Http(HTTPConnection):
 class Connection:
     """One connection to a server.
 
+    Args:
+        address: Of the server.
+        timeout: Seconds it may take to connect.
+        ca: File of the certificates to trust, if the server speaks TLS; "" = as the environment says.
+
     Attributes:
         address: Of the server.
         used: Whether it has carried a request before this one.
@@ -181,8 +227,8 @@ class Connection:
 
     __slots__ = ("_http", "_poll", "_stream", "address", "used")
 
-    def __init__(self, address: Address, timeout: float) -> None:
-        self._http = _Http(address, timeout)
+    def __init__(self, address: Address, timeout: float, ca: str = "") -> None:
+        self._http = _Http(address, timeout, ca)
         self._http.connect()
         self._stream = cast("_Stream", self._http.sock)
         self._poll = select.poll()
@@ -251,9 +297,13 @@ class ConnectionPool:
     A caller that does not wait for an answer must not cut the connection either: the callee has to finish
     what it was asked to do, and the connection is worth keeping. ``abandon`` takes such connections, ``reap``
     empties them when their answer has come. Safe for use by several threads.
+
+    Args:
+        ca: As for `Connection`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, ca: str = "") -> None:
+        self._ca = ca
         self._idle: defaultdict[Address, list[Connection]] = defaultdict(list)
         self._abandoned: list[tuple[Connection, float]] = []
 
@@ -274,7 +324,7 @@ class ConnectionPool:
             if not connection.readable():
                 return connection
             connection.close()  # the server has closed it meanwhile
-        return Connection(address, timeout)
+        return Connection(address, timeout, self._ca)
 
     def forget(self, address: Address) -> None:
         """Close the idle connections to a server that has just closed another one under our hands."""

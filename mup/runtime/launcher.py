@@ -25,6 +25,7 @@ from mup.runtime.debugging import NO_HURRY, Debugging
 from mup.runtime.http_client import BrokenError, ConnectionPool, RawRequest, RawResponse, address_of
 from mup.runtime.registry_client import RegistryClient
 from mup.service import ADMISSIONS
+from mup.tls import TLS_CA, TlsFiles, server_context
 
 if TYPE_CHECKING:
     from mup.databases.server import DatabaseServer
@@ -108,6 +109,7 @@ class Deployment:
         advertise: Address others reach them at; "" = ``host``.
         first_replica: Number of each service's first replica, so that those of several machines differ.
         debug: What the worker of the only service is debugged with; then nothing has to be ready in time.
+        tls: Instead of the project's certificate, key and trust; None = the project's.
 
     Raises:
         UsageError: ``pools``, ``replicas``, ``admissions`` or ``services`` name an unknown service, a number
@@ -131,6 +133,7 @@ class Deployment:
         advertise: str = "",
         first_replica: int = 0,
         debug: Debugging | None = None,
+        tls: TlsFiles | None = None,
     ) -> None:
         if services:
             chosen = {name: project.service(name) for name in services}
@@ -141,6 +144,8 @@ class Deployment:
         self._host, self._advertise, self._first = host, advertise, first_replica
         self._debug = debug
         self._token = ""
+        self._tls = tls or project.tls
+        self._ca = self._tls.ca if self._tls else ""
         self._log_dir = str(log_dir.resolve()) if log_dir else os.environ.get("MUP_LOG_DIR", "")
         self._database_uris: dict[str, str] = {}
         self._log = log or LogSettings.from_environment(os.environ)
@@ -150,7 +155,7 @@ class Deployment:
         self._registry: Child | None = None
         self._databases: dict[str, DatabaseServer] = {}
         self._replicas: list[_Replica] = []
-        self._http = ConnectionPool()
+        self._http = ConnectionPool(self._ca)
         self._registry_started = 0.0
         self.registry_url = registry
 
@@ -323,6 +328,11 @@ class Deployment:
             DeploymentError: It cannot listen there, or must not without a token.
         """
         host = self._project.registry_host
+        seen = _seen_from_elsewhere(host)
+        arguments = []
+        if self._tls is not None:
+            server_context(self._tls, seen)
+            arguments = ["--tls-cert", self._tls.cert, "--tls-key", self._tls.key]
         if not self._token and not is_loopback(host):
             raise DeploymentError(
                 f"a registry on {host}, that other machines reach, needs a token",
@@ -341,13 +351,14 @@ class Deployment:
                     hint="stop what listens there, or set another port (0 = any free one) in mup.toml",
                 ) from error
             listener.listen(1024)
-            self.registry_url = url_of(_seen_from_elsewhere(host), listener.getsockname()[1])
+            port = listener.getsockname()[1]
+            self.registry_url = url_of(seen, port, tls=self._tls is not None)
             descriptor = listener.fileno()
             self._registry = Child(
                 "mup_registry",
-                ["--fd", str(descriptor)],
+                ["--fd", str(descriptor), *arguments],
                 where="registry",
-                env=self._secrets(),
+                env=self._shared(),
                 pass_fds=[descriptor],
             )
             self._registry_started = time.monotonic()
@@ -368,8 +379,10 @@ class Deployment:
         self._register_databases()
         return [*events, f"the registry was restarted (pid {self._registry.pid})"]
 
-    def _secrets(self) -> dict[str, str]:
-        return {REGISTRY_TOKEN: self._token} if self._token else {}
+    def _shared(self) -> dict[str, str]:
+        """Return the environment of every process: the token they share, and whom they trust."""
+        token = {REGISTRY_TOKEN: self._token} if self._token else {}
+        return {**token, TLS_CA: self._ca} if self._ca else token
 
     def _known_databases(self) -> dict[str, str]:
         """Return the URIs of the databases that mup does not start."""
@@ -395,7 +408,7 @@ class Deployment:
 
     def _register_databases(self) -> None:
         """Tell the registry where the databases are; credentials are for the services only."""
-        registry = RegistryClient(self.registry_url, self._token)
+        registry = RegistryClient(self.registry_url, self._token, self._ca)
         for name, database in self._databases.items():
             registry.post("/databases", {"name": name, "uri": without_credentials(database.uri)})
 
@@ -416,6 +429,7 @@ class Deployment:
             "advertise": self._advertise,
             "registry_cache": self._project.registry_cache,
             "databases": self._database_uris,
+            "tls": None if self._tls is None else asdict(self._tls),
             "retries": None if config.retries is None else asdict(config.retries),
             "log_dir": self._log_dir,
             "log": msgspec.to_builtins(self._log),
@@ -429,7 +443,7 @@ class Deployment:
             ["-"],
             where=f"services.{config.name}",
             first_line=json.dumps(told),
-            env={**env, **self._secrets(), **config.env},
+            env={**env, **self._shared(), **config.env},
             pass_fds=[self._debug.stdin] if self._debug else [],
             foreground=self._debug is not None,
         )
@@ -443,7 +457,8 @@ class Deployment:
     def _get(self, url: str, path: str) -> RawResponse:
         connection = self._http.take(address_of(url), 3.0)
         try:
-            connection.send(RawRequest("GET", path), 3.0)
+            headers = {"Authorization": f"Bearer {self._token}"} if self._token else {}
+            connection.send(RawRequest("GET", path, headers), 3.0)
             response = connection.receive(time.monotonic() + 3.0)
         except BaseException:
             connection.close()

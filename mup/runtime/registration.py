@@ -12,6 +12,7 @@ import aiohttp
 from mup.addresses import is_loopback, is_wildcard, route_to
 from mup.errors import CommunicationError, DeploymentError
 from mup.runtime.http_client import address_of
+from mup.tls import client_context
 
 __all__ = ["Registration", "advertised_host"]
 
@@ -39,7 +40,8 @@ class Registration:
         self._interval = heartbeat
         self._patience = patience
         headers = {"Authorization": f"Bearer {token}"} if token else {}
-        self._session = aiohttp.ClientSession(timeout=_TIMEOUT, headers=headers)
+        connector = aiohttp.TCPConnector(ssl=client_context()) if registry.startswith("https:") else None
+        self._session = aiohttp.ClientSession(connector=connector, timeout=_TIMEOUT, headers=headers)
         self._id = ""
         self._task: asyncio.Task[None] | None = None
 
@@ -110,7 +112,8 @@ class Registration:
             silent = True
 
     async def _post(self, path: str, data: dict[str, Any]) -> tuple[int, dict[str, Any]]:
-        async with self._session.post(self._url + path, json=data) as response:
+        # A registry does not redirect; whoever does is not to get the token.
+        async with self._session.post(self._url + path, json=data, allow_redirects=False) as response:
             answer = await response.json(content_type=None)
             return response.status, answer if isinstance(answer, dict) else {}
 

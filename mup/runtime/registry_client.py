@@ -21,10 +21,15 @@ class RegistryClient:
     Args:
         url: Where it listens.
         token: What it wants to see; "" = nothing.
+        ca: File of the certificates to trust, if it speaks TLS; "" = as the environment says.
+
+    Attributes:
+        ca: The same, for whom it lists.
     """
 
-    def __init__(self, url: str, token: str = "") -> None:
+    def __init__(self, url: str, token: str = "", ca: str = "") -> None:
         self._url = url
+        self.ca = ca
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
 
     def get(self, path: str) -> dict[str, Any]:
@@ -41,7 +46,7 @@ class RegistryClient:
 
     def _exchange(self, method: str, path: str, body: bytes | None) -> dict[str, Any]:
         try:
-            connection = Connection(address_of(self._url), _SECONDS)
+            connection = Connection(address_of(self._url), _SECONDS, self.ca)
             try:
                 connection.send(RawRequest(method, path, self._headers, body), _SECONDS)
                 response = connection.receive(time.monotonic() + _SECONDS)

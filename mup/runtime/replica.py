@@ -42,6 +42,7 @@ from mup.runtime.service_log import set_up_logging
 from mup.runtime.worker import ServiceRun
 from mup.runtime.workforce import Workforce, open_descriptors
 from mup.service import check_admission, check_queue_limit, check_service
+from mup.tls import TlsFiles, server_context
 from mup.workload.limits import allow_many_files
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ class ReplicaConfig(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         advertise: Address under which others reach this machine; "" = ``host``, or the one the registry sees.
         databases: URIs, with the name of the database and credentials, that workers need not ask the registry
             for; by the name the project gives them.
+        tls: Certificate and key it serves with; None = unencrypted.
         retries: How the calls of this service are made again; None = they are not.
         drain: Seconds requests in work get when the replica stops.
         debug: What the worker is debugged with, or None.
@@ -105,6 +107,7 @@ class ReplicaConfig(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     registry_cache: float = CACHE_SECONDS
     advertise: str = ""
     databases: dict[str, str] = {}
+    tls: TlsFiles | None = None
     retries: RetryPolicy | None = None
     drain: float = 5.0
     reload: bool = False
@@ -147,6 +150,8 @@ class _Replica:
         self._replicas: int = kind.replicas if config.replicas is None else config.replicas
         self._port: int = kind.port if config.port is None else config.port
         self._advertised = advertised_host(config.host, config.advertise, config.registry)
+        tls = config.tls
+        self._tls = server_context(tls, self._advertised) if tls is not None else None
         queue_limit = kind.queue_limit if config.queue_limit is None else config.queue_limit
         check_queue_limit(queue_limit, kind)
         admission = kind.admission if config.admission is None else config.admission
@@ -239,11 +244,12 @@ class _Replica:
         try:
             await self._workforce.join(self._front)
             port = self._listener.getsockname()[1]
-            self._front.url, self._front.pid = url_of(self._advertised, port), os.getpid()
+            self._front.url = url_of(self._advertised, port, tls=self._tls is not None)
+            self._front.pid = os.getpid()
             server = HttpServer(
                 self._front, max_body=self._limits.max_body, body_seconds=self._limits.body_seconds
             )
-            await server.listen(self._listener)
+            await server.listen(self._listener, self._tls)
             registration = self._registration()
             try:
                 await registration.start()

@@ -20,6 +20,7 @@ from mup.runtime.http_client import (
     ConnectionPool,
     RawRequest,
     RawResponse,
+    TlsAddress,
     address_of,
 )
 
@@ -266,12 +267,15 @@ def test_requests_cannot_smuggle(request_: RawRequest) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["https://x:1", "mongodb://x", "http://", "http://x:99999", "http://a b:1", "nonsense"]
+    "url", ["ftp://x:1", "mongodb://x", "http://", "http://x:99999", "http://a b:1", "nonsense"]
 )
 def test_addresses(url: str) -> None:
-    """Only http:// URLs are addresses."""
+    """Only http:// and https:// URLs are addresses; what TLS is spoken to is marked."""
     assert address_of("http://h:8/") == ("h", 8)
     assert address_of("http://[::1]:8") == ("::1", 8)
+    assert address_of("https://h") == ("h", 443)
+    assert isinstance(address_of("https://h"), TlsAddress)
+    assert not isinstance(address_of("http://h"), TlsAddress)
     with pytest.raises(CommunicationError, match="address"):
         address_of(url)
 
