@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -44,6 +45,15 @@ def test_nothing_turns_data_into_code(package: str) -> None:
             if names & (CODE_FROM_BYTES | CODE_FROM_TEXT | {"shell"}):
                 found.append(f"{file.relative_to(ROOT)}:{node.lineno}")
     assert not found
+
+
+def test_the_tests_that_the_page_names_exist() -> None:
+    """Every claim of the threat model names tests there are."""
+    page = (ROOT / "docs" / "explanation" / "threat-model.md").read_text(encoding="utf-8")
+    named = re.findall(r"`(\w+/\w+\.py)(?:::(\w+))?`", page)
+    assert len(named) > 20
+    for file, function in named:
+        assert f"def {function}(" in (ROOT / "tests" / file).read_text(encoding="utf-8") or not function
 
 
 @pytest.fixture(scope="module")
