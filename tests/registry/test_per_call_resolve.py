@@ -58,5 +58,5 @@ def test_every_call_goes_where_the_registry_says_now(monkeypatch: pytest.MonkeyP
             await network.close()
         return answers
 
-    with registry() as url, answering(b"old") as old, answering(b"new") as new:
+    with registry("--expiry", "300") as url, answering(b"old") as old, answering(b"new") as new:
         assert asyncio.run(calls(url, old, new)) == ["old", "new", "old"]

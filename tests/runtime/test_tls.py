@@ -105,9 +105,12 @@ def files(authority: Authority) -> TlsFiles:
 
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory: pytest.TempPathFactory, files: TlsFiles) -> Iterator[System]:
+    """Services with TLS, and a registry in which a replica without signs of life stays."""
     project = make_project(tmp_path_factory.mktemp("tls"), SOURCE, "Back", "Blocks", "Awaits")
-    with running(replace(project, tls=files)) as system:
-        yield system
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MUP_REGISTRY_EXPIRY", "300")
+        with running(replace(project, tls=files)) as system:
+            yield system
 
 
 def ask(url: str, path: str, ca: str) -> tuple[int, bytes]:
