@@ -104,7 +104,6 @@ def test_without_a_token_nobody_elsewhere_is_told(
     token: str, shown: bytes, peer: str, status: int | None
 ) -> None:
     """Without a token this machine alone is told of a replica; with one, whoever shows it."""
-
     asked = SimpleNamespace(fields={b"authorization": shown} if shown else {}, peer=peer)
     answer = barred(asked, token)  # type: ignore[arg-type] # all of a request that is looked at
     assert (answer.status if answer else None) == status
