@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -31,7 +32,7 @@ from mup.testing import TestClient
 
 sys.path.insert(0, str(EXAMPLES / "acmeair"))
 
-from acmeair import data
+from acmeair import data, work
 from acmeair.auth import DAY, Auth, now
 from acmeair.flights import departure
 from acmeair.main import Main
@@ -97,6 +98,26 @@ def test_the_travellers_day_has_two_flights() -> None:
 def test_dates_are_days(text: str) -> None:
     """The time of the day does not matter, nor what browsers add."""
     assert departure(text) == departure(DATE)
+
+
+# Work
+
+
+def test_work_is_a_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes its time, and no core."""
+    monkeypatch.setattr(work, "MODE", "wait")
+    began, used = time.monotonic(), time.thread_time()
+    work.compute(50)
+    assert time.monotonic() - began >= 0.05
+    assert time.thread_time() - used < 0.025
+
+
+def test_work_is_on_a_core(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It uses a core, in proportion to what it is; a machine ten times as fast is thinkable."""
+    monkeypatch.setattr(work, "MODE", "cpu")
+    used = time.thread_time()
+    work.compute(50)
+    assert time.thread_time() - used > 0.005
 
 
 # Services, one by one
