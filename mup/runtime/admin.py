@@ -1,8 +1,8 @@
 """Who may ask a replica about itself, or change it while it runs? ``/mup/status``, ``POST /mup/pool``, ...
 
 Where the registry has a token, it has to be shown here, too. Without one, only this machine may ask. What
-changes something (``POST /mup/pool`` with ``{"pool_size": 4}``) is not taken from a web page either that happens
-to be open on it: a browser sends JSON to others only with their consent.
+changes something (``POST /mup/pool`` with ``{"pool_size": 4}``) is not taken from a web page either that
+happens to be open on it: a browser sends JSON to others only with their consent.
 """
 
 from __future__ import annotations

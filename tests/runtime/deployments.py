@@ -268,9 +268,10 @@ class System:
         """Send a request from a thread of its own."""
         return self._threads.submit(self.ask, service, path)
 
-    def status(self, service: str) -> dict[str, Any]:
-        """Return what a front says about itself."""
-        status: dict[str, Any] = self.ask(service, "/mup/status").body
+    def status(self, service: str, token: str = "") -> dict[str, Any]:
+        """Return what a front says about itself, to who has the token if there is one."""
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        status: dict[str, Any] = self.ask(service, "/mup/status", **headers).body
         return status
 
     def settle(self, service: str) -> None:

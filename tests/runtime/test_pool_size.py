@@ -108,9 +108,9 @@ def resize(system: System, service: str, size: Any, **headers: str) -> Answer:
     return system.ask(service, "/mup/pool", json.dumps({"pool_size": size}).encode(), **{**JSON, **headers})
 
 
-def has(system: System, service: str, **expected: int) -> bool:
+def has(system: System, service: str, token: str = "", **expected: int) -> bool:
     """Whether a replica's status says so; ``workers`` is their number."""
-    status = system.status(service)
+    status = system.status(service, token)
     status["workers"] = len(status["workers"])
     return all(status[name] == value for name, value in expected.items())
 
@@ -246,7 +246,7 @@ def test_the_command_line_changes_all_replicas(
         assert pool("Processes", "2", "--json")[0] == 0
         statuses = [r.url for r in system.deployment.replicas()]
         assert len(statuses) == 2
-        assert has(system, "Processes", pool_size=2)
+        assert has(system, "Processes", "sesame", pool_size=2)
         assert "did you mean 'Processes'" in pool("Proceses", "3")[1]
         assert pool("Processes", "0")[0] == 2
         refused = resize(system, "Processes", 5)
@@ -254,7 +254,7 @@ def test_the_command_line_changes_all_replicas(
         assert resize(system, "Processes", 5, Authorization="Bearer sesam").status == 401
         monkeypatch.setenv("MUP_REGISTRY_TOKEN", "wrong")
         assert "does not have this token" in pool("Processes", "5")[1]
-        assert has(system, "Processes", pool_size=2)
+        assert has(system, "Processes", "sesame", pool_size=2)
 
 
 def test_connections_to_databases_follow_the_pool(tmp_path: Path, mongod: OwnMongod) -> None:
