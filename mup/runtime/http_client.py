@@ -1,14 +1,14 @@
 """How does a blocking worker send a request now and read its response later?
 
-The standard library's ``http.client`` writes the requests and reads the responses, one under way on each
-connection. Added here is what it does not have: a request leaves in one segment, a deadline holds for a
-response as a whole, a response that is late can be received later, and connections are kept. No redirects,
-no compression.
+One request is under way on each connection. It leaves in one segment, a deadline holds for a response as a
+whole, and a response that is late can be received later: what has come of it is kept. No redirects, no
+compression.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import select
 import socket
 import ssl
@@ -17,21 +17,23 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from http.client import HTTPConnection, HTTPException, HTTPResponse, IncompleteRead, InvalidURL
-from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
 from mup.errors import CommunicationError
+from mup.runtime.http_response import BrokenError, RawResponse, ResponseReader
 from mup.tls import TLS_CA, client_context
-
-if TYPE_CHECKING:
-    from _typeshed import WriteableBuffer
 
 __all__ = ["BrokenError", "Connection", "ConnectionPool", "RawRequest", "RawResponse", "address_of"]
 
 _PIECE = 65536
 _SHORTEST = 1e-3
 """Seconds a timeout has at least: 0 would mean not to wait for what is there already."""
+
+_TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_TARGET = re.compile(r"/[!-~]*|\*")
+_VALUE = re.compile(r"[^\0\r\n]*")
+_WITH_LENGTH = frozenset({"POST", "PUT", "PATCH"})
+"""Methods whose requests name the length of their body even if they have none."""
 
 Address = tuple[str, int]
 
@@ -42,18 +44,6 @@ class TlsAddress(tuple[str, int]):
     __slots__ = ()
 
 
-class BrokenError(Exception):
-    """The connection broke, or what came is not HTTP.
-
-    Attributes:
-        empty: Not a single byte of the response had arrived.
-    """
-
-    def __init__(self, message: str, *, empty: bool = False) -> None:
-        super().__init__(message)
-        self.empty = empty
-
-
 @dataclass(frozen=True, slots=True)
 class RawRequest:
     """Method, target (path and query, quoted), headers, and the body if there is one."""
@@ -62,16 +52,6 @@ class RawRequest:
     target: str
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RawResponse:
-    """Status, headers by lower-case name, body, and whether the connection can be used again."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
-    keep: bool
 
 
 def address_of(url: str) -> Address:
@@ -91,125 +71,23 @@ def address_of(url: str) -> Address:
     return TlsAddress((host, port)) if parts.scheme == "https" else (host, port)
 
 
-class _Stream(socket.socket):
-    """A connected socket: one deadline for all reads, and a response can be read from its start again.
-
-    Attributes:
-        received: What has come of the response under way.
-        ended: Whether the server has closed the connection.
-    """
-
-    @classmethod
-    def of(cls, connected: socket.socket) -> _Stream:
-        """Return a connected socket as a stream."""
-        stream = cls(fileno=connected.detach())
-        stream.start()
-        return stream
-
-    def start(self) -> None:
-        """Get ready for the first response."""
-        self.received = bytearray()
-        self.ended = False
-        self._position = 0
-        self._deadline = 0.0
-
-    def rewind(self, deadline: float) -> None:
-        """Read from the first byte of the response again, until the deadline."""
-        self._position = 0
-        self._deadline = deadline
-
-    def recv_into(self, buffer: WriteableBuffer, nbytes: int | None = 0, flags: int = 0) -> int:
-        """Receive what ``http.client`` asks for; its files read with nothing else."""
-        view = memoryview(buffer)
-        if known := self.received[self._position : self._position + len(view)]:
-            self._position += len(known)
-            view[: len(known)] = known
-            return len(known)
-        # A timeout per read would never end with a server that sends a byte now and then.
-        seconds = self._deadline - time.monotonic()
-        if seconds <= 0:
-            raise TimeoutError("timed out")
-        self.settimeout(seconds)
-        count = super().recv_into(buffer, nbytes or len(view), flags)
-        self.received += view[:count]
-        self._position += count
-        self.ended = count == 0
-        return count
-
-
-class _TlsStream(_Stream, ssl.SSLSocket):
-    """The same, encrypted. ``ssl`` makes them itself, without a constructor."""
-
-
 @lru_cache(maxsize=8)
 def _tls(ca: str) -> ssl.SSLContext:
     """Return how connections to those are made whom the certificates of a file vouch for."""
-    context = client_context(ca)
-    context.sslsocket_class = _TlsStream
-    return context
+    return client_context(ca)
 
 
-def _encrypted(connected: socket.socket, host: str, ca: str) -> _Stream:
-    """Return a connected socket as a stream, after shaking hands."""
-    context = _tls(ca or os.environ.get(TLS_CA, ""))
-    stream = cast("_TlsStream", context.wrap_socket(connected, server_hostname=host))
-    stream.start()
-    return stream
-
-
-class _WholeResponse(HTTPResponse):
-    """A response that has begun when all of it is there.
-
-    ``getresponse`` may be repeated when ``begin`` has failed: so nothing is lost by a timeout.
-    """
-
-    def __init__(self, sock: _Stream, *args: Any, **options: Any) -> None:
-        super().__init__(sock, *args, **options)
-        self._stream = sock
-        self.content = b""
-
-    def begin(self) -> None:
-        """Read status, headers and body."""
-        super().begin()
-        if self._stream.ended:
-            # The library takes the end of the connection for the end of the headers.
-            raise HTTPException("the connection was closed within the headers")
-        if self.status < 200:
-            raise HTTPException(f"unexpected status {self.status}")
-        length = self.headers.get("content-length")
-        if length is not None and self.length is None and not self.chunked:
-            raise HTTPException(f"Content-Length is {length!r}")
-        # In pieces: memory is taken for what comes, not for what is announced.
-        pieces = []
-        while piece := self.read(_PIECE):
-            pieces.append(piece)
-        self.content = b"".join(pieces)
-        if self.length:
-            raise IncompleteRead(self.content, self.length)
-
-
-class _Http(HTTPConnection):
-    """The library's connection, on a :class:`_Stream`; what it sends is put together first."""
-
-    response_class = _WholeResponse
-    auto_open = 0
-
-    def __init__(self, address: Address, timeout: float, ca: str) -> None:
-        super().__init__(*address, timeout=timeout)
-        self._ca = ca if isinstance(address, TlsAddress) else None
-        self.pieces: list[bytes] = []
-
-    def connect(self) -> None:
-        """Connect; small segments leave at once."""
-        super().connect()
-        if self._ca is None:
-            self.sock = _Stream.of(self.sock)
-        else:
-            self.sock = _encrypted(self.sock, self.host, self._ca)
-
-    def send(self, data: Any) -> None:
-        """Keep head or body of a request: two segments would wake the server twice."""
-        self.pieces.append(data)
+def _connected(address: Address, timeout: float, ca: str) -> socket.socket:
+    """Return a new connection whose small segments leave at once."""
+    sock = socket.create_connection(address, timeout)
+    try:
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if not isinstance(address, TlsAddress):
+            return sock
+        return _tls(ca or os.environ.get(TLS_CA, "")).wrap_socket(sock, server_hostname=address[0])
+    except BaseException:
+        sock.close()
+        raise
 
 
 class Connection:
@@ -225,20 +103,24 @@ class Connection:
         used: Whether it has carried a request before this one.
     """
 
-    __slots__ = ("_http", "_poll", "_stream", "address", "used")
+    __slots__ = ("_input", "_lines", "_reader", "_sock", "address", "used")
 
     def __init__(self, address: Address, timeout: float, ca: str = "") -> None:
-        self._http = _Http(address, timeout, ca)
-        self._http.connect()
-        self._stream = cast("_Stream", self._http.sock)
-        self._poll = select.poll()
-        self._poll.register(self._stream, select.POLLIN)
+        self._sock = _connected(address, timeout, ca)
+        # Deadlines are kept by waiting until the socket is ready.
+        self._sock.setblocking(False)
+        self._input = select.poll()
+        self._input.register(self._sock, select.POLLIN)
+        self._reader = ResponseReader()
+        host, port = address
+        host = f"[{host}]" if ":" in host else host
+        self._lines = f" HTTP/1.1\r\nHost: {host}:{port}\r\nAccept-Encoding: identity\r\n"
         self.address = address
         self.used = False
 
     def readable(self) -> bool:
         """Whether something has arrived: a response, or the end of the connection."""
-        return bool(self._stream.received) or bool(self._poll.poll(0))
+        return self._reader.begun or bool(self._input.poll(0))
 
     def send(self, request: RawRequest, timeout: float) -> None:
         """Send a whole request.
@@ -247,15 +129,14 @@ class Connection:
             CommunicationError: A header or the target would change the meaning of the request.
             OSError: The connection broke, or it took longer than ``timeout`` seconds.
         """
-        http = self._http
+        data = self._encoded(request)
+        self._reader.expect(request.method)
         try:
-            http.request(request.method, request.target, request.body, request.headers)
-        except (ValueError, TypeError, InvalidURL) as error:
-            raise CommunicationError(f"a header or the path cannot be sent: {error}") from error
-        data = b"".join(http.pieces)
-        http.pieces.clear()
-        self._stream.settimeout(max(timeout, _SHORTEST))
-        self._stream.sendall(data)
+            sent = self._sock.send(data)
+        except (BlockingIOError, ssl.SSLWantWriteError, ssl.SSLWantReadError):
+            sent = 0
+        if sent < len(data):
+            self._send_rest(data[sent:], time.monotonic() + max(timeout, _SHORTEST))
 
     def receive(self, deadline: float) -> RawResponse:
         """Read the response to the request that was sent.
@@ -267,28 +148,76 @@ class Connection:
             TimeoutError: Not all of it has arrived; it may be received later.
             BrokenError: The connection broke, or what came is not HTTP.
         """
-        stream = self._stream
-        stream.rewind(max(deadline, time.monotonic() + _SHORTEST))
-        try:
-            response = cast("_WholeResponse", self._http.getresponse())
-        except TimeoutError:
-            raise
-        except (OSError, HTTPException, ValueError) as error:
-            raise BrokenError(
-                f"no complete HTTP response came: {error!r:.200}", empty=not stream.received
-            ) from error
-        stream.received.clear()
+        reader = self._reader
+        shortest = _SHORTEST
+        response = None
+        while response is None:
+            # What has come in time is read, however late somebody asks for it.
+            left = max(deadline - time.monotonic(), shortest)
+            if not self._input.poll(left * 1000):
+                raise TimeoutError("timed out")
+            shortest = 0.0
+            try:
+                data = self._sock.recv(_PIECE)
+            except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
+                continue  # it was not for us, or not all of it
+            except OSError as error:
+                raise BrokenError(
+                    f"no complete HTTP response came: {error}", empty=not reader.begun
+                ) from error
+            response = reader.feed(data)
+        reader.expect("")
         self.used = True
-        return RawResponse(
-            status=response.status,
-            headers={name.lower(): value.strip() for name, value in response.headers.items()},
-            body=response.content,
-            keep=not response.will_close and not stream.ended,
-        )
+        return response
 
     def close(self) -> None:
         """Close the connection."""
-        self._http.close()
+        self._sock.close()
+
+    def _encoded(self, request: RawRequest) -> bytes:
+        """Return a request as it is sent.
+
+        Raises:
+            CommunicationError: A header or the target would change the meaning of the request.
+        """
+        method, target, headers, body = request.method, request.target, request.headers, request.body
+        problem = None
+        if not _TOKEN.fullmatch(method):
+            problem = f"method {method!r}"
+        elif not _TARGET.fullmatch(target):
+            problem = f"path {target!r}"
+        lines = [method, " ", target, self._lines]
+        for name, value in headers.items():
+            if not isinstance(value, str) or not _TOKEN.fullmatch(name) or not _VALUE.fullmatch(value):
+                problem = f"{name}: {value!r}"
+            lines += (name, ": ", str(value), "\r\n")
+        if body is not None or method in _WITH_LENGTH:
+            lines.append(f"Content-Length: {len(body or b'')}\r\n")
+        lines.append("\r\n")
+        try:
+            if problem is None:
+                return "".join(lines).encode("latin-1") + (body or b"")
+        except UnicodeEncodeError as error:
+            problem = str(error)
+        raise CommunicationError(f"a header or the path cannot be sent: {problem}")
+
+    def _send_rest(self, data: bytes, deadline: float) -> None:
+        """Send what the kernel did not take at once.
+
+        Raises:
+            OSError: As :meth:`send` says.
+        """
+        output = select.poll()
+        output.register(self._sock, select.POLLOUT)
+        view = memoryview(data)
+        while view:
+            left = deadline - time.monotonic()
+            if left <= 0 or not output.poll(left * 1000):
+                raise TimeoutError("timed out")
+            try:
+                view = view[self._sock.send(view) :]
+            except (BlockingIOError, ssl.SSLWantWriteError, ssl.SSLWantReadError):
+                continue
 
 
 class ConnectionPool:

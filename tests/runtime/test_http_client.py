@@ -103,6 +103,8 @@ CHUNKED = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
         ),
         pytest.param([b"HTTP/1.1 100 Continue\r\n\r\n", PLAIN], b"hello", True, id="continue"),
         pytest.param([b"HTTP/1.1 204 No Content\r\n\r\n"], b"", True, id="no-content"),
+        pytest.param([PLAIN + b"more"], b"hello", False, id="more-behind-it"),
+        pytest.param([PLAIN + PLAIN], b"hello", False, id="two-responses"),
     ],
 )
 def test_responses(answer: list[bytes], body: bytes, keep: bool) -> None:
@@ -112,6 +114,18 @@ def test_responses(answer: list[bytes], body: bytes, keep: bool) -> None:
         response = exchange(address, pool)
     assert (response.body, response.keep) == (body, keep)
     pool.close()
+
+
+def test_the_response_to_head_has_no_body() -> None:
+    """Whatever its headers say; the connection can be used again."""
+    with server([HEAD], [PLAIN]) as address:
+        connection = Connection(address, 1.0)
+        connection.send(RawRequest("HEAD", "/"), 1.0)
+        response = connection.receive(time.monotonic() + 30)
+        assert (response.status, response.body, response.keep) == (200, b"", True)
+        connection.send(GET, 1.0)
+        assert connection.receive(time.monotonic() + 30).body == b"hello"
+        connection.close()
 
 
 def test_headers_of_a_response_have_lower_case_names() -> None:
@@ -125,18 +139,20 @@ def test_headers_of_a_response_have_lower_case_names() -> None:
 @pytest.mark.parametrize(
     ("answer", "says", "empty"),
     [
-        pytest.param([], "closed connection without response", True, id="nothing"),
+        pytest.param([], "closed the connection without a response", True, id="nothing"),
         pytest.param([HEAD + b"hel"], "3 bytes read, 2 more", False, id="cut-body"),
         pytest.param([HEAD[:-2]], "closed within the headers", False, id="cut-headers"),
         pytest.param([HEAD[:12]], "closed within the headers", False, id="cut-status"),
-        pytest.param([CHUNKED + b"5\r\nhel"], "IncompleteRead", False, id="cut-chunk"),
+        pytest.param([CHUNKED + b"5\r\nhel"], "closed within a chunk", False, id="cut-chunk"),
         pytest.param([b"220 mail.example.org ESMTP\r\n\r\n"], "220 mail", False, id="other-protocol"),
-        pytest.param([b"x" * 70_000], "more than 65536 bytes", False, id="endless-line"),
+        pytest.param([b"x" * 70_000], "Expected HTTP/", False, id="nonsense"),
+        pytest.param([b"HTTP/1.1 200 " + b"x" * 70_000], "more than 65536 bytes", False, id="endless-line"),
         pytest.param([HEAD[:-2] + b"X: y\r\n" * 200], "more than 100 headers", False, id="endless-headers"),
-        pytest.param([b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n"], "Content-Length is '-1'", False, id="length"),
+        pytest.param([b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n"], "Content-Length: -1", False, id="length"),
         pytest.param([HEAD.replace(b"5", b"9" * 15) + b"hello"], "5 bytes read", False, id="huge-length"),
-        pytest.param([CHUNKED + b"zz\r\n"], "IncompleteRead", False, id="chunk"),
-        pytest.param([CHUNKED + b"-5\r\nhello"], "non-negative", False, id="negative-chunk"),
+        pytest.param([CHUNKED + b"zz\r\n"], "chunk size", False, id="chunk"),
+        pytest.param([CHUNKED + b"-5\r\nhello"], "chunk size", False, id="negative-chunk"),
+        pytest.param([b"HTTP/1.1 101 Other\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n"], "status 101", False, id="upgrade"),
         pytest.param([b"HTTP/1.1 103 Early Hints\r\n\r\n" + PLAIN], "unexpected status 103", False, id="hints"),
     ],
 )  # fmt: skip

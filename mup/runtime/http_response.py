@@ -1,0 +1,176 @@
+"""What came back for a request? Bytes in, as they arrive; one response out, when all of it is there.
+
+The parser is ``httptools`` (llhttp, the one of Node.js). Responses that only announce another one (100) are
+skipped.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import httptools
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["BrokenError", "RawResponse", "ResponseReader"]
+
+MAX_HEAD = 65536
+MAX_HEADERS = 100
+
+
+class BrokenError(Exception):
+    """The connection broke, or what came is not HTTP.
+
+    Attributes:
+        empty: Not a single byte of the response had arrived.
+    """
+
+    def __init__(self, message: str, *, empty: bool = False) -> None:
+        super().__init__(message)
+        self.empty = empty
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RawResponse:
+    """Status, headers by lower-case name, body, and whether the connection can be used again."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    keep: bool
+
+
+@dataclass(slots=True)
+class _Partial:
+    """What has come of a response."""
+
+    headers: dict[str, str] = field(default_factory=dict)
+    body: list[bytes] = field(default_factory=list)
+    count: int = 0
+    status: int = 0
+    keep: bool = False
+    whole: bool = False
+
+
+class ResponseReader:
+    """Reads the responses of one connection, one after the other.
+
+    Attributes:
+        begun: Whether part of a response has come.
+    """
+
+    __slots__ = ("_no_body", "_parser", "_partial", "_received", "begun")
+
+    def __init__(self) -> None:
+        self._parser = httptools.HttpResponseParser(self)
+        self.expect("")
+
+    def expect(self, method: str) -> None:
+        """Get ready for the response to a request with this method."""
+        self._partial = _Partial()
+        self._no_body = method == "HEAD"
+        self._received = 0
+        self.begun = False
+
+    def feed(self, data: bytes) -> RawResponse | None:
+        """Add received bytes; return the response once it is complete.
+
+        Args:
+            data: Empty = the server has closed the connection.
+
+        Raises:
+            BrokenError: It is none, or it will never be complete.
+        """
+        partial = self._partial
+        if not data:
+            return self._ended(partial)
+        self.begun = True
+        self._received += len(data)
+        try:
+            self._parser.feed_data(data)
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
+            if not partial.whole:
+                reason = error.__context__ or error
+                raise BrokenError(
+                    f"no HTTP response came: {reason}; it begins with {data[:100]!r}"
+                ) from error
+            partial.keep = False  # something came behind the response
+        if partial.whole:
+            return self._result(partial, partial.keep)
+        if partial.status == 0 and self._received > MAX_HEAD:
+            raise BrokenError(f"no HTTP response came: the headers have more than {MAX_HEAD} bytes")
+        return None
+
+    def _ended(self, partial: _Partial) -> RawResponse:
+        """The server sends nothing more: that is the end of some bodies.
+
+        Raises:
+            BrokenError: But not of this one.
+        """
+        if not self.begun:
+            raise BrokenError("the server closed the connection without a response", empty=True)
+        if partial.status == 0:
+            raise BrokenError("the connection was closed within the headers")
+        if partial.headers.get("transfer-encoding"):
+            raise BrokenError("the connection was closed within a chunk")
+        length = partial.headers.get("content-length")
+        if length is not None:
+            came = sum(map(len, partial.body))
+            missing = int(length) - came
+            raise BrokenError(f"the connection was closed: {came} bytes read, {missing} more expected")
+        return self._result(partial, keep=False)
+
+    @staticmethod
+    def _result(partial: _Partial, keep: bool) -> RawResponse:
+        body = partial.body
+        content = body[0] if len(body) == 1 else b"".join(body)
+        return RawResponse(status=partial.status, headers=partial.headers, body=content, keep=keep)
+
+    # Events of the parser.
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """A header; or a trailer, which nobody asks for.
+
+        Raises:
+            BrokenError: There are too many of them.
+        """
+        partial = self._partial
+        if partial.status:
+            return
+        partial.count += 1
+        if partial.count > MAX_HEADERS:
+            raise BrokenError(f"more than {MAX_HEADERS} headers")
+        partial.headers[name.decode("latin-1").lower()] = value.decode("latin-1").strip()
+
+    def on_headers_complete(self) -> None:
+        """Learn what kind of response it is.
+
+        Raises:
+            BrokenError: One that cannot be used.
+        """
+        partial, parser = self._partial, self._parser
+        if partial.whole:
+            raise BrokenError("there is a second response")
+        status = parser.get_status_code()
+        if status == 100:
+            partial.headers.clear()
+            return
+        if status < 200:
+            raise BrokenError(f"unexpected status {status}")
+        partial.status = status
+        partial.keep = parser.should_keep_alive()
+        if self._no_body:
+            # The parser would wait for a body; it is not used again.
+            partial.whole = True
+            self._parser = httptools.HttpResponseParser(self)
+
+    def on_body(self, data: bytes) -> None:
+        """A piece of the body."""
+        self._partial.body.append(data)
+
+    def on_message_complete(self) -> None:
+        """The response has ended, or the announcement of one."""
+        if self._partial.status:
+            self._partial.whole = True
