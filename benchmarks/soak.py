@@ -43,6 +43,8 @@ from machine import describe
 MEMORY_SLOPE = 2.0
 """MB per 100,000 requests: allocators of a dozen processes are not perfectly quiet."""
 DESCRIPTOR_SLOPE = 2.0
+ENOUGH = 200_000
+"""Requests from which on growth can be told from warming up."""
 KILL_EVERY = 5
 REQUESTS = 3
 """To services, per purchase."""
@@ -93,6 +95,8 @@ def judge(rounds: Sequence[Round]) -> list[str]:
         done += one.requests
         xs.append(done / 100_000)
     problems = []
+    if done < ENOUGH:
+        print(f"\n{done} requests are too few to tell growth from warming up: slopes are not judged")
     print(f"\nslopes over the last {len(late)} of {len(rounds)} rounds, per 100,000 requests\n")
     print("| processes | memory, MB, first -> last | slope | descriptors | slope |\n|---|---|---|---|---|")
     for role in [*late[0].memory, "all"]:
@@ -103,6 +107,8 @@ def judge(rounds: Sequence[Round]) -> list[str]:
             f"| {role} | {memory[0]:.1f} -> {memory[-1]:.1f} | {grows:+.2f} "
             f"| {files[0]} -> {files[-1]} | {opens:+.2f} |"
         )
+        if done < ENOUGH:
+            continue
         if role == "all" and grows > MEMORY_SLOPE:
             problems.append(f"memory grows by {grows:.2f} MB per 100,000 requests")
         if role == "all" and opens > DESCRIPTOR_SLOPE:

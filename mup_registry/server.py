@@ -18,7 +18,7 @@ from aiohttp import hdrs
 from aiohttp.http_parser import RawRequestMessage
 from aiohttp.streams import StreamReader
 from aiohttp.web_exceptions import HTTPRequestEntityTooLarge
-from aiohttp.web_protocol import RequestHandler
+from aiohttp.web_protocol import RequestHandler, RequestPayloadError
 from aiohttp.web_request import BaseRequest
 from aiohttp.web_response import Response
 from aiohttp.web_server import Server
@@ -28,11 +28,14 @@ from mup.errors import did_you_mean
 from mup.runtime.metrics import CONTENT_TYPE
 from mup_registry.directory import Directory, ListeningClock, Service
 from mup_registry.metrics import metrics, targets
+from mup_registry.protocol import RegistryProtocols
 
 __all__ = ["RegistryServer"]
 
 MAX_BODY = 256 * 1024
 """Bytes a registration may have: hundreds of endpoints."""
+BODY_SECONDS = 10.0
+"""Time its body may take to arrive."""
 
 _T = TypeVar("_T")
 _Handler = Callable[[BaseRequest], Awaitable[Response]]
@@ -104,7 +107,7 @@ class RegistryServer:
 
     def server(self) -> Server:
         """Return the protocol factory for a listening socket."""
-        return Server(self._handle, request_factory=_make_request, access_log=None)
+        return RegistryProtocols(self._handle, request_factory=_make_request)
 
     def now(self) -> float:
         """Return the time of the directory."""
@@ -275,11 +278,29 @@ def _make_request(
 
 async def _read(request: BaseRequest, kind: type[_T]) -> _T:
     try:
-        return msgspec.json.decode(await request.read(), type=kind)
+        return msgspec.json.decode(await _body(request), type=kind)
     except msgspec.DecodeError as error:
         raise _Refused(400, f"{request.path}: {error}") from error
     except HTTPRequestEntityTooLarge as error:
         raise _Refused(413, f"{request.path}: the body has more than {MAX_BODY} bytes") from error
+    except (ConnectionError, RequestPayloadError) as error:
+        # An everyday matter, no error of the registry.
+        raise _Refused(400, f"{request.path}: the body ended early") from error
+    except TimeoutError as error:
+        problem = f"the body did not come within {BODY_SECONDS:g} s"
+        raise _Refused(408, f"{request.path}: {problem}") from error
+
+
+async def _body(request: BaseRequest) -> bytes:
+    """Return the body of a request.
+
+    Raises:
+        TimeoutError: It does not come.
+    """
+    if request.content.is_eof():
+        return await request.read()
+    async with asyncio.timeout(BODY_SECONDS):
+        return await request.read()
 
 
 def _is_base_url(url: str) -> bool:

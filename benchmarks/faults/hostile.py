@@ -66,11 +66,11 @@ RUDE = (
 _STATUS = re.compile(rb"HTTP/\d\.\d (\d\d\d)")
 
 
-def mutations(seed: int, count: int) -> Iterator[bytes]:
+def mutations(seed: int, count: int, path: bytes = b"/echo/") -> Iterator[bytes]:
     """Yield requests that were changed at random in one to four places."""
     chance = random.Random(seed)
     for _ in range(count):
-        data = chance.choice(TEMPLATES)
+        data = chance.choice(TEMPLATES).replace(b"/echo/", path)
         for _ in range(chance.randint(1, 4)):
             data = chance.choice(_CHANGES)(data, chance)
         yield data
@@ -162,11 +162,11 @@ def status_of(answer: bytes) -> int:
     return int(found[1]) if found else -1
 
 
-def fuzz(url: str, seed: int, count: int) -> tuple[Counter[int], list[bytes]]:
+def fuzz(url: str, seed: int, count: int, path: bytes = b"/echo/") -> tuple[Counter[int], list[bytes]]:
     """Send changed requests; return the statuses, and the requests that were answered wrongly."""
     statuses: Counter[int] = Counter()
     wrong = []
-    for data in mutations(seed, count):
+    for data in mutations(seed, count, path):
         # Behind it a proper request: the server ends the connection, unless it waits for more of the first.
         status = status_of(exchange(url, data + LAST, moment=0.02))
         statuses[status] += 1

@@ -100,6 +100,7 @@ class System:
         options: More of the command line.
         env: Environment on top of this one's.
         prefix: Command that runs it, such as ``ip netns exec NAME``.
+        said: File for what it writes to standard error; None = one in the project's folder.
 
     Attributes:
         logs: Folder of the event logs.
@@ -114,10 +115,11 @@ class System:
         options: Sequence[str] = (),
         env: Mapping[str, str] | None = None,
         prefix: Sequence[str] = (),
+        said: Path | None = None,
     ) -> None:
         self.project = project
         self.logs = project / "logs"
-        self.said = project / "said.txt"
+        self.said = said or project / "said.txt"
         self._mark = uuid.uuid4().hex
         self._options = [*options, "--json", "--log", str(self.logs)]
         self._prefix = list(prefix)
@@ -152,6 +154,11 @@ class System:
     def pid(self) -> int:
         """Process id of ``mup run``."""
         return self._run.pid
+
+    @property
+    def exit_status(self) -> int | None:
+        """How ``mup run`` ended; None = it has not."""
+        return self._run.poll()
 
     def first_urls(self, service: str) -> list[str]:
         """Return where the replicas of a service were when the system had started."""

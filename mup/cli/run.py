@@ -129,10 +129,10 @@ def command(
         while True:
             time.sleep(0.5 if reload else 1.0)
             for event in deployment.supervise():
-                click.echo(f"mup: {event}", err=True)
+                _say(event)
             if reloader is not None:
                 reloader.look()
-    click.echo("mup: stopped", err=True)
+    _say("stopped")
 
 
 def _tls(cert: str, key: str, ca: str) -> TlsFiles | None:
@@ -183,10 +183,16 @@ class _Reloader:
                 self._deployment.reload(service)
             except DeploymentError as error:
                 self._broken.add(service)
-                click.echo(f"mup: {service} goes on as it was: {error}", err=True)
+                _say(f"{service} goes on as it was: {error}")
             else:
                 self._broken.discard(service)
-                click.echo(f"mup: {service} was reloaded", err=True)
+                _say(f"{service} was reloaded")
+
+
+def _say(event: str) -> None:
+    # Standard error may be a file on a disk that is full: no reason to stop services.
+    with contextlib.suppress(OSError):
+        click.echo(f"mup: {event}", err=True)
 
 
 def _interrupt(*_: object) -> None:

@@ -57,6 +57,16 @@ def test_malformed_requests(url: str, seed: int) -> None:
     assert statuses[200] > 20
 
 
+def test_malformed_requests_to_the_registry(echo: System) -> None:
+    """They neither end it nor make it forget anybody; a wrong registration is refused."""
+    before = echo.registry_pid(), echo.replicas("Echo")
+    for path in (b"/register", b"/heartbeat", b"/replicas?service=Echo"):
+        statuses, wrong = fuzz(echo.registry, 3, 150, path)
+        assert wrong == []
+        assert statuses[400] > 20
+    assert (echo.registry_pid(), echo.replicas("Echo")) == before
+
+
 def test_slow_clients(url: str) -> None:
     """Clients that send a header byte by byte delay nobody, and are served when they are done."""
     with Crowd(url, 200) as slow:

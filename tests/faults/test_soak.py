@@ -6,11 +6,11 @@ import pytest
 from soak import Round, judge, slope
 
 
-def rounds(memory: float = 0.0, descriptors: float = 0.0) -> list[Round]:
-    """Return forty rounds of 100,000 requests in which one process grows by so much per round."""
+def rounds(memory: float = 0.0, descriptors: float = 0.0, requests: int = 100_000) -> list[Round]:
+    """Return forty rounds in which one process grows by so much per round."""
     return [
         Round(
-            requests=100_000,
+            requests=requests,
             statuses={"200": 33_000},
             seconds=30.0,
             # The first rounds fill caches; then there is noise.
@@ -38,6 +38,12 @@ def test_leaks_are_found(found: list[Round], says: str) -> None:
     """What grows with the requests is reported with its rate."""
     (problem,) = judge(found)
     assert problem.startswith(says)
+
+
+def test_a_short_soak_is_not_judged(capsys: pytest.CaptureFixture[str]) -> None:
+    """What may be warming up is no leak."""
+    assert judge(rounds(memory=3.0, requests=5000)) == []
+    assert "too few" in capsys.readouterr().out
 
 
 def test_slope_ignores_outliers() -> None:
