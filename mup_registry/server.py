@@ -34,6 +34,9 @@ __all__ = ["RegistryServer"]
 
 MAX_BODY = 256 * 1024
 """Bytes a registration may have: hundreds of endpoints."""
+KNOWN_SECONDS = 2.0
+"""After which replicas that live, and show it every second, have registered with a registry that has just
+started."""
 BODY_SECONDS = 10.0
 """Time its body may take to arrive."""
 
@@ -131,7 +134,7 @@ class RegistryServer:
                 raise _Refused(status, f"{request.method} {path}: {what}")
             return await handler(request)
         except _Refused as error:
-            return _answer({"error": error.message}, error.status)
+            return _answer({"error": error.message, **error.more}, error.status)
 
     def _check_token(self, request: BaseRequest) -> None:
         shown = request.headers.get(hdrs.AUTHORIZATION, "").encode("utf-8", "surrogateescape")
@@ -247,15 +250,18 @@ class RegistryServer:
         service = self._directory.service(name, self.now())
         if service is None:
             known = list(self._directory.services)
-            raise _Refused(404, f"unknown service {name!r}; {did_you_mean(name, known)}")
+            learning = self.now() < KNOWN_SECONDS
+            problem = f"unknown service {name!r}; {did_you_mean(name, known)}"
+            raise _Refused(404, problem, learning=learning)
         return name, service
 
 
 class _Refused(Exception):  # noqa: N818 - it becomes an answer, not a failure of the registry
-    def __init__(self, status: int, message: str) -> None:
+    def __init__(self, status: int, message: str, **more: Any) -> None:
         super().__init__(message)
         self.status = status
         self.message = message
+        self.more = more
 
 
 def _make_request(

@@ -201,11 +201,12 @@ CRASHES: Sequence[Crash] = (
     Crash("kill an event loop", _worker("Orders", 0), _BEHIND, "was killed by SIGKILL", ("Orders", 0, _DIED)),
     Crash("kill one of two fronts", _front("Stock", 1), _BEHIND, "was killed by SIGKILL"),
     Crash("kill the only front behind", _front("Orders", 0), _BEHIND, "was killed by SIGKILL"),
-    Crash("kill the registry", _registry, _NO, "the registry was restarted"),
+    # Whoever has just been started knows no list yet.
+    Crash("kill the registry", _registry, _NO | {503}, "the registry was restarted"),
     Crash("kill mongod", _mongod, _BEHIND, "database 'db'"),
     Crash("stop a worker", _stopped("Shop", 0, "worker"), _NO),
     Crash("stop a front behind", _stopped("Stock", 0, "front"), _BEHIND),
-    Crash("stop the registry", _stopped_registry, _NO),
+    Crash("stop the registry", _stopped_registry, _NO | {503}),
     # Last: its counters, and the answers of its workers, go with it.
     Crash("kill the front users ask", _front("Shop", 0), _BEHIND | {BROKEN}, "was killed by SIGKILL"),
 )

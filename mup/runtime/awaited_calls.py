@@ -335,7 +335,9 @@ class Network:
                 f"{self._registry_url} does not answer like a registry: status {reply.status}", where=where
             )
         if reply.status == 404:
-            raise UnknownServiceError(str(answer.get("error", f"{path} not found")))
+            # A registry that has just started need not know everybody yet.
+            kind = NoReplicaError if answer.get("learning") else UnknownServiceError
+            raise kind(str(answer.get("error", f"{path} not found")))
         return answer
 
 

@@ -290,7 +290,7 @@ class HttpConnection(asyncio.Protocol):
         reason = error.__context__  # what a callback has raised
         if isinstance(reason, _RefusedError):
             self._refuse(reason.refusal)
-        elif reason is None or isinstance(reason, httptools.HttpParserError):
+        elif reason is None or isinstance(reason, httptools.HttpParserError | httptools.HttpParserUpgrade):
             _log.debug("cannot read a request of %s: %s", self.remote, error)
             self._refuse(_NO_HTTP)
         else:

@@ -38,6 +38,9 @@ CACHE_SECONDS = 1.0
 _FIRST_SECONDS = 3.0
 """How long a call waits for the registry that does not know yet what it needs."""
 
+_PAUSE = 0.05
+"""Between two attempts of a call that has to wait."""
+
 _MOMENT = 0.1
 """How long a call waits that could go on with what it knows."""
 
@@ -224,7 +227,8 @@ class Resolver:
         if response.status == 200:
             known = self._services[name] = self._entry(response, known)
         elif known is None:
-            raise (UnknownServiceError if response.status == 404 else NoReplicaError)(response.reason)
+            unknown = response.status == 404 and not response.learning
+            raise (UnknownServiceError if unknown else NoReplicaError)(response.reason)
         # Else: unchanged; or a registry that was restarted and has not heard of the service yet.
         known.fresh_until = time.monotonic() + self._ttl
         if self._dropped:
@@ -261,6 +265,11 @@ class _Answer:
     fields: dict[str, Any]
 
     @property
+    def learning(self) -> bool:
+        """Whether the registry has just started, and need not know everybody yet."""
+        return bool(self.fields.get("learning"))
+
+    @property
     def reason(self) -> str:
         """Why it is no answer."""
         return str(self.fields.get("error", f"the registry answered {self.status}"))
@@ -289,6 +298,22 @@ class _RegistryLink:
         Raises:
             _SilentError: There is none (yet).
         """
+        give_up = time.monotonic() + (_FIRST_SECONDS if patient and not self._silent else 0.0)
+        while True:
+            # One that is being restarted refuses connections for a second, then it does not know everybody.
+            late = time.monotonic() + _PAUSE >= give_up
+            try:
+                answer = self._ask(target, tag, patient=patient, last=late)
+            except _SilentError:
+                if late:
+                    raise
+            else:
+                if late or answer.status != 404 or not answer.learning:
+                    return answer
+            time.sleep(_PAUSE)
+
+    def _ask(self, target: str, tag: str, *, patient: bool, last: bool) -> _Answer:
+        """Ask once; an outage is one if this was the last attempt."""
         now = time.monotonic()
         # Whoever takes an open question is the only one to look after it.
         question = self._open.pop(target, None)
@@ -303,7 +328,7 @@ class _RegistryLink:
         except (OSError, BrokenError) as problem:
             self._try_again = time.monotonic() + _AGAIN_SECONDS
             message = f"the registry at {self._url} does not answer: {str(problem) or 'no answer in time'}"
-            if not self._silent:
+            if last and not self._silent:
                 # Once per outage: every call of every worker would repeat it.
                 _log.warning("%s", message)
                 self._silent = True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import resource
 import socket
 from collections.abc import Iterator
@@ -55,6 +56,13 @@ def test_malformed_requests(url: str, seed: int) -> None:
     assert wrong == []
     assert statuses[400] > 50
     assert statuses[200] > 20
+
+
+def test_rubbish_behind_an_upgrade(url: str) -> None:
+    """A request for another protocol is served as one without; what follows it and is none is refused."""
+    upgrade = b"GET /echo/ HTTP/1.1\r\nHost: shop\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n"
+    answer = exchange(url, upgrade + b"rub:bish\r\n\r\n")
+    assert re.findall(rb"HTTP/1.1 (\d+)", answer) == [b"200", b"400"]
 
 
 def test_malformed_requests_to_the_registry(echo: System) -> None:

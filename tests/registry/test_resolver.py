@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import pytest
@@ -44,8 +46,10 @@ def register(url: str, *ports: int, token: str = "") -> list[str]:
     ]
 
 
-def test_names_and_suggestions() -> None:
+def test_names_and_suggestions(monkeypatch: pytest.MonkeyPatch) -> None:
     """A resolver finds replicas, endpoints and databases by name, and says what was meant by a wrong one."""
+    # As long as the registry needs to be sure that a name is wrong.
+    monkeypatch.setattr("mup.runtime.resolver._FIRST_SECONDS", 60.0)
     with registry() as url, resolving(url) as resolver:
         ask(url, "/register", entry(endpoints={"ep": "/ep/"}))
         ask(url, "/databases", {"name": "db", "uri": "mongodb://h/x"})
@@ -159,6 +163,22 @@ def test_a_restarted_registry_that_knows_nobody_yet() -> None:
                 ask(url, "/heartbeat", {"id": second})
                 assert time.monotonic() < give_up
             assert {resolver.choose("A") for _ in range(40)} == {SECOND}
+        finally:
+            stop(process)
+
+
+def test_a_registry_that_is_being_started_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A caller that knows nothing waits for a registry, and for a service that has not registered with it yet."""
+    monkeypatch.setattr("mup.runtime.resolver._FIRST_SECONDS", 60.0)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    with resolving(f"http://127.0.0.1:{port}") as resolver, ThreadPoolExecutor(1) as caller:
+        call = caller.submit(resolver.choose, "A")
+        process, url = start(port=str(port))
+        try:
+            register(url, 1)
+            assert call.result(60) == FIRST
         finally:
             stop(process)
 

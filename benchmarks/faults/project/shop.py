@@ -14,8 +14,8 @@ class Shop(MS):
     def buy(self, comm: Communication) -> None:
         """Answer only when the order has been written."""
         order = comm.params["order"]
-        taken = comm.call("Stock", "/take/", {"order": order}, timeout=8)
-        kept = comm.call("Orders", "/keep/", {"order": order}, timeout=8)
+        taken = comm.call("Stock", "/take/", {"order": order}, timeout=25)
+        kept = comm.call("Orders", "/keep/", {"order": order}, timeout=25)
         comm.respond({"left": taken.get()["left"], "kept": kept.get()["kept"]})
 
 
