@@ -60,6 +60,11 @@ class Blocks(MS):
         except CommunicationError as error:
             comm.respond(type(error).__name__)
 
+    @EP("/large/")
+    def large(self, comm: Communication) -> None:
+        futures = [comm.call("Back", "/echo/", {"text": "x" * 3_000_000}) for _ in range(2)]
+        comm.respond([len(future.get()["text"]) for future in futures])
+
 
 class Awaits(MS):
     runtime = "async"
@@ -178,6 +183,11 @@ def test_kept_connections_are_used_again(shop: System, files: TlsFiles) -> None:
     before = connections()
     ask(shop.url("Blocks"), "/ask/?service=Back", files.ca)
     assert connections() == before
+
+
+def test_large_bodies(shop: System, files: TlsFiles) -> None:
+    """Megabytes go both ways, on two connections at the same time."""
+    assert json.loads(ask(shop.url("Blocks"), "/large/", files.ca)[1]) == [3_000_000] * 2
 
 
 def test_plain_http_gets_no_answer(shop: System) -> None:
