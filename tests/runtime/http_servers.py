@@ -106,7 +106,10 @@ class Running:
         app: Its application.
         server: The server; to be used within its loop.
         address: Where it listens.
+        thorough: Whether a test should try everything with it.
     """
+
+    thorough = True
 
     def __init__(self, app: App, server: HttpServer, address: tuple[str, int]) -> None:
         self.app = app
@@ -240,6 +243,7 @@ def serving(
     *,
     new_loop: Callable[[], asyncio.AbstractEventLoop] = new_event_loop,
     tls: ssl.SSLContext | None = None,
+    app: App | None = None,
     **limits: Any,
 ) -> Iterator[Running]:
     """Run a server in a thread."""
@@ -247,7 +251,7 @@ def serving(
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
     listener = socket.create_server(("127.0.0.1", 0))
-    app = App()
+    app = app or App()
 
     async def start() -> HttpServer:
         server = HttpServer(app, **limits)

@@ -30,6 +30,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[Running]:
     """A server with small limits on bodies, on either event loop."""
     new_loop: Callable[[], asyncio.AbstractEventLoop] = request.param
     with serving(new_loop=new_loop, max_body=100_000) as running:
+        running.thorough = new_loop is new_event_loop
         yield running
 
 
@@ -82,7 +83,7 @@ def test_requests_are_read(server: Running, data: bytes, seen: list[object]) -> 
     """What the application sees is what was sent, also when it comes in two pieces, cut anywhere."""
     (reply,) = server.exchange(data)
     assert (reply.status, reply.seen) == (200, seen)
-    for cut in range(1, len(data)):
+    for cut in range(1, len(data), 1 if server.thorough else 10):
         (reply,) = server.feed(data[:cut], data[cut:])
         assert (cut, reply.status, reply.seen) == (cut, 200, seen)
 
