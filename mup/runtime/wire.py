@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import socket
 import struct
 
@@ -21,6 +22,7 @@ __all__ = [
 ]
 
 _SIZE = struct.Struct("<I")
+_TIMEVAL = struct.Struct("ll")
 _PREFIX = _SIZE.size
 _CHUNK = 65536
 _size_at = _SIZE.unpack_from
@@ -141,16 +143,20 @@ def _cut(data: bytes | bytearray) -> tuple[list[bytes], int]:
 
 
 class BlockingChannel:
-    """The worker's end of the socket pair."""
+    """The worker's end of the socket pair.
 
-    def __init__(self, sock: socket.socket) -> None:
+    Args:
+        sock: Connected to the front; nobody else uses it.
+        idle_seconds: How long to wait for a request before there is time for something else.
+    """
+
+    def __init__(self, sock: socket.socket, idle_seconds: int) -> None:
         self._sock = sock
+        # The kernel's own timeout: Python's would cost a system call per request.
+        sock.setblocking(True)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _TIMEVAL.pack(idle_seconds, 0))
         self._held = b""
         self._decode = msgspec.msgpack.Decoder(Request).decode
-
-    def fileno(self) -> int:
-        """Return the descriptor, for polling."""
-        return self._sock.fileno()
 
     def send(self, message: FromWorker) -> None:
         """Send one message."""
@@ -170,7 +176,11 @@ class BlockingChannel:
         self._sock.sendall(data)
 
     def receive(self) -> Request | None:
-        """Return the next request; None = the front has gone or wants the worker to end."""
+        """Return the next request; None = the front has gone or wants the worker to end.
+
+        Raises:
+            BlockingIOError: None has come for a while.
+        """
         # At most one request is under way, so nothing of a next frame can be in what is read here.
         data = self._sock.recv(_CHUNK)
         if not data:
@@ -182,8 +192,17 @@ class BlockingChannel:
         while len(content) < size or (
             size == _PREFIX and (size := _PREFIX + _size_at(content)[0]) > len(content)
         ):
-            data = self._sock.recv(_CHUNK)
+            try:
+                data = self._sock.recv(_CHUNK)
+            except BlockingIOError:
+                continue  # the rest of a request comes, however slowly
             if not data:
                 return None
             content += data
         return self._decode(memoryview(content)[_PREFIX:size])
+
+    def wait(self) -> None:
+        """Return when something has come, be it after hours."""
+        poll = select.poll()
+        poll.register(self._sock, select.POLLIN)
+        poll.poll()

@@ -6,7 +6,6 @@ import contextlib
 import ctypes
 import logging
 import os
-import select
 import signal
 import socket
 import sys
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["ServiceRun", "become_worker_process", "run_worker", "serve_worker"]
 
 _log = logging.getLogger("mup.runtime")
-_IDLE_SECONDS = 1.0
+_IDLE_SECONDS = 1
 _PR_SET_PDEATHSIG = 1
 
 
@@ -132,7 +131,7 @@ def serve_worker(run: ServiceRun, number: int, sock: socket.socket) -> None:
         number: Of this worker in the replica, from 0.
         sock: Connected to the front.
     """
-    channel = BlockingChannel(sock)
+    channel = BlockingChannel(sock, _IDLE_SECONDS)
     header = {"role": "worker", "service": run.service, "replica": run.replica, "worker": number}
     writer = open_log(run.log_dir, f"{run.service}.{run.replica}.w{number}", header, run.log)
     pool = ConnectionPool()
@@ -170,23 +169,22 @@ def serve_worker(run: ServiceRun, number: int, sock: socket.socket) -> None:
 
 
 def _serve(instance: MS, run: ServiceRun, tools: WorkerTools, channel: BlockingChannel) -> None:
-    poll = select.poll()
-    poll.register(channel, select.POLLIN)
     writer, pool = tools.log.writer, tools.pool
     told = False
     while True:
         if writer is not None and writer.problem and not told:
             channel.send(LogOff())
             told = True
-        if writer is not None or pool.abandoned:
-            # While idle, keep the log fresh for readers and look after answers nobody waits for.
-            while not poll.poll(
-                _IDLE_SECONDS * 1000 if pool.abandoned or (writer and writer.pending) else None
-            ):
-                pool.reap()
-                if writer is not None:
-                    writer.flush_if_older(_IDLE_SECONDS)
-        request = channel.receive()
+        try:
+            request = channel.receive()
+        except BlockingIOError:
+            # Idle: keep the log fresh for readers and look after answers nobody waits for.
+            pool.reap()
+            if writer is not None:
+                writer.flush_if_older(_IDLE_SECONDS)
+            if not pool.abandoned and (writer is None or not writer.pending):
+                channel.wait()
+            continue
         if request is None:
             return
         _execute(instance, run, tools, channel, request)
