@@ -539,7 +539,7 @@ class _Solver:
         full = [
             float(self.total[WORK, i]) / self._places(i)
             for i in range(len(self.stations))
-            if i not in self.members
+            if i not in self.members or self.stations[i].parent is not None
         ]
         if full and max(full) > 1:
             for member in self.roots:

@@ -65,6 +65,7 @@ from mup.lqn import (
     Uncertainty,
     entry_label,
 )
+from mup.runtime.pinning import place_of
 
 __all__ = ["HOST", "Calibration", "EntryCoverage", "calibrate"]
 
@@ -140,6 +141,7 @@ class _Book:
 
     Attributes:
         sharing: Replicas of the services whose workers share a core: threads, event loops.
+        pinned: Those of them that stay on one core of the machine.
     """
 
     run: Run
@@ -147,6 +149,7 @@ class _Book:
     work: FrameworkWork
     ingredients: Ingredients
     sharing: Mapping[str, int]
+    pinned: frozenset[str]
     terms: Terms = field(default_factory=Terms)
     warnings: list[str] = field(default_factory=list)
     uncovered: list[str] = field(default_factory=list)
@@ -257,6 +260,7 @@ def calibrate(
         work=framework_work(observed),
         ingredients=ingredients,
         sharing={s.name: s.replicas for s in application.services if s.runtime != "process"},
+        pinned=frozenset(s.name for s in application.services if s.runtime != "process" and s.pinned),
     )
     by_endpoint: dict[str, list[Execution]] = {}
     left_out: dict[Path, set[str]] = {}
@@ -591,10 +595,27 @@ def _processors(book: _Book, machine: Processor | None) -> tuple[Processor, ...]
             f" yet: the cores of {host.name!r} are taken to be shared ideally"
         )
         host = replace(host, discipline="ps", migration=None)
+    neighbours = _neighbours(book, host)
     own = (
-        Processor(name=own_core(name), cores=replicas, parent=HOST) for name, replicas in book.sharing.items()
+        Processor(name=own_core(name), cores=replicas, parent=neighbours.get(name, HOST))
+        for name, replicas in book.sharing.items()
     )
-    return (host, *own)
+    cores = (Processor(name=name, parent=HOST) for name in sorted(set(neighbours.values())))
+    return (host, *cores, *own)
+
+
+def _neighbours(book: _Book, host: Processor) -> dict[str, str]:
+    """Return the core, by name, of the services that are pinned to one beside others.
+
+    Services with several replicas are on several cores, which are not told apart.
+    """
+    places: dict[int, list[str]] = {}
+    for name in sorted(book.pinned):
+        if book.sharing[name] == 1:
+            places.setdefault(place_of(name, 0, int(host.cores)), []).append(name)
+    return {
+        name: f"{HOST}.core{place}" for place, names in places.items() if len(names) > 1 for name in names
+    }
 
 
 def own_core(service: str) -> str:

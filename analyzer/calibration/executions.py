@@ -40,7 +40,8 @@ class Operation:
     """One ``call`` or ``query`` of an execution.
 
     ``awaited`` is set when the flow asks for the reply. ``contact`` and ``finish`` of a query carry the CPU
-    clock of the auxiliary thread that ran it; those of a call carry the worker's. Where a call was made
+    clock of the auxiliary thread that ran it, unless it ran ``on_loop``: there is no such thread on an event
+    loop. Those of a call, and of a query on a loop, carry that of the execution. Where a call was made
     again, they are those of the last attempt, number ``attempt``; ``earlier`` has the others.
     """
 
@@ -52,6 +53,7 @@ class Operation:
     censored: bool = False
     failed: bool = False
     awaited: bool = False
+    on_loop: bool = False
     attempt: int = 0
     earlier: list[Attempt] = field(default_factory=list)
 
@@ -151,6 +153,7 @@ def _of_log(log: Log) -> list[Execution]:
     role = str(log.header.get("role", "worker"))
     service = str(log.header.get("service", ""))
     replica = int(log.header.get("replica", 0))
+    on_loop = log.header.get("runtime") == "async"
     for request, _trace, time, cpu, seq, site, name, event, flags in log.records.tolist():
         now = Moment(time, cpu)
         if event == Event.BEGIN:
@@ -167,7 +170,7 @@ def _of_log(log: Log) -> list[Execution]:
             if (repeated := execution.operations.get(seq)) is not None:
                 repeated.repeat(attempt_number(flags))
         elif event == Event.COMM_START:
-            operation = Operation(seq, log.names.get(name, ""), now)
+            operation = Operation(seq, log.names.get(name, ""), now, on_loop=on_loop)
             execution.operations[seq] = operation
             op = "query" if operation.is_query else "call"
             execution.steps.append(Step(op, keys.get(site), seq, now, now))

@@ -96,7 +96,10 @@ def query_cpu(execution: Execution) -> float:
     """Return the seconds the auxiliary threads of one execution spent in database drivers."""
     total = 0
     for operation in execution.operations.values():
-        if operation.is_query and operation.contact and operation.finish and operation.contact.cpu >= 0:
+        # On an event loop, drivers work on the clock of the execution, which has seen them.
+        if not operation.is_query or operation.on_loop:
+            continue
+        if operation.contact and operation.finish and operation.contact.cpu >= 0:
             total += operation.finish.cpu - operation.contact.cpu
     return total / 1e9
 

@@ -96,12 +96,17 @@ def placed(model: Model, placement: Placement) -> Model:
             processors[machine.name] = machine
         if own.parent is not None:
             # The core its threads share goes where they go.
-            processors[own.name] = replace(own, parent=machine.name)
+            if machine is not home:
+                processors[own.name] = replace(own, parent=machine.name)
             tasks.append(task)
         else:
             tasks.append(replace(task, processor=machine.name))
-    used = {task.processor for task in tasks}
-    used |= {p.parent for p in processors.values() if p.name in used}
+    used: set[str | None] = set()
+    for task in tasks:
+        place = task.processor
+        while place is not None:
+            used.add(place)
+            place = processors[place].parent
     kept = tuple(p for p in processors.values() if p.name in used)
     return replace(model, processors=kept, tasks=tuple(tasks))
 

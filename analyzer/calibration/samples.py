@@ -38,7 +38,7 @@ class CommunicationSamples:
         registry_demand, registry_delay: From ``commStart`` to ``contactDest``.
         exchange: Of a call: the time between ``contactDest`` and ``commFinish`` that the callee's
             execution does not explain. Of a query: all of it.
-        driver_demand: Of a query: processor time of the driver's thread.
+        driver_demand: Of a query: processor time of the driver's thread; none on an event loop.
         receive: Of a call: processor time from the begin of the wait to the reply, part of
             ``exchange`` and of the demand of the segment behind the ``get``.
         censored: Replies that were picked up late; they do not count in ``exchange``.
@@ -173,11 +173,22 @@ def _after_get(get: Step, operation: Operation | None, until: Moment) -> tuple[f
         return max(0.0, wall), 0.0
     cpu = (until.cpu - get.start.cpu) * _NS
     # Reading the reply of a call happened before `commFinish`, outside this segment's wall time. A
-    # query's `commFinish` is on another thread's clock; there the waking up is inside, as it is where a
-    # client's reply was there before the client came to get it.
+    # query's `commFinish` is on another thread's clock, unless it ran on a loop; there the waking up is
+    # inside, as it is where a client's reply was there before the client came to get it.
     early = finish.time < get.start.time
-    inside = cpu if early or operation is None or operation.is_query else (until.cpu - finish.cpu) * _NS
+    elsewhere = operation is None or (operation.is_query and not operation.on_loop)
+    inside = cpu if early or elsewhere else (until.cpu - finish.cpu) * _NS
     return cpu, max(0.0, wall - inside)
+
+
+def _loop_work(execution: Execution, start: Moment, until: Moment) -> float:
+    """Return the seconds an event loop worked between two moments since the execution waited for something.
+
+    They are in the segment behind that wait.
+    """
+    waits = (s.start for s in execution.steps if s.op == "get" and start.time <= s.start.time < until.time)
+    first = next(waits, None)
+    return 0.0 if first is None else (until.cpu - first.cpu) * _NS
 
 
 def _communication(
@@ -196,6 +207,8 @@ def _communication(
     if operation.is_query or start.cpu < 0:
         # A query changes threads here, so there is no CPU difference to take; what the worker itself
         # spends on handing over counts into its next segment.
+        if operation.on_loop:
+            registry -= _loop_work(execution, operation.start, sent)
         samples.registry_demand.add(0.0, window)
         samples.registry_delay.add(max(0.0, registry), window)
     else:
@@ -209,8 +222,11 @@ def _communication(
         return
     elapsed = (finish.time - contact.time) * _NS
     if operation.is_query:
-        samples.exchange.add(elapsed, window)
         driver = (finish.cpu - contact.cpu) * _NS if contact.cpu >= 0 else 0.0
+        if operation.on_loop:
+            # Whatever the loop did meanwhile, for the driver too, is in the segment of a wait already.
+            elapsed, driver = max(0.0, elapsed - driver), 0.0
+        samples.exchange.add(elapsed, window)
         samples.driver_demand.add(driver * speed, window)
         return
     if operation.censored:

@@ -291,6 +291,7 @@ class _Analysis:
             replicas=deployment.replicas,
             port=deployment.port,
             runtime=deployment.runtime,
+            pinned=deployment.pinned,
             admission="random" if deployment.admission == "random" else "fifo",
             endpoints=endpoints,
         )

@@ -144,6 +144,7 @@ class Service:
         port: Base port, 0 = any.
         runtime: ``process``, ``thread`` or ``async``.
         admission: ``fifo`` or ``random``.
+        pinned: Whether a replica of threads, or with an event loop, stays on one core.
         endpoints: In source order, inherited ones included.
     """
 
@@ -156,6 +157,7 @@ class Service:
     port: int
     runtime: str
     admission: Literal["fifo", "random"]
+    pinned: bool
     endpoints: tuple[Endpoint, ...]
 
 

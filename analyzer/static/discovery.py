@@ -59,6 +59,7 @@ class Settings:
     port: int
     runtime: str
     admission: str
+    pinned: bool
 
 
 def service_classes(
@@ -250,6 +251,7 @@ DEFAULTS: dict[str, int | str] = {
     "port": 0,
     "runtime": "process",
     "admission": "fifo",
+    "pinned": True,
 }
 LOWEST = {"pool_size": 1, "replicas": 1, "port": 0}
 KNOWN = {"admission": ADMISSIONS}
@@ -273,6 +275,7 @@ def settings(info: ClassInfo, overridden: Mapping[str, int | str | None], evalua
         int(values["port"]),
         str(values["runtime"]),
         str(values["admission"]),
+        bool(values["pinned"]),
     )
 
 
@@ -291,6 +294,10 @@ def _setting(info: ClassInfo, name: str, default: int | str, evaluation: Evaluat
         if plain in KNOWN.get(name, (plain,)):
             return plain
         problem = f"must be one of {', '.join(KNOWN[name])}, got {plain!r}"
+    elif isinstance(default, bool):
+        if isinstance(plain, bool):
+            return plain
+        problem = "is not known from the source" if plain is None else f"cannot be {plain!r}"
     elif isinstance(default, int) and isinstance(plain, int) and not isinstance(plain, bool):
         if plain >= LOWEST[name]:
             return plain

@@ -149,7 +149,10 @@ def with_replicas(model: Model, task: str, replicas: int) -> Model:
     own = next((p for p in model.processors if p.name == found.processor and p.parent is not None), None)
     if own is None or any(t.processor == own.name for t in model.tasks if t.name != task):
         return changed
-    return changed.with_processor(replace(own, cores=own.cores * replicas / found.replicas))
+    whole = model.processor(own.parent) if own.parent is not None else None
+    # Two replicas are pinned to two cores: together they are on the machine, no longer on one core of it.
+    parent = whole.parent if whole is not None and whole.parent is not None and replicas > 1 else own.parent
+    return changed.with_processor(replace(own, cores=own.cores * replicas / found.replicas, parent=parent))
 
 
 def with_cores(model: Model, processor: str, cores: float) -> Model:

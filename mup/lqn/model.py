@@ -528,11 +528,12 @@ class Model:
         """Return the processor the front of a task runs on; None if the task has cores of its own.
 
         A front is a process of its own. It does not share the part of a processor that stands for the
-        interpreter of a replica's threads, but the processor around it.
+        interpreter of a replica's threads, or for the core they are pinned to, but the processor around it.
         """
-        if task.processor is None:
-            return None
-        return self.processor(task.processor).parent or task.processor
+        name = task.processor
+        while name is not None and (whole := self.processor(name).parent) is not None:
+            name = whole
+        return name
 
     def with_task(self, task: Task) -> Model:
         """Return the model with the task of the same name replaced."""

@@ -23,7 +23,8 @@ from mup.runtime.calls import CONNECT_SECONDS
 from mup.runtime.execution import Execution, describe
 from mup.runtime.http_client import ConnectionPool
 from mup.runtime.loops import new_event_loop
-from mup.runtime.threads import pin, receive_slot
+from mup.runtime.pinning import pin
+from mup.runtime.threads import receive_slot
 from mup.runtime.wire import Done, FrameBuffer, FromWorker, LogOff, Ready, Request, frame
 from mup.runtime.worker import ServiceRun, become_worker_process
 from mup.runtime.worker_communication import EventLog, WorkerTools
@@ -44,7 +45,7 @@ def run_loop(run: ServiceRun, control: socket.socket, parent: int) -> None:
     """
     become_worker_process(parent)
     if run.pinned:
-        pin(run)
+        pin(run.service, run.replica)
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         runner.run(_Loop(run, control).serve())
 
@@ -60,7 +61,13 @@ class _Loop:
     async def serve(self) -> None:
         """Set up, serve until the control socket is closed, tear down."""
         run = self._run
-        header = {"role": "worker", "service": run.service, "replica": run.replica, "worker": 0}
+        header = {
+            "role": "worker",
+            "service": run.service,
+            "replica": run.replica,
+            "worker": 0,
+            "runtime": run.runtime,
+        }
         writer = open_log(run.log_dir, f"{run.service}.{run.replica}.w0", header, run.log)
         pool = ConnectionPool()
         log, silent = EventLog(writer, run.source), EventLog(None, run.source)

@@ -27,6 +27,7 @@ from mup.runtime.admin import POOL_PATH, barred, change_pool, refusal
 from mup.runtime.admission import Waiting, waiting_room
 from mup.runtime.http_request import HttpRequest
 from mup.runtime.metrics import CONTENT_TYPE, FrontMetrics
+from mup.runtime.pinning import core_of
 from mup.runtime.refusals import failure, no_endpoint, wrong_method
 from mup.runtime.service_log import CURRENT, InWork
 from mup.runtime.tracing import trace_id, valid
@@ -199,6 +200,8 @@ class Front:
         # Asked once: the level does not change, and every request would ask.
         self._tell_requests = _log.isEnabledFor(logging.DEBUG)
         self._sample = run.log.sample if writer else 1
+        shared = run.runtime != "process" and run.pinned
+        self._core = core_of(run.service, run.replica) if shared else None
         self._names = {
             key: writer.name(f"{run.service}{key}") if writer else 0 for key in run.dispatch.endpoints
         }
@@ -264,6 +267,7 @@ class Front:
             "url": self.url,
             "workers": [self.workers[number].pid for number in sorted(self.workers)],
             "pool_size": self._pool_size,
+            "core": self._core,
             "retiring": sum(link.retiring for link in self.workers.values()),
             "busy": self._busy,
             "queued": len(self._waiting),

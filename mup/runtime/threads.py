@@ -6,12 +6,11 @@ shares one core with that of its neighbours, for they share an interpreter.
 
 from __future__ import annotations
 
-import os
 import socket
 import sys
 import threading
-import zlib
 
+from mup.runtime.pinning import pin
 from mup.runtime.worker import ServiceRun, become_worker_process, serve_worker
 
 __all__ = ["NUMBER", "receive_slot", "run_threads", "send_slot"]
@@ -46,7 +45,7 @@ def run_threads(run: ServiceRun, control: socket.socket, parent: int) -> None:
     """
     become_worker_process(parent)
     if run.pinned:
-        pin(run)
+        pin(run.service, run.replica)
     sys.setswitchinterval(min(SWITCH_SECONDS, sys.getswitchinterval()))
     threads = []
     while (slot := receive_slot(control)) is not None:
@@ -56,15 +55,3 @@ def run_threads(run: ServiceRun, control: socket.socket, parent: int) -> None:
         threads.append(thread)
     for thread in threads:
         thread.join()
-
-
-def pin(run: ServiceRun) -> None:
-    """Bind this process to one core: its threads can use no more, and moving about costs time.
-
-    Replicas of a service take one core after the other; services begin at different ones.
-    """
-    if not hasattr(os, "sched_setaffinity"):
-        return
-    cores = sorted(os.sched_getaffinity(0))
-    first = zlib.crc32(run.service.encode())
-    os.sched_setaffinity(0, {cores[(first + run.replica) % len(cores)]})

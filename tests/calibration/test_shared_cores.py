@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import msgspec
 import pytest
 
 from analyzer.calibration.calibrate import calibrate
 from analyzer.calibration.explore import ExploreSettings, explore
 from analyzer.calibration.placement import Placement, placed
-from analyzer.calibration.rundir import load_run
-from analyzer.static import analyse_project
-from mup.lqn import Model
+from analyzer.calibration.rundir import Run, load_run
+from analyzer.static import Application, analyse_project
+from mup.lqn import Model, Processor
 from mup.lqn.edits import with_clients, with_pool, with_replicas
 from mup.project import load_project
+from mup.runtime.pinning import place_of
 from mup.workload.speed import Speed
 from simulator import simulate
+from simulator.analytic import estimate
 
 SERVICES = """\
 import time
@@ -34,6 +39,7 @@ class T(MS):
 
 class L(MS):
     runtime = "async"
+    pinned = False
     pool_size = 8
     @EP("/l/")
     async def l(self, comm: Communication) -> None:
@@ -68,8 +74,8 @@ SHORT = ExploreSettings(
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
-    """Calibrated from a real run."""
+def explored(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, Application]:
+    """A real run, and what ran."""
     folder = tmp_path_factory.mktemp("shared")
     (folder / "services.py").write_text(SERVICES)
     (folder / "mup.toml").write_text(TOML)
@@ -77,7 +83,13 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
     application = analyse_project(project)
     steady = Speed((1000.0, 1000.0))
     run = load_run(explore(project, application, SHORT, probe=lambda: steady, monitor=False))
-    return calibrate(run, application, name="shared", bootstrap=0).model
+    return run, application
+
+
+@pytest.fixture(scope="module")
+def model(explored: tuple[Run, Application]) -> Model:
+    """Calibrated from it."""
+    return calibrate(*explored, name="shared", bootstrap=0).model
 
 
 @pytest.mark.services
@@ -121,3 +133,39 @@ def test_the_core_goes_where_the_service_goes(model: Model) -> None:
     assert own["T.core"] == "other"
     assert moved.task("T").processor == "T.core"
     assert {"host", "other", "L.core"} <= set(own)
+
+
+@pytest.mark.services
+def test_services_pinned_to_one_core_share_it(explored: tuple[Run, Application]) -> None:
+    """On two cores, T and L are on the same one, so they are in the model; on four, each has its own."""
+    run, application = explored
+    pinned = replace(application, services=tuple(replace(s, pinned=True) for s in application.services))
+    throughput = {}
+    for cores in (2, 4):
+        places = {name: place_of(name, 0, cores) for name in ("T", "L")}
+        on_such = replace(run, info=msgspec.structs.replace(run.info, cores=cores))
+        found = calibrate(on_such, pinned, name="pinned", bootstrap=0).model
+        parents = {p.name: p.parent for p in found.processors}
+        if cores == 2:
+            assert places == {"T": 0, "L": 0}
+            assert parents == {
+                "host": None,
+                "host.core0": "host",
+                "T.core": "host.core0",
+                "L.core": "host.core0",
+            }
+            # Fronts are other processes, and a second replica is pinned to another core.
+            assert found.front_processor(found.task("T")) == "host"
+            assert with_replicas(found, "T", 2).processor("T.core").parent == "host"
+            moved = placed(found, Placement(machines={"other": None}, tasks={"T": "other"}))
+            assert moved.processor("T.core").parent == "other"
+            assert moved.processor("L.core").parent == "host.core0"
+        else:
+            assert places == {"T": 0, "L": 2}
+            assert parents == {"host": None, "T.core": "host", "L.core": "host"}
+        roomy = found.with_processor(Processor(name="host", cores=16))
+        throughput[cores] = estimate(with_clients(roomy, 32)).cycle.throughput
+    assert throughput[2] is not None
+    assert throughput[4] is not None
+    # L's work is at least a quarter of T's, and T's core is full.
+    assert throughput[4] > 1.15 * throughput[2]

@@ -49,7 +49,7 @@ class Threads(MS):
     @EP("/who/")
     def who(self, comm: Communication) -> None:
         comm.respond({"pid": os.getpid(), "mine": self.thread == threading.get_ident(), "thread": self.thread,
-                      "cores": len(os.sched_getaffinity(0))})
+                      "cores": len(os.sched_getaffinity(0)), "core": min(os.sched_getaffinity(0))})
 
     @EP("/hold/")
     def hold(self, comm: Communication) -> None:
@@ -86,7 +86,7 @@ class Loop(MS):
     @EP("/who/")
     async def who(self, comm: Communication) -> None:
         comm.respond({"pid": os.getpid(), "mine": self.loop is asyncio.get_running_loop(), "thread": id(self),
-                      "cores": len(os.sched_getaffinity(0))})
+                      "cores": len(os.sched_getaffinity(0)), "core": min(os.sched_getaffinity(0))})
 
     @EP("/hold/")
     async def hold(self, comm: Communication) -> None:
@@ -131,6 +131,7 @@ def test_all_workers_of_a_replica_are_one_process_on_one_core(system: System, se
     answers = [system.ask(service, "/who/").body for _ in range(6)]
     assert len({a["pid"] for a in answers}) == 1
     assert all(a["mine"] and a["cores"] == 1 for a in answers)
+    assert {a["core"] for a in answers} == {system.status(service)["core"]}
 
 
 @BOTH

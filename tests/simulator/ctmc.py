@@ -531,9 +531,10 @@ class _Machine:
     def place_of(self, flow: _Flow) -> str | None:
         """Return the processor a flow uses: fronts do not share the part their task is on."""
         name = flow.request.entry.task.processor
-        if name is None or flow.at not in (FRONT_IN, FRONT_OUT):
-            return name
-        return self.plan.processors[name].parent or name
+        if flow.at in (FRONT_IN, FRONT_OUT):
+            while name is not None and (whole := self.plan.processors[name].parent) is not None:
+                name = whole
+        return name
 
     def served(self, flow: _Flow, rivals: list[_Flow]) -> bool:
         """Tell whether a flow on a processor has one of its cores (or a share of them)."""

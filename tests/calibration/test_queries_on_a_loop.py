@@ -1,0 +1,117 @@
+"""Is the work of a database driver on an event loop counted once? Real services, motor, a real mongod."""
+
+from __future__ import annotations
+
+import http.client
+from dataclasses import replace
+from urllib.parse import urlsplit
+
+import numpy as np
+import pymongo
+import pytest
+from mongods import OwnMongod
+
+from analyzer.calibration.framework import logged_cpu
+from analyzer.calibration.matching import match
+from analyzer.calibration.observed import Observed, observe
+from analyzer.calibration.rundir import PartInfo, RunInfo, load_run
+from analyzer.calibration.samples import PathSamples, sample_path
+from analyzer.static import analyse_project, translate_with_plan
+from mup.project import Project, load_project
+from mup.runtime.launcher import Deployment
+
+SERVICES = """
+from mup import EP, MS, Communication
+
+class Loop(MS):
+    runtime = "async"
+
+    @EP("/all/")
+    async def all(self, comm: Communication) -> None:
+        rows = await comm.query("db", "all", "things", {})
+        comm.respond(len(rows))
+"""
+TOML = """
+[registry]
+port = 0
+[services.Loop]
+class = "services:Loop"
+[databases.db]
+uri = "mongodb://placeholder"
+database = "loop"
+"""
+DOCUMENTS, REQUESTS = 2000, 20
+
+pytestmark = pytest.mark.services
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory, mongod: OwnMongod) -> tuple[Project, Observed]:
+    """One client asks for a thousand documents, again and again; the logs of that."""
+    folder = tmp_path_factory.mktemp("loop")
+    (folder / "services.py").write_text(SERVICES)
+    (folder / "mup.toml").write_text(TOML)
+    project = load_project(folder)
+    project = replace(project, databases=(replace(project.databases[0], uri=mongod.uri),))
+    logs = folder / "logs"
+    with pymongo.MongoClient[dict[str, object]](mongod.uri) as client:
+        client["loop"]["things"].insert_many({"_id": n, "text": "x" * 20} for n in range(DOCUMENTS))
+        try:
+            with Deployment(project, log_dir=logs) as deployment:
+                for _ in range(REQUESTS):
+                    assert ask(deployment.replicas()[0].url) == str(DOCUMENTS)
+        finally:
+            client.drop_database("loop")
+    RunInfo(project="loop", parts=[PartInfo()]).save(logs)
+    return project, observe(load_run(logs), scaled=False)
+
+
+def ask(url: str) -> str:
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=60)
+    try:
+        connection.request("GET", "/all/")
+        return connection.getresponse().read().decode()
+    finally:
+        connection.close()
+
+
+def samples(run: tuple[Project, Observed]) -> PathSamples:
+    project, observed = run
+    _, plans = translate_with_plan(analyse_project(project), name="loop")
+    (path,) = plans["Loop", "/all/"]
+    found = match([path], observed.executions)
+    assert not found.unmatched
+    (taken,) = found.taken
+    return sample_path(taken, path, observed)
+
+
+def test_the_log_sees_no_more_than_the_loop_has_used(run: tuple[Project, Observed]) -> None:
+    """One request at a time: what is charged to all of them fits into what the loop's thread has used."""
+    # The first one opens the driver, which would hide the others.
+    executions = sorted(run[1].executions, key=lambda e: e.begin.time)[1:]
+    assert len(executions) == REQUESTS - 1
+    last = executions[-1].done
+    assert last is not None
+    used = (last.cpu - executions[0].begin.cpu) / 1e9
+    assert 0 < sum(map(logged_cpu, executions)) <= used
+    # The driver's share of it, which used to be counted once more, is not small here.
+    inside = [o for e in executions for o in e.operations.values()]
+    driver = sum(o.finish.cpu - o.contact.cpu for o in inside if o.finish and o.contact) / 1e9
+    assert driver > 0.2 * used
+
+
+def test_the_parts_of_a_request_add_up_to_the_whole(run: tuple[Project, Observed]) -> None:
+    """Segments, finding the database, and the exchange last as long as the request did, not longer."""
+    found = samples(run)
+    weights = np.ones(len(run[1].windows))
+
+    def mean(sample: object) -> float:
+        return sample.mean(weights) or 0.0  # type: ignore[attr-defined, no-any-return]
+
+    (query,) = found.communication.values()
+    parts = sum(mean(s) for s in (*found.demand.values(), *found.delay.values()))
+    parts += mean(query.registry_demand) + mean(query.registry_delay)
+    parts += mean(query.exchange)
+    whole = np.mean([(e.done.time - e.begin.time) / 1e9 for e in run[1].executions if e.done])
+    assert parts == pytest.approx(float(whole), rel=0.1)
+    assert mean(query.driver_demand) == 0.0
