@@ -111,10 +111,9 @@ def cluster(folder: Path, network: Network, *, expiry: float = 3.0) -> Iterator[
             machine(1, ["Stock"], *join),
             machine(2, ["Stock", "Notes"], *join, "--first-replica", "1"),
         ]
-        for system in others:
-            stack.callback(system.stop)
-        with ThreadPoolExecutor() as starters:
-            list(starters.map(System.start, others))
+        pool = stack.enter_context(ThreadPoolExecutor())
+        stack.callback(lambda: list(pool.map(System.stop, others)))
+        list(pool.map(System.start, others))
         file = folder / "visits.jsonl"
         urls = [f"{first.first_urls(name)[0]}/{path}/" for name, path in _split(ASKED)]
         with file.open("wb") as seen:
