@@ -48,6 +48,9 @@ SERVICES = """
             '"Shop", "/orders/17/items/b"', "Shop/orders/{order_id}/items/{item}", id="two-filled-in"
         ),
         pytest.param('"Shop", "/status", method="GET"', "Shop/status", id="any-method"),
+        pytest.param(
+            '"Shop", "/status", idempotent=comm.params["again"]', "Shop/status", id="may-be-repeated"
+        ),
     ],
 )
 def test_a_call_addresses(tmp_path: Path, call: str, target: str) -> None:
