@@ -209,20 +209,21 @@ def rate(runs: Iterable[tuple[Window, npt.NDArray[np.int64]]]) -> Figure:
 
 
 def busy_seconds(log: Log, window: Window, endpoint: str = "") -> npt.NDArray[np.float64]:
-    """Return how long one worker was between ``begin`` and ``done`` in each batch of a window.
+    """Return how long executions were between ``begin`` and ``done`` in each batch of a window, added up.
 
     Args:
-        log: Of the worker.
+        log: Of a worker, or of all workers of an event loop.
         window: Its batches.
         endpoint: Only executions of this one; "" = all.
     """
-    records = log.records[np.isin(log.records["event"], (Event.BEGIN, Event.DONE))]
-    # One request at a time: a begin without a done right after it belongs to a worker that died.
-    pairs = np.flatnonzero((records["event"][:-1] == Event.BEGIN) & (records["event"][1:] == Event.DONE))
+    begun = log.records[log.records["event"] == Event.BEGIN]
     if endpoint:
         wanted = [number for number, name in log.names.items() if name == endpoint]
-        pairs = pairs[np.isin(records["name"][pairs], wanted)]
-    begin, done = records["time"][pairs], records["time"][pairs + 1]
+        begun = begun[np.isin(begun["name"], wanted)]
+    ended = log.records[log.records["event"] == Event.DONE]
+    # On an event loop, executions overlap. A begin without a done belongs to a worker that died.
+    _, first, second = np.intersect1d(begun["request"], ended["request"], return_indices=True)
+    begin, done = begun["time"][first], ended["time"][second]
     edges = np.linspace(window.start_ns, window.end_ns, window.batches + 1).astype(np.int64)
     until = [float(np.maximum(np.minimum(done, edge) - begin, 0).sum()) for edge in edges]
     return np.diff(until) * 1e-9

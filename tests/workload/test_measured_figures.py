@@ -90,22 +90,27 @@ def test_result_survives_its_json() -> None:
     assert LoadResult.from_dict(result.to_dict()) == result
 
 
-def test_busy_time_is_clipped_to_the_window(tmp_path: Path) -> None:
-    """Executions count in each second with the part inside; one that never ended does not count."""
+@pytest.mark.parametrize(
+    ("executions", "expected"),
+    [
+        pytest.param([(0.0, 2.0), (3.0, 4.0), (9.0, 12.0)], [1, 0, 1, 0, 0, 0, 0, 0, 1], id="one-by-one"),
+        pytest.param([(1.0, 4.0), (2.0, 3.5), (2.5, 5.0)], [1, 2.5, 2.5, 1, 0, 0, 0, 0, 0], id="on-a-loop"),
+    ],
+)
+def test_busy_time_is_clipped_to_the_window(
+    tmp_path: Path, executions: list[tuple[float, float]], expected: list[float]
+) -> None:
+    """Executions count in each second with the part inside, also beside others; one without an end does not."""
     writer = EventWriter(tmp_path / "A.0.w0.mlog", {"role": "worker", "service": "A"})
-
-    def write(event: Event, seconds: float) -> None:
-        writer.write(event, 1, 1, time=int(seconds * SECOND))
-
-    for begin, done in ((0.0, 2.0), (3.0, 4.0), (9.0, 12.0)):
-        write(Event.BEGIN, begin)
-        write(Event.END, begin)
-        write(Event.DONE, done)
-    write(Event.BEGIN, 12.0)
+    moments = [(12.0, 0, Event.BEGIN)]
+    for number, (begin, done) in enumerate(executions, 1):
+        moments += [(begin, number, Event.BEGIN), (begin, number, Event.END), (done, number, Event.DONE)]
+    for seconds, number, event in sorted(moments):
+        writer.write(event, number or 99, 1, time=int(seconds * SECOND))
     writer.close()
     log = read_log(writer.path)
     busy = busy_seconds(log, Window(1 * SECOND, 10 * SECOND))
-    assert busy == pytest.approx([1, 0, 1, 0, 0, 0, 0, 0, 1])
+    assert busy == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("data", [{}, {"cycles": [[1, 0.5, 0.25]]}])
