@@ -1,8 +1,9 @@
 """How a service runs: an HTTP front and its pool of worker processes, and the launcher of whole projects.
 
 launcher -> replica (one process per replica: import, bind, fork, register, serve, drain)
-              front   (its event loop: HTTP in, queue, workers, HTTP out)
+              front   (its event loop: queue, workers)
+                http_server -> http_connection -> http_request, http_head; file_response
               worker  (a forked child: runs endpoint methods)
-                worker_communication -> calls -> resolver, http_client; mup.databases
+                worker_communication -> calls -> resolver, http_client -> http_response; mup.databases
 wire: the frames between front and worker
 """
