@@ -1,4 +1,4 @@
-"""What do the tests of whole applications share? Their models, their own tests, and a browser."""
+"""What do the tests of examples with pages share? The tests they bring along, their models, and a browser."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import urllib.request
 from http.cookiejar import CookieJar
 from pathlib import Path
 
+from example_systems import EXAMPLES
+
 from mup.lqn.model import Model
 from mup.lqn.statistics import possible_activities, reached_entries
 from mup.runtime.launcher import Deployment
-
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
 def own_tests(name: str, folder: Path) -> str:
@@ -34,21 +34,25 @@ def own_tests(name: str, folder: Path) -> str:
     return done.stdout
 
 
-def observed_paths(model: Model) -> dict[str, set[tuple[int, int]]]:
-    """Return, for every endpoint the workload reaches, calls and queries of the paths it takes."""
+def observed_paths(model: Model) -> dict[str, list[tuple[int, int]]]:
+    """Return, for every endpoint the workload reaches, calls and queries of each path it takes."""
     reached = reached_entries(model)
-    found: dict[str, set[tuple[int, int]]] = {}
+    found: dict[str, set[tuple[tuple[str, str], ...]]] = {}
     for task in model.tasks:
         for entry in task.entries:
-            if task.role != "service" or (task.name, entry.name) not in reached:
-                continue
-            possible = possible_activities(entry)
-            for path in entry.paths:
-                if path["first"] in possible:
-                    kinds = [operation["op"] for operation in path["operations"]]
-                    label = f"{task.name}{entry.name.partition('@')[0]}"
-                    found.setdefault(label, set()).add((kinds.count("call"), kinds.count("query")))
-    return found
+            if task.role == "service" and (task.name, entry.name) in reached:
+                possible = possible_activities(entry)
+                paths = [path["operations"] for path in entry.paths if path["first"] in possible]
+                # Entries that were split for their callers end in @1, @2, ...
+                label = f"{task.name}{entry.name.partition('@')[0]}"
+                steps = {tuple((step["op"], step["target"]) for step in path) for path in paths}
+                found.setdefault(label, set()).update(steps)
+    return {label: sorted(_counts(path) for path in paths) for label, paths in found.items()}
+
+
+def _counts(path: tuple[tuple[str, str], ...]) -> tuple[int, int]:
+    kinds = [kind for kind, _ in path]
+    return kinds.count("call"), kinds.count("query")
 
 
 class Browser:

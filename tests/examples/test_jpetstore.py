@@ -3,39 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pymongo
 import pytest
-from applications import EXAMPLES, Browser, observed_paths, own_tests
+from applications import Browser, observed_paths, own_tests
+from example_systems import analysed, committed_model, drive, example
 
-from analyzer.calibration.rundir import stale_in_model
-from analyzer.static import analyse_project
-from mup.lqn import Model, load_model
+from mup.lqn.model import Model
 from mup.lqn.statistics import Size, statistics
-from mup.project import Project, load_project
+from mup.project import Project
 from mup.runtime.launcher import Deployment
-from mup.workload.driver import LoadDriver
-
-EXAMPLE = EXAMPLES / "jpetstore"
 
 OBSERVED = {
-    "frontend/actions/Catalog.action": {(0, 0)},
-    "frontend/account/signonForm": {(0, 0)},
-    "frontend/account/login": {(1, 0)},
-    "frontend/catalog/searchProducts": {(2, 0)},
-    "frontend/catalog/viewProduct": {(2, 0)},
-    "frontend/cart/addItemToCart": {(2, 0)},
-    "frontend/account/signoff": {(1, 0)},
-    "account/signon/": {(0, 2)},
-    "account/sessuser/": {(0, 4)},
-    "account/signout/": {(0, 1)},
-    "catalog/searchProd/": {(0, 1)},
-    "catalog/getProd/": {(0, 2)},
-    "catalog/getItem/": {(0, 3)},
-    "cart/add": {(1, 0)},
+    "frontend/actions/Catalog.action": [(0, 0)],
+    "frontend/account/signonForm": [(0, 0)],
+    "frontend/account/login": [(1, 0)],
+    "frontend/catalog/searchProducts": [(2, 0)],
+    "frontend/catalog/viewProduct": [(2, 0)],
+    "frontend/cart/addItemToCart": [(2, 0)],
+    "frontend/account/signoff": [(1, 0)],
+    "account/signon/": [(0, 2)],
+    "account/sessuser/": [(0, 4)],
+    "account/signout/": [(0, 1)],
+    "catalog/searchProd/": [(0, 1)],
+    "catalog/getProd/": [(0, 2)],
+    "catalog/getItem/": [(0, 3)],
+    "cart/add": [(1, 0)],
 }
 """What the workload does: calls and queries of every path it takes."""
 
@@ -43,34 +39,23 @@ OBSERVED = {
 @pytest.fixture(scope="module")
 def project() -> Project:
     """The example on free ports, with little work."""
-    loaded = load_project(EXAMPLE).with_any_ports()
-    services = (replace(each, env={"MUP_PAGE_MS": "1"}) for each in loaded.services)
-    return replace(loaded, services=tuple(services))
+    return example("jpetstore", {"MUP_PAGE_MS": "1"})
 
 
 @pytest.fixture(scope="module")
 def model() -> Model:
-    """The calibrated model that comes with the example."""
-    return load_model(EXAMPLE / "model.json")
+    """The calibrated model in the folder of the example, which is of the source as it is."""
+    return committed_model("jpetstore", analysed("jpetstore"))
 
 
 def test_the_model_is_as_large_as_published(model: Model) -> None:
     """Table 3 of the thesis, its arcs counted correctly, and the view with queries."""
     size = statistics(model)
-    assert size.table3 == Size(
-        tasks=6, entries=23, activities=50, nodes=32, or_nodes=14, arcs=91, paths=14
-    ), asdict(size.table3)
+    published = Size(tasks=6, entries=23, activities=50, nodes=32, or_nodes=14, arcs=91, paths=14)
+    assert size.table3 == published, asdict(size.table3)
     assert size.correct_arcs == 109
-    assert size.full == Size(
-        tasks=6, entries=36, activities=102, nodes=58, or_nodes=14, arcs=213, paths=14
-    ), asdict(size.full)
-
-
-def test_the_model_is_of_this_source(project: Project, model: Model) -> None:
-    """Static analysis finds nothing to complain about, and what the model was made of."""
-    application = analyse_project(project)
-    assert application.diagnostics == ()
-    assert stale_in_model(model, application) == {}
+    full = Size(tasks=6, entries=36, activities=102, nodes=58, or_nodes=14, arcs=213, paths=14)
+    assert size.full == full, asdict(size.full)
 
 
 def test_observed_paths(model: Model) -> None:
@@ -150,9 +135,7 @@ def test_a_new_account(deployment: Deployment) -> None:
 @pytest.mark.services
 def test_the_workload(deployment: Deployment, project: Project) -> None:
     """Every visit asks for the same pages, and half of the customers buy."""
-    with LoadDriver(project, deployment.registry_url) as driver:
-        result = driver.run(1, 1.5, think_scale=0.0)
-    assert (result.errors, result.first_error) == (0, "")
+    result = drive(deployment, project, seconds=1.5)
     calls = {label.removeprefix("frontend"): stats.count for label, stats in result.endpoints.items()}
     bought = calls.pop("/cart/addItemToCart", 0)
     assert bought < len(result.cycles)
