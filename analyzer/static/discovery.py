@@ -193,6 +193,9 @@ def endpoint_methods(info: ClassInfo, evaluation: Evaluation) -> list[EndpointMe
         elif not isinstance(verb, str) or verb not in ("", *METHODS):
             problem = f"the HTTP method of endpoint {function.qualname!r} is not known from the source"
             hint = f"give one of {', '.join(METHODS)}"
+        elif "/" in name:
+            problem = f"the name {name!r} of endpoint {function.qualname!r} is a path"
+            hint = "leave the '/' out: callers tell names and paths apart by it"
         else:
             endpoint = EndpointMethod(path, name or method, name, function, verb)
             if _is_free(endpoint, taken, decorator, evaluation):

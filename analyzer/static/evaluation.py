@@ -91,7 +91,7 @@ MAX_STEPS = 200_000
 INLINING = 50
 """Steps that inlining a helper counts for."""
 
-REQUEST_DATA = {"params", "headers", "cookies", "body"}
+REQUEST_DATA = {"params", "files", "headers", "cookies", "body", "method", "request_id", "traceparent"}
 
 # Looking at a value is not letting it go.
 HARMLESS = {

@@ -7,6 +7,7 @@ engines (``simulator.variates``), so that every engine draws the same numbers.
 from __future__ import annotations
 
 import math
+import operator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -195,13 +196,11 @@ class Empirical(Distribution):
 
     def __post_init__(self) -> None:
         _require(len(self.values) > 0, "values", "must hold at least one value")
-        for index, value in enumerate(self.values):
-            _require(_positive(value), f"values[{index}]", f"must be a number of seconds >= 0, got {value!r}")
-        _require(
-            all(a <= b for a, b in zip(self.values, self.values[1:], strict=False)),
-            "values",
-            "must be in ascending order",
-        )
+        # Thousands of values, thousands of times where demands are drawn anew: a message is made if it is needed.
+        if not all(map(_positive, self.values)):
+            index, value = next((i, v) for i, v in enumerate(self.values) if not _positive(v))
+            raise ModelError(f"must be a number of seconds >= 0, got {value!r}", where=f"values[{index}]")
+        _require(all(map(operator.le, self.values, self.values[1:])), "values", "must be in ascending order")
 
     @property
     def mean(self) -> float:  # noqa: D102

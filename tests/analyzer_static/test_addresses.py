@@ -90,6 +90,7 @@ def test_parameters_of_a_request_are_not_known(tmp_path: Path) -> None:
         pytest.param('@EP("/orders", name="other", method="GET")', "MUP005", id="same-method"),
         pytest.param('@EP("/x", method="FETCH")', "MUP006", id="no-method"),
         pytest.param('@EP("/x/{a}b")', "MUP006", id="half-a-segment"),
+        pytest.param('@EP("/x", name="pages/x")', "MUP006", id="name-like-a-path"),
     ],
 )
 def test_endpoints_that_cannot_be_served(tmp_path: Path, decorator: str, code: str) -> None:

@@ -13,6 +13,7 @@ from source_outline import HEAD, OTHERS, analyse_files, codes, endpoint_source, 
 from test_soundness import Recorder, load, situations
 
 from analyzer.static import analyse
+from mup.communication import Communication
 from mup.errors import MupError
 
 ONE = ["call:B/b/ get:0 respond"]
@@ -1379,3 +1380,14 @@ def span(job):
         == ["call", "call", "get", "get", "respond"]
         for path in endpoint.paths
     )
+
+
+DESCRIBING = sorted(name for name, value in vars(Communication).items() if isinstance(value, property))
+
+
+@pytest.mark.parametrize("name", DESCRIBING)
+def test_what_describes_the_request_is_data(tmp_path: Path, name: str) -> None:
+    """Whatever is done with it, by whomever: it communicates nothing."""
+    source = endpoint_source(f"known = json.dumps(comm.{name}, default=str).join('ab')\ncomm.respond(known)")
+    application = analyse_files(tmp_path, app="import json\n" + source)
+    assert codes(application) == []
