@@ -196,7 +196,7 @@ class Empirical(Distribution):
 
     def __post_init__(self) -> None:
         _require(len(self.values) > 0, "values", "must hold at least one value")
-        # Thousands of values, thousands of times where demands are drawn anew: a message is made if it is needed.
+        # Thousands of values, and thousands of times where demands are drawn anew.
         if not all(map(_positive, self.values)):
             index, value = next((i, v) for i, v in enumerate(self.values) if not _positive(v))
             raise ModelError(f"must be a number of seconds >= 0, got {value!r}", where=f"values[{index}]")
