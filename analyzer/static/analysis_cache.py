@@ -10,7 +10,6 @@ analysed again.
 from __future__ import annotations
 
 import hashlib
-import importlib.metadata
 import json
 import os
 import sys
@@ -19,6 +18,8 @@ from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from libcst import LIBCST_VERSION
 
 from analyzer.static import application as application_module
 from analyzer.static.application import Application, Service
@@ -107,7 +108,7 @@ def _tools() -> list[str]:
     sources = [*sorted(Path(__file__).parent.glob("*.py")), *(Path(m.__file__ or "") for m in others)]
     return [
         sys.version,
-        importlib.metadata.version("libcst"),
+        LIBCST_VERSION,
         *(_hash(file.read_bytes()) for file in sources),
     ]
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import libcst as cst
-import libcst.matchers as m
 
 if TYPE_CHECKING:
     from analyzer.static.state import Flow, State
@@ -262,7 +261,7 @@ def _orelse(node: cst.Else | None) -> Block:
 
 def _case(node: cst.MatchCase) -> Arm:
     # `case _:` and `case name:` always match.
-    certain = node.guard is None and m.matches(node.pattern, m.MatchAs(pattern=None))
+    certain = node.guard is None and isinstance(node.pattern, cst.MatchAs) and node.pattern.pattern is None
     return Arm(node.guard, lower(node.body), node.pattern, certain)
 
 
@@ -272,18 +271,20 @@ def _with(node: cst.With, items: Sequence[cst.WithItem]) -> Sequence[Node]:
     item, rest = items[0], items[1:]
     inner = tuple(_with(node, rest))
     call = item.item
-    suppress = m.Call(func=m.Name("suppress") | m.Attribute(attr=m.Name("suppress")))
-    if m.matches(call, suppress):
-        assert isinstance(call, cst.Call)  # noqa: S101  (what the matcher just said)
+    if isinstance(call, cst.Call) and _called(call) == "suppress":
         handlers = tuple(Handler(argument.value, "", ()) for argument in call.args)
         return (Protected(node, inner, handlers, (), ()),)
     target = None if item.asname is None else item.asname.name
     plain = With(item, call, target, inner, node.asynchronous is not None)
-    if plain.asynchronous and isinstance(call, cst.Call) and m.matches(call, _MANAGERS):
+    if plain.asynchronous and isinstance(call, cst.Call) and _called(call) in _MANAGERS:
         return (Managed(node, call, target, inner, plain),)
     return (plain,)
 
 
-_MANAGERS = m.Call(
-    func=m.OneOf(*(m.Name(n) | m.Attribute(attr=m.Name(n)) for n in ("TaskGroup", "timeout", "timeout_at")))
-)
+def _called(node: cst.Call) -> str:
+    """Return the last part of the name of what is called, "" if it has none."""
+    function = node.func.attr if isinstance(node.func, cst.Attribute) else node.func
+    return function.value if isinstance(function, cst.Name) else ""
+
+
+_MANAGERS = {"TaskGroup", "timeout", "timeout_at"}

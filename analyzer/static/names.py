@@ -15,8 +15,6 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import libcst as cst
-import libcst.matchers as m
-from libcst.helpers import get_full_name_for_node
 
 from analyzer.static.source import Module, SourceTree
 from analyzer.static.values import (
@@ -329,7 +327,7 @@ def imports(module: Module, statement: cst.Import | cst.ImportFrom) -> Iterator[
                 head = full.split(".")[0]
                 yield head, Imported(head, None)
         return
-    base = get_full_name_for_node(statement.module) or "" if statement.module else ""
+    base = "" if statement.module is None else _dotted(statement.module)
     if statement.relative:
         package = module.name.split(".") if module.name else []
         up = len(statement.relative) - (1 if module.is_package else 0)
@@ -340,6 +338,13 @@ def imports(module: Module, statement: cst.Import | cst.ImportFrom) -> Iterator[
         return
     for alias in statement.names:
         yield alias.evaluated_alias or alias.evaluated_name, Imported(base, alias.evaluated_name)
+
+
+def _dotted(node: cst.BaseExpression) -> str:
+    """Return the name of a module in an import statement."""
+    if isinstance(node, cst.Attribute):
+        return f"{_dotted(node.value)}.{node.attr.value}"
+    return node.value if isinstance(node, cst.Name) else ""
 
 
 def _self_attributes(body: cst.CSTNode, name: str) -> set[str]:
@@ -388,7 +393,9 @@ def _property_role(function: cst.FunctionDef) -> str:
     """Return "setter", "deleter" or "getter" if the function adds to a property of its own name, else ""."""
     for decorator in function.decorators:
         target = decorator.decorator
-        if isinstance(target, cst.Attribute) and m.matches(target.value, m.Name(function.name.value)):
+        if not isinstance(target, cst.Attribute) or not isinstance(target.value, cst.Name):
+            continue
+        if target.value.value == function.name.value:
             return target.attr.value
     return ""
 

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import libcst as cst
-import libcst.matchers as m
 
 from analyzer.static.diagnostics import Diagnostics
 from analyzer.static.evaluation import (
@@ -263,12 +262,8 @@ class Objects(Evaluation):
 
     def _own_fields(self, info: ClassInfo, *, keyword_only: bool) -> Iterator[_Field]:
         for decorator in info.node.decorators:
-            keyword_only |= m.matches(
-                decorator.decorator,
-                m.Call(
-                    args=[m.ZeroOrMore(), m.Arg(m.Name("True"), keyword=m.Name("kw_only")), m.ZeroOrMore()]
-                ),
-            )
+            arguments = decorator.decorator.args if isinstance(decorator.decorator, cst.Call) else ()
+            keyword_only |= any(_is_switched_on(argument, "kw_only") for argument in arguments)
         for line in info.node.body.body:
             for statement in line.body if isinstance(line, cst.SimpleStatementLine) else ():
                 if isinstance(statement, cst.AnnAssign) and isinstance(statement.target, cst.Name):
@@ -752,6 +747,13 @@ class Objects(Evaluation):
             self.release(arguments.values, state, node, f"an object of {owner.info.qualname!r}")
             return [(self.forget_contents(arguments.values, state), UNKNOWN)]
         return merge_results(self._function(FunctionValue(found[1], owner), arguments, node, state))
+
+
+def _is_switched_on(argument: cst.Arg, name: str) -> bool:
+    """Return whether an argument is ``name=True``."""
+    keyword, value = argument.keyword, argument.value
+    named = keyword is not None and keyword.value == name
+    return named and isinstance(value, cst.Name) and value.value == "True"
 
 
 def _attributes(state: State, number: int) -> dict[str, Value]:
