@@ -254,6 +254,7 @@ class Evaluation(Variables):
         self.loops = 0
         self._quiet = 0
         self.steps = 0
+        self.most_steps = MAX_STEPS
         self.width = 1
         self.limit = MAX_PATHS
         self.factoring = False
@@ -424,8 +425,8 @@ class Evaluation(Variables):
     def spend(self, steps: int) -> None:
         """Count what is followed for an endpoint: helpers that call helpers can be endless work."""
         self.steps += steps
-        if self.steps > MAX_STEPS:
-            raise TooLongError(f"takes more than {MAX_STEPS} steps to follow")
+        if self.steps > self.most_steps:
+            raise TooLongError(f"takes more than {self.most_steps} steps to follow")
 
     def unrolls(self, items: Sequence[Value] | None) -> bool:
         """Return whether a loop over items is unrolled, given the unrolled loops around it."""

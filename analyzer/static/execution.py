@@ -40,6 +40,7 @@ from analyzer.static.control import (
 from analyzer.static.diagnostics import Diagnostic, Diagnostics
 from analyzer.static.evaluation import (
     MAX_PATHS,
+    MAX_STEPS,
     Arguments,
     Context,
     Failure,
@@ -94,6 +95,9 @@ communicate."""
 
 MAX_ENUMERATED = 64
 """Endpoints with more paths than this, those of iterations included, are described with choices."""
+
+MAX_LISTING_STEPS = 20_000
+"""Listing paths is given up after so many steps, for factoring follows the same code in a few of them."""
 
 MAX_SIZE = 10_000
 """Paths and bodies of loops and choices an endpoint may have in all."""
@@ -162,15 +166,17 @@ class Execution(Concurrency, Library):
         reporting = self.diagnostics
         # What a constant has to report is reported when it is evaluated first: in every attempt anew.
         constants = self._constants
-        listed = self._attempt(function, receiver, dict(constants), factoring=False, limit=MAX_ENUMERATED)
+        listed = self._attempt(
+            function, receiver, dict(constants), limit=MAX_ENUMERATED, steps=MAX_LISTING_STEPS
+        )
         found = listed
         if listed.exploded:
             found = self._attempt(function, receiver, dict(constants), factoring=True, limit=MAX_PATHS)
             if not found.exploded and found.errors - listed.errors:
                 # Choices accept more than can happen, which may be what is wrong with them.
-                other = self._attempt(function, receiver, constants, factoring=False, limit=MAX_PATHS)
+                other = self._attempt(function, receiver, constants, limit=MAX_PATHS)
                 found = other if not other.exploded and len(other.errors) < len(found.errors) else found
-        self.factoring, self.limit = False, MAX_PATHS
+        self.factoring, self.limit, self.most_steps = False, MAX_PATHS, MAX_STEPS
         self.diagnostics = reporting
         self.diagnostics.extend(found.diagnostics)
         return found.paths
@@ -181,8 +187,9 @@ class Execution(Concurrency, Library):
         receiver: ClassInfo,
         constants: dict[Assigned, Value],
         *,
-        factoring: bool,
+        factoring: bool = False,
         limit: int,
+        steps: int = MAX_STEPS,
     ) -> _Attempt:
         """Walk a method.
 
@@ -192,8 +199,9 @@ class Execution(Concurrency, Library):
             constants: Constants that are known already; what is found out about others is added.
             factoring: Fold ways that nothing can tell apart later instead of enumerating them.
             limit: How many ways there may be at once.
+            steps: How many steps it may take.
         """
-        self.factoring, self.limit = factoring, limit
+        self.factoring, self.limit, self.most_steps = factoring, limit, steps
         self.diagnostics = Diagnostics()
         self._constants = constants
         self.forget_tasks()

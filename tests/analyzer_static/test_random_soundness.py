@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,12 +20,15 @@ from analyzer.static.application import Path as ExecutionPath
 from analyzer.static.catalogue import Catalogue
 from analyzer.static.diagnostics import Diagnostic, Diagnostics
 from analyzer.static.execution import Execution
+from analyzer.static.failures import room
 from analyzer.static.names import ClassInfo, FunctionInfo, Names
 from analyzer.static.source import SourceTree
 
 ADDRESSES = {"B": {"/b/": "/b/", "/c/": "/c/"}}
-BATCHES, PER_FILE = 32, 25
-EXACT_BATCHES, FOLDED_BATCHES = 5, 8
+PER_FILE = 25
+PROGRAMS = 1025
+MORE = int(os.environ.get("MUP_TEST_PROGRAMS", PROGRAMS)) / PROGRAMS
+BATCHES, EXACT_BATCHES, FOLDED_BATCHES = (max(1, round(batches * MORE)) for batches in (28, 5, 8))
 RUNS = 14
 MOST_PATHS = 150
 MOST_WAYS = 3000
@@ -60,7 +64,8 @@ class Workshop:
         self._modules += 1
         name = f"app{self._modules}"
         (self.folder / f"{name}.py").write_text(module_source(programs), encoding="utf-8")
-        module = self._names.tree.module(name)
+        with room():
+            module = self._names.tree.module(name)
         assert module is not None
         service = self._names.scope(module)["A"]
         assert isinstance(service, ClassInfo)
@@ -73,7 +78,8 @@ class Workshop:
             # Findings in the helpers that all programs share belong to the program that is analysed.
             findings = Diagnostics()
             execution = Execution(self._names, Catalogue(ADDRESSES, None), findings)
-            paths = execution.paths(function, service, "endpoint")
+            with room():
+                paths = execution.paths(function, service, "endpoint")
             errors = tuple(d for d in findings.all() if d.severity == "error")
             results.append(Analysed(one, paths, errors, getattr(instance, f"e{number}"), self._sites))
         return results
