@@ -98,6 +98,19 @@ HARMLESS = {
     f"builtins.{n}" for n in ("isinstance", "len", "print", "repr", "str", "id", "type", "bool", "hash")
 }
 
+TRUTH = ("__bool__", "__len__")
+TEXT = ("__str__", "__repr__")
+CONVERSIONS = {
+    "builtins.bool": TRUTH,
+    "builtins.format": ("__format__", *TEXT),
+    "builtins.hash": ("__hash__",),
+    "builtins.len": ("__len__",),
+    "builtins.print": TEXT,
+    "builtins.repr": ("__repr__",),
+    "builtins.str": TEXT,
+}
+"""Which methods of an object a built-in function runs: the first of these that it has."""
+
 # Functions of these modules do not change what they are given.
 LOOKS_ONLY = (
     "builtins.",
@@ -399,6 +412,10 @@ class Evaluation(Variables):
         """Report operators that run code which communicates."""
 
     @abstractmethod
+    def asked(self, value: Value, methods: Sequence[str], node: cst.CSTNode, state: State) -> Results:
+        """Return what asking a value through the first of these methods it has does, if that communicates."""
+
+    @abstractmethod
     def members(self, info: ClassInfo) -> tuple[Value, ...] | None:
         """Return the members of an enumeration; None for any other class."""
 
@@ -551,7 +568,7 @@ class Evaluation(Variables):
         if isinstance(owner, ModuleValue):
             value = self.names.member(owner, name)
             return self._global(owner.module, name) if value is None else value
-        if isinstance(owner, FunctionValue | Closure | Coroutine | Method | Partial):
+        if isinstance(owner, FunctionValue | Closure | Coroutine | Generator | Method | Partial):
             self.release([owner], state, node, f"attribute {name!r}")
         return UNKNOWN
 
@@ -836,24 +853,26 @@ class Evaluation(Variables):
     def _boolean(self, node: cst.BooleanOperation, state: State) -> Results:
         stops = not isinstance(node.operator, cst.And)
         results: Results = []
-        for after, value in self.evaluate(node.left, state):
-            known = self.truth(value, after)
-            if known is None or known is stops:
-                results.append((after, holding(value, stops)))
-            if known is None or known is not stops:
-                results += self.evaluate(node.right, self.narrow(node.left, after, holds=not stops))
+        for evaluated, value in self.evaluate(node.left, state):
+            for after, told in self.asked(value, TRUTH, node.left, evaluated):
+                known = self.truth(told, after)
+                if known is None or known is stops:
+                    results.append((after, holding(value, stops)))
+                if known is None or known is not stops:
+                    results += self.evaluate(node.right, self.narrow(node.left, after, holds=not stops))
         return merge_results(results)
 
     def test(self, node: cst.BaseExpression, state: State) -> list[tuple[State, bool]]:
         """Return the states behind a condition, each with the answer that leads there."""
         results = []
-        for after, value in self.evaluate(node, state):
-            known = self.truth(value, after)
-            results += [
-                (self.narrow(node, after, holds=answer), answer)
-                for answer in (True, False)
-                if known is None or known is answer
-            ]
+        for evaluated, value in self.evaluate(node, state):
+            for after, told in self.asked(value, TRUTH, node, evaluated):
+                known = self.truth(told, after)
+                results += [
+                    (self.narrow(node, after, holds=answer), answer)
+                    for answer in (True, False)
+                    if known is None or known is answer
+                ]
         return results
 
     def truth(self, value: Value, state: State) -> bool | None:
@@ -1364,6 +1383,8 @@ class Evaluation(Variables):
 
     def _external(self, name: str, arguments: Arguments, node: cst.CSTNode, state: State) -> Results:
         special = self.library(name, arguments, node, state) if isinstance(node, cst.Call) else None
+        if special is None and name in CONVERSIONS:
+            special = self._converted(name, arguments.positional(), node, state)
         if special is not None:
             return special
         found = self.outside(name, arguments, node, state)
@@ -1387,6 +1408,17 @@ class Evaluation(Variables):
             if not name.startswith(LOOKS_ONLY):
                 state = self.forget_contents(arguments.values, state)
         return [(state, UNKNOWN)]
+
+    def _converted(
+        self, name: str, given: Sequence[Value], node: cst.CSTNode, state: State
+    ) -> Results | None:
+        """Return what a built-in function does that asks objects which communicate; None if none does."""
+        results: Results = [(state, UNKNOWN)]
+        for value in given:
+            results = [r for before, _ in results for r in self.asked(value, CONVERSIONS[name], node, before)]
+        if all(after is state for after, _ in results):
+            return None
+        return merge_results([(after, v if len(given) == 1 else UNKNOWN) for after, v in results])
 
     def check_reach(self, name: str, given: Sequence[Value], node: cst.CSTNode, state: State) -> None:
         """Report a function that can do anything with what the variables around it hold."""

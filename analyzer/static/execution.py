@@ -396,6 +396,8 @@ class Execution(Concurrency, Library):
             return
         for evaluated, result in self.evaluate(node.value, state):
             after, value = evaluated, result
+            if isinstance(node.node, cst.Assert) and node.node.msg is not None:
+                self._check_message(node.node.msg, evaluated)
             if isinstance(node.node, cst.Assert) or not all(isinstance(t, cst.Name) for t in node.targets):
                 self.may_fail_behind(state, evaluated)
             for target in node.targets:
@@ -405,6 +407,20 @@ class Execution(Concurrency, Library):
                     after = self.assign(target, value, after, node.node)
             # A statement without operations is local work of its own; one with operations is what they are.
             yield after if after.operations != state.operations else after.at_local_work(line)
+
+    def _check_message(self, message: cst.BaseExpression, state: State) -> None:
+        """Report a message of an assertion that communicates; it is only made when the assertion fails."""
+        outer, self.raised = self.raised, []
+        with self.collected():
+            results = self.evaluate(message, state)
+        self.raised = outer
+        if any(after.operations != state.operations for after, _ in results):
+            self.report(
+                "MUP030",
+                "the message of an assertion communicates: not analysed yet",
+                message,
+                "raise AssertionError(...) in an `if`",
+            )
 
     def _augment(
         self, node: Step, target: cst.BaseExpression, value: Value, state: State
@@ -417,6 +433,7 @@ class Execution(Concurrency, Library):
                 known = old_items is not None and more is not None and node.augmented == "Add"
                 content = tuple((UNKNOWN, item) for item in (*(old_items or ()), *(more or ())))
                 return state.store(old.number, content if known else LOST if held else UNKNOWN), value
+            self.operated([old], node.node, state)
             if isinstance(old, DictRef | ObjectRef):
                 return state.store(old.number, LOST if held else UNKNOWN), value
             combined = binary(node.augmented, old, value)

@@ -253,6 +253,8 @@ class Library(Patterns):
 
     def text(self, owner: Const, name: str, arguments: Arguments, node: cst.CSTNode, state: State) -> Results:
         """Return what a method of a constant text does."""
+        if name == "format":
+            self.operated(arguments.values, node, state)
         results: Results = []
         for after, values in self.listed(arguments.values, node, state):
             known = [self.items(v, after) if isinstance(v, ListRef) else None for v in values]

@@ -109,6 +109,7 @@ OPERATORS = (
         "__lshift__",
     ),
     *("__rshift__", "__matmul__", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__contains__"),
+    *("__iadd__", "__isub__", "__imul__", "__iand__", "__ior__"),
     *("__neg__", "__invert__", "__str__", "__repr__", "__format__"),
 )
 
@@ -420,6 +421,20 @@ class Objects(Evaluation):
                         "make __iter__ a generator",
                     )
         return merge_results(results)
+
+    def asked(self, value: Value, methods: Sequence[str], node: cst.CSTNode, state: State) -> Results:
+        """Return what asking a value through the first of these methods it has does, if that communicates."""
+        results: Results = []
+        for one in alternatives(value):
+            found = None
+            if isinstance(one, ObjectRef) and state.holds_tracked(one):
+                own = (self.names.attribute(one.info, name) for name in methods)
+                found = next((f[1] for f in own if f is not None and isinstance(f[1], FunctionInfo)), None)
+            if found is None:
+                results.append((state, one))
+            else:
+                results += self._function(FunctionValue(found, one), Arguments((), ()), node, state)
+        return [(state, value)] if all(after is state for after, _ in results) else results
 
     def operated(self, values: Iterable[Value], node: cst.CSTNode, state: State) -> None:
         """Report operators that run code which communicates."""
