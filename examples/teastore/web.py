@@ -107,14 +107,17 @@ class Web(PageFiles, MS):
 
     def categories(self, comm: Communication) -> list[dict[str, Any]]:
         """Return all categories, for the menu."""
-        return comm.call("persistence", "/categoriesList/", {"idxFrom": -1, "count": -1}).get()
+        everything = {"idxFrom": -1, "count": -1}
+        found: list[dict[str, Any]] = comm.call("persistence", "/categoriesList/", everything).get()
+        return found
 
     def images(
         self, comm: Communication, products: list[dict[str, Any]], size: tuple[int, int]
     ) -> dict[str, str]:
         """Return the pictures of some products."""
         wanted = {str(product["_id"]): size for product in products}
-        return comm.call("image", "/getProductImages/", {"qry": wanted}).get()
+        found: dict[str, str] = comm.call("image", "/getProductImages/", {"qry": wanted}).get()
+        return found
 
     def advertised(self, comm: Communication, cookie: str, items: list[dict[str, Any]]) -> dict[str, Any]:
         """Return three recommended products, and their pictures."""
