@@ -142,30 +142,34 @@ def serve_worker(run: ServiceRun, number: int, sock: socket.socket) -> None:
     tools = WorkerTools(
         run.service, log, silent, run.resolver(pool), pool, retries=retries, patience=run.patience
     )
+    failure = ""
     try:
         instance = run.kind()
         instance.service_name = run.service
         instance.setup()
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the user's code may raise anything
         _log.exception("worker %d: setup failed", number)
-        channel.send(Ready(f"setup failed: {describe(error)}"))
-        return
-    channel.send(Ready())
+        failure = f"setup failed: {describe(error)}"
     try:
-        _serve(instance, run, tools, channel)
+        channel.send(Ready(failure))
+        if not failure:
+            _serve(instance, run, tools, channel)
     except OSError as error:
-        # The front has gone in the middle of a request; nobody is left to tell.
+        # The front has gone, or wants this worker no more; nobody is left to tell.
         _log.warning("worker %d: the front has gone: %s", number, error)
     finally:
-        try:
-            instance.teardown()
-        except (Exception, SystemExit):  # noqa: BLE001 - the user's code may raise anything
-            _log.exception("worker %d: teardown failed", number)
+        if not failure:
+            try:
+                instance.teardown()
+            except (Exception, SystemExit):  # noqa: BLE001 - the user's code may raise anything
+                _log.exception("worker %d: teardown failed", number)
         if tools.queries is not None:
             tools.queries.close()
         pool.close()
         if writer is not None:
             writer.close()
+        # In a process of threads nobody else does, and the front waits for it.
+        sock.close()
 
 
 def _serve(instance: MS, run: ServiceRun, tools: WorkerTools, channel: BlockingChannel) -> None:

@@ -259,6 +259,9 @@ class Workforce:
             pid = next(iter(self._crews))
             workers = [self._start_in(pid, number) for number in numbers]
         links = [await self._connect(worker) for worker in workers]
+        for link in links:
+            # Until all are set up none is missed: one that ends meanwhile does not take its neighbours along.
+            link.retiring = True
         try:
             for link in links:
                 await self._set_up(link)
@@ -266,9 +269,10 @@ class Workforce:
                 raise DeploymentError("a worker died right after its setup")
         except DeploymentError:
             for link in links:
-                link.retiring = True
                 link.end()
             raise
+        for link in links:
+            link.retiring = False
         self._wanted.update(numbers)
         self._front.resized(len(self._wanted))
         for link in links:

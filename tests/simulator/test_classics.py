@@ -32,7 +32,7 @@ from mup.lqn import (
 )
 from simulator import simulate
 
-PRECISION = 0.012
+PRECISION = 0.018
 TIGHT = 0.05
 """Other figures than the cycle's may have intervals up to this wide, relative to the truth."""
 

@@ -91,19 +91,21 @@ def test_level_notices_a_lost_departure() -> None:
     assert (area, residence) == (7.0, 7.5)
 
 
-@pytest.mark.slow
 def test_intervals_cover_the_truth() -> None:
-    """95 % intervals of a sequentially stopped run contain the exact value in 92-98 % of 400 runs."""
+    """95 % intervals of a sequentially stopped run contain the exact value in about 95 % of 120 runs.
+
+    ``benchmarks/interval_coverage.py`` is the long form.
+    """
     throughput, response = machine_repair(10, 2, 0.5, 0.1)
     tested = model(clients(10, exp(0.5), "A.a"), service("A", entry("a", act("w", exp(0.1))), threads=2))
     inside = np.zeros(3)
-    for seed in range(400):
+    for seed in range(120):
         result = simulate(tested, seed=seed, precision=0.05)
         utilization = result.tasks["A"].utilization
         assert utilization is not None
         pairs = ((result.cycle.throughput, throughput), (result.cycle.response_time, response),
                  (utilization, throughput * 0.05))  # fmt: skip
         inside += [abs(figure.mean - exact) <= figure.ci95 for figure, exact in pairs]
-    # Two standard errors of a coverage estimated from 400 runs are 0.022.
-    assert (inside / 400 >= 0.92).all()
-    assert (inside / 400 <= 0.985).all()
+    # Three standard errors of a coverage estimated from 120 runs are 0.06.
+    assert (inside / 120 >= 0.89).all()
+    assert (inside / 120 < 1).all()

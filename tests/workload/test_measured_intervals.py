@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mup.workload.figures import Busy as BusyBatches
-from mup.workload.figures import Sample, Window, busy_figure, lateness, spread
+from mup.workload.figures import Busy, Sample, Window, busy_figure, lateness, spread
 from mup.workload.intervals import ratio_half_width, student
 
 SECOND = 10**9
@@ -72,7 +71,7 @@ def test_too_few_data_have_no_interval() -> None:
 
 def test_equal_batches_of_busy_time_have_no_spread() -> None:
     """A constant utilization is exact, and the mean is the share of all workers."""
-    figure = busy_figure([BusyBatches(Window(0, 4 * SECOND), np.full(4, 0.5), 2)])
+    figure = busy_figure([Busy(Window(0, 4 * SECOND), np.full(4, 0.5), np.full(4, 2.0))])
     assert figure.mean == pytest.approx(0.25)
     assert figure.ci95 == pytest.approx(0.0, abs=1e-12)
 
