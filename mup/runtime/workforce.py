@@ -219,9 +219,16 @@ class Workforce:
             # Not exit(): what the front has registered to happen at its exit is not the worker's business.
             os._exit(status)
 
-    async def _connect(self, worker: _Worker) -> WorkerLink:
+    async def _connect(self, worker: _Worker, *, missed: bool = True) -> WorkerLink:
+        """Take the front's end of a worker's socket.
+
+        Args:
+            worker: It has just been started.
+            missed: Whether its end is that of its process, which is replaced.
+        """
         loop = asyncio.get_running_loop()
         link = WorkerLink(worker.number, worker.pid, loop)
+        link.retiring = not missed
         link.on_lost = self._lost
         await loop.create_unix_connection(lambda: link, sock=worker.sock)
         self._links.add(link)
@@ -258,10 +265,8 @@ class Workforce:
         else:
             pid = next(iter(self._crews))
             workers = [self._start_in(pid, number) for number in numbers]
-        links = [await self._connect(worker) for worker in workers]
-        for link in links:
-            # Until all are set up none is missed: one that ends meanwhile does not take its neighbours along.
-            link.retiring = True
+        # Until all are set up none is missed: one that ends meanwhile does not take its neighbours along.
+        links = [await self._connect(worker, missed=False) for worker in workers]
         try:
             for link in links:
                 await self._set_up(link)
