@@ -43,9 +43,21 @@ def command_line() -> str:
             command = cli.get_command(top, name)
             if command is None:
                 raise LookupError(f"{name!r} is listed and cannot be loaded")
-            with command.make_context(name, [], parent=top, resilient_parsing=True) as context:
-                parts.append(f"## mup {name}\n\n{_block(context.get_help())}")
+            parts += _sections(command, name, top)
     return "\n".join(parts)
+
+
+def _sections(command: click.Command, name: str, parent: click.Context) -> list[str]:
+    """Return the help of a command, and of those below it if it is a group."""
+    with command.make_context(name, [], parent=parent, resilient_parsing=True) as context:
+        parts = [f"## {context.command_path}\n\n{_block(context.get_help())}"]
+        if isinstance(command, click.Group):
+            for below in command.list_commands(context):
+                found = command.get_command(context, below)
+                if found is None:
+                    raise LookupError(f"{context.command_path} {below!r} is listed and cannot be loaded")
+                parts += _sections(found, below, context)
+    return parts
 
 
 def _block(text: str) -> str:

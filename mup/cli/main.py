@@ -5,7 +5,6 @@ Exit codes: 0 done; 1 ran, and the answer is no; 2 could not run.
 
 from __future__ import annotations
 
-import importlib
 import io
 import json
 import sys
@@ -14,6 +13,7 @@ from typing import Any
 
 import click
 
+from mup.cli.lazy_group import LazyGroup
 from mup.errors import MupError
 
 # name: (module with a click command called ``command``, line of help shown by `mup --help`).
@@ -42,34 +42,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
 }
 
 
-class _LazyGroup(click.Group):
-    """A group whose commands are imported when they are used."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        if cmd_name not in COMMANDS:
-            return None
-        module = importlib.import_module(COMMANDS[cmd_name][0])
-        command: click.Command = module.command
-        return command
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            from mup.errors import did_you_mean
-
-            raise click.UsageError(f"no command {args[0]!r}; {did_you_mean(args[0], list(COMMANDS))}", ctx)
-        return super().resolve_command(ctx, args)
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
-
-
-@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=LazyGroup, commands_by_name=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]}
+)
 @click.version_option(package_name="mup-framework", prog_name="mup")
 def cli() -> None:
     """Microservices whose performance model comes with the code."""

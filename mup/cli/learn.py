@@ -1,0 +1,15 @@
+"""``mup learn``: models from queue lengths over time; one command per kind of model."""
+
+from __future__ import annotations
+
+import click
+
+from mup.cli.lazy_group import LazyGroup
+
+# name: (module with a click command called ``command``, line of help).
+COMMANDS: dict[str, tuple[str, str]] = {}
+
+
+@click.group(cls=LazyGroup, commands_by_name=COMMANDS)
+def command() -> None:
+    """Learn a model from queue lengths over time, without the source of the system."""
