@@ -65,7 +65,7 @@ class Round:
         memory: MB by role of process.
         descriptors: By role.
         processes: By role.
-        log_mb: Size of the folder of event logs.
+        log_mb: Size of the event logs of the services; users log for as long as a round takes.
         killed: Whether a worker was killed in it.
     """
 
@@ -144,7 +144,8 @@ def one_round(system: System, uri: str, users: int, seconds: float, *, kill: boo
     with pymongo.MongoClient[dict[str, Any]](uri) as client:
         client.get_default_database()["orders"].delete_many({})
     weights = weigh(system.processes())
-    size = sum(file.stat().st_size for file in system.logs.glob("*.mlog") if file.exists())
+    logs = (file for file in system.logs.glob("*.mlog") if not file.name.startswith("Buyer."))
+    size = sum(file.stat().st_size for file in logs if file.exists())
     statuses = Counter(purchase.status for purchase in seen)
     found = Round(
         requests=REQUESTS * len(seen),
