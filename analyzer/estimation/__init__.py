@@ -1,0 +1,1 @@
+"""Observations of one station -> mean service demands: estimators, baselines, tracking over time."""

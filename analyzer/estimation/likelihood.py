@@ -1,0 +1,136 @@
+"""Which parameters make the observed response times most likely? The search, and its intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.optimize import minimize
+
+from analyzer.estimation.fit import Fit
+from analyzer.estimation.regression import ldps
+from analyzer.estimation.samples import ArrivalSamples, FloatArray, IntArray
+
+__all__ = ["Groups", "fitted", "groups", "maximum", "think_rates"]
+
+LogDensity = Callable[[FloatArray], FloatArray]
+"""Parameters (P,) -> logarithm of the density of each response time (I,)."""
+
+LEAST_IDLE = 0.1
+"""Idle threads per class assumed at least: a pool that was never seen idle would have them return at once."""
+
+STEP = 1e-4
+"""Of difference quotients, in logarithms of rates."""
+
+LEAST_DENSITY = 1e-300
+"""Stands for densities that are 0 in floating point, so that one impossible sample does not hide the others."""
+
+
+def think_rates(samples: ArrivalSamples, threads: float) -> FloatArray:
+    """Return the rate at which idle threads of each class come back, 1/s; shape (R,).
+
+    Idle threads are shared evenly between the classes. Where admission rates were not measured, they follow
+    from Little's law: requests of a class seen by others, over their mean response time.
+
+    Source: Perez, Casale, Pacheco-Sanchez, equation 6.
+    """
+    kinds = len(samples.classes)
+    idle = max((threads - float(samples.total.mean())) / kinds, LEAST_IDLE)
+    return admission_rates(samples) / idle
+
+
+def admission_rates(samples: ArrivalSamples) -> FloatArray:
+    """Return admissions per second of each class, as measured or by Little's law; shape (R,)."""
+    if samples.rates is not None:
+        return samples.rates
+    others = samples.seen.astype(float)
+    others[np.arange(len(others)), samples.kind] -= 1
+    times = samples.mean_per_class(samples.response_time)
+    return np.where(times > 0, others.mean(axis=0) / np.where(times > 0, times, 1.0), 0.0)
+
+
+class Groups:
+    """Samples of one class that saw the same: they share all of the computation but the last step.
+
+    Attributes:
+        kind: Class of each group; shape (G,).
+        seen: What its requests saw; shape (G, R).
+        first: First sample of each group in ``order``, and the end; shape (G + 1,).
+        order: Samples by group, within a group by ascending response time; shape (I,).
+        times: Their response times, in that order; shape (I,).
+    """
+
+    def __init__(self, samples: ArrivalSamples) -> None:
+        keys = np.column_stack([samples.kind, samples.seen])
+        unique, inverse = np.unique(keys, axis=0, return_inverse=True)
+        inverse = inverse.reshape(-1)
+        self.kind: IntArray = unique[:, 0].copy()
+        self.seen: IntArray = unique[:, 1:].copy()
+        self.order: IntArray = np.lexsort((samples.response_time, inverse)).astype(np.int64)
+        self.first: IntArray = np.searchsorted(inverse[self.order], np.arange(len(unique) + 1)).astype(np.int64)
+        self.times: FloatArray = samples.response_time[self.order]
+
+
+groups = Groups
+
+
+def maximum(log_density: LogDensity, start: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+    """Return the parameters of the largest likelihood; shape (P,).
+
+    Args:
+        log_density: Of every sample.
+        start: Parameters to start from; logarithms, so that one step fits all.
+        low, high: Bounds.
+    """
+
+    def loss(parameters: FloatArray) -> tuple[float, FloatArray]:
+        here = -float(log_density(parameters).mean())
+        slope = np.empty(len(parameters))
+        for p in range(len(parameters)):
+            moved = parameters.copy()
+            moved[p] += STEP
+            slope[p] = (-float(log_density(moved).mean()) - here) / STEP
+        return here, slope
+
+    bounds = list(zip(low.tolist(), high.tolist(), strict=True))
+    options = {"ftol": 1e-7, "gtol": 1e-4, "maxiter": 60}
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    result: FloatArray = found.x
+    return result
+
+
+def fitted(
+    log_density: LogDensity, parameters: FloatArray, to_demand: Callable[[FloatArray], FloatArray]
+) -> Fit:
+    """Return the fit at the maximum of a likelihood.
+
+    A resample is answered by one Newton step from the maximum, with the outer product of the samples' scores
+    for the Hessian: (Davidson and MacKinnon, "Bootstrap testing in nonlinear models", International Economic
+    Review 1999). Searching again for each of hundreds of resamples would find the same to first order.
+
+    Args:
+        log_density: Of every sample.
+        parameters: Where it is largest; shape (P,).
+        to_demand: Maps parameters (..., P) to demands (..., R).
+    """
+
+    def resampled(counts: FloatArray) -> FloatArray:
+        steps = STEP * np.eye(len(parameters))
+        scores = np.column_stack(
+            [(log_density(parameters + s) - log_density(parameters - s)) / (2 * STEP) for s in steps]
+        )
+        # A parameter that no sample depends on stays where it is.
+        information = scores.T @ scores
+        moves = (counts @ scores) @ np.linalg.pinv(information, rcond=1e-10, hermitian=True)
+        return to_demand(parameters + np.clip(moves, -3.0, 3.0))
+
+    return Fit(to_demand(parameters), resampled)
+
+
+def start_of(samples: ArrivalSamples, cores: float) -> FloatArray:
+    """Return logarithms of rates to start from; shape (R,). A class without samples gets the mean of the others."""
+    demand = ldps(samples, cores).demand
+    known = demand[np.isfinite(demand) & (demand > 0)]
+    if not len(known):
+        raise ValueError("all response times are 0")
+    return -np.log(np.where(np.isfinite(demand) & (demand > 0), demand, known.mean()))
