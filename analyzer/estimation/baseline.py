@@ -11,8 +11,10 @@ __all__ = ["baseline", "demands", "utilization"]
 
 
 def _work(trace: Trace, cores: float) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return moments (E,), the work a request in process since the first one has got by then (E,), and how many
-    requests are in process after each (E,)."""
+    """Return the moments of all events, and two figures for each; all of shape (E,).
+
+    The work that a request in process all the time has got by then, and the requests in process from then on.
+    """
     moment = np.concatenate([trace.start, trace.end])
     change = np.concatenate([np.ones(len(trace.start)), -np.ones(len(trace.end))])
     order = np.lexsort((change, moment))
@@ -30,7 +32,7 @@ def demands(trace: Trace, cores: float) -> FloatArray:
     """
     moment, work, _ = _work(trace, cores)
     got = np.interp(trace.end, moment, work) - np.interp(trace.start, moment, work)
-    return np.bincount(trace.owner, got, minlength=len(trace.kind))
+    return np.bincount(trace.owner, got, minlength=len(trace.kind)).astype(np.float64)
 
 
 def utilization(trace: Trace, cores: float) -> float:

@@ -1,4 +1,4 @@
-"""How are the likelihoods compiled? To machine code at the first call, kept on disk where that is possible."""
+"""How are the likelihoods compiled? To machine code at the first call, kept on disk where possible."""
 
 from __future__ import annotations
 

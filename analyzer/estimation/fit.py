@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -18,8 +19,8 @@ class Fit:
 
     Attributes:
         demand: Mean demand of each class, s; shape (R,); NaN where a class was never observed.
-        resampled: Maps counts of shape (B, I), how often each observation was drawn in each of B resamples, to
-            the demands each would have given; shape (B, R).
+        resampled: Maps counts of shape (B, I), how often each observation was drawn in each of B resamples,
+            to the demands each would have given; shape (B, R).
     """
 
     demand: FloatArray
@@ -32,7 +33,7 @@ def block_length(observations: int) -> int:
     Requests that were in process at the same time are not independent. The cube root is the usual rate for
     blocks (Hall, Horowitz, Jing, "On blocking rules for the bootstrap with dependent data", Biometrika 1995).
     """
-    return max(1, round(observations ** (1 / 3)))
+    return max(1, round(math.pow(observations, 1 / 3)))
 
 
 def resampling_counts(observations: int, resamples: int, seed: int) -> FloatArray:

@@ -4,14 +4,15 @@ For each sample, differential equations follow the mean number of requests in pr
 admission; all threads of the pool take part. The sampled request is a class of its own that starts as one
 request in process: the rate at which it drains is the density of the response time.
 
-Notation: j counts phases (J of them); phase j of class c_j is entered with probability a_j and left at rate mu_j.
-Plain FMLPS has one phase per class, the hyperexponential form two. With s = min(1, V / sum x) the equations are
+Notation: j counts phases (J of them); phase j of class c_j is entered with probability a_j and left at rate
+mu_j. Plain FMLPS has one phase per class, the hyperexponential form two. With s = min(1, V / sum x) the
+equations are
 
     x_j'   = lambda_c a_j (idle threads of class c_j) - mu_j s x_j
     tag'   = -mu s tag
 
-Over a step in which s is frozen at its middle both are linear: their exact solution keeps fast and slow classes
-together stable without small steps.
+Over a step in which s is frozen at its middle both are linear: their exact solution keeps fast and slow
+classes together stable without small steps.
 """
 
 from __future__ import annotations

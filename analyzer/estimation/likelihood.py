@@ -23,7 +23,7 @@ STEP = 1e-4
 """Of difference quotients, in logarithms of rates."""
 
 LEAST_DENSITY = 1e-300
-"""Stands for densities that are 0 in floating point, so that one impossible sample does not hide the others."""
+"""Stands for densities that are 0 in floating point: one impossible sample must not hide the others."""
 
 
 def think_rates(samples: ArrivalSamples, threads: float) -> FloatArray:
@@ -67,7 +67,9 @@ class Groups:
         self.kind: IntArray = unique[:, 0].copy()
         self.seen: IntArray = unique[:, 1:].copy()
         self.order: IntArray = np.lexsort((samples.response_time, inverse)).astype(np.int64)
-        self.first: IntArray = np.searchsorted(inverse[self.order], np.arange(len(unique) + 1)).astype(np.int64)
+        self.first: IntArray = np.searchsorted(inverse[self.order], np.arange(len(unique) + 1)).astype(
+            np.int64
+        )
         self.times: FloatArray = samples.response_time[self.order]
 
 
@@ -80,7 +82,8 @@ def maximum(log_density: LogDensity, start: FloatArray, low: FloatArray, high: F
     Args:
         log_density: Of every sample.
         start: Parameters to start from; logarithms, so that one step fits all.
-        low, high: Bounds.
+        low: Smallest parameters to try; shape (P,).
+        high: Largest; shape (P,).
     """
 
     def loss(parameters: FloatArray) -> tuple[float, FloatArray]:
@@ -128,7 +131,13 @@ def fitted(
 
 
 def start_of(samples: ArrivalSamples, cores: float) -> FloatArray:
-    """Return logarithms of rates to start from; shape (R,). A class without samples gets the mean of the others."""
+    """Return logarithms of rates to start from; shape (R,).
+
+    A class without samples gets the mean of the others.
+
+    Raises:
+        ValueError: All response times are 0.
+    """
     demand = ldps(samples, cores).demand
     known = demand[np.isfinite(demand) & (demand > 0)]
     if not len(known):

@@ -1,9 +1,9 @@
-"""How likely is a response time if the requests seen on admission come and go? MLPS, by a Markov chain; MINPS.
+"""How likely is a response time if the requests seen on admission come and go? MLPS and MINPS.
 
 For each sample, a chain follows how many of the other requests seen on admission are in process; it ends when
 the sampled request completes. The density of its time is that of a phase-type distribution. The vector
-exp(T x) t is computed by uniformisation: a Poisson mixture of powers of one stochastic matrix applied to t. The
-powers are shared by all samples of a group, and each sample mixes them with its own weights.
+exp(T x) t is computed by uniformisation: a Poisson mixture of powers of one stochastic matrix applied to t.
+The powers are shared by all samples of a group, and each sample mixes them with its own weights.
 """
 
 from __future__ import annotations
@@ -107,9 +107,7 @@ def _densities(
             density[i] = total
 
 
-def chain_densities(
-    groups: Groups, rates: FloatArray, think: FloatArray, cores: float
-) -> FloatArray:
+def chain_densities(groups: Groups, rates: FloatArray, think: FloatArray, cores: float) -> FloatArray:
     """Return the density of every response time under the chain, in the order of the samples; shape (I,).
 
     Args:
@@ -121,9 +119,7 @@ def chain_densities(
     Source: Perez, Casale, Pacheco-Sanchez, sections 6.3 and 6.4.
     """
     sorted_ = np.empty(len(groups.times))
-    _densities(
-        groups.kind, groups.seen, groups.first, groups.times, rates, think, float(cores), sorted_
-    )
+    _densities(groups.kind, groups.seen, groups.first, groups.times, rates, think, float(cores), sorted_)
     result = np.empty_like(sorted_)
     result[groups.order] = sorted_
     return result
@@ -160,8 +156,8 @@ def mlps(samples: ArrivalSamples, cores: float, threads: float) -> Fit:
     start = start_of(samples, cores)
     if (work := _work(groups, np.exp(start), think, cores)) > MOST_WORK:
         raise ValueError(
-            f"the Markov chains of these samples need {work:.0e} steps per evaluation: too many requests were seen, or "
-            "the classes differ too much in speed"
+            f"the Markov chains of these samples need {work:.0e} steps per evaluation: too many requests "
+            "were seen, or the classes differ too much in speed"
         )
 
     def log_density(parameters: FloatArray) -> FloatArray:
@@ -173,7 +169,7 @@ def mlps(samples: ArrivalSamples, cores: float, threads: float) -> Fit:
 
 
 def minps(samples: ArrivalSamples, cores: float, threads: float) -> Fit:
-    """Estimate each demand as the smaller of those of RPS and MLPS, which err upwards if at all (method MINPS).
+    """Estimate each demand as the smaller of those of RPS and MLPS (method MINPS): they err upwards.
 
     Arguments and errors as for ``mlps``.
 

@@ -3,10 +3,11 @@
 All three say E[R_r] = E[D_r] * stretch, where the stretch follows from what was seen on admission, and differ
 in the stretch and in how the ratio is taken. They cost microseconds.
 
-LDPS is this project's own. With n requests in process each gets the share s(n) = min(1, V / n) of a core. If a
-level n is entered by admissions as often as it is left by completions (which holds in processor sharing whatever
-lets requests in, exactly for one class, and for several in product form), the rate X of admissions that see n,
-X a(n), equals the rate of completions at n, p(n) n s(n) / E[D]. Sum n p(n) = X E[R] (Little), hence
+LDPS is this project's own. With n requests in process each gets the share s(n) = min(1, V / n) of a core. If
+a level n is entered by admissions as often as it is left by completions (which holds in processor sharing
+whatever lets requests in, exactly for one class, and for several in product form), the rate X of admissions
+that see n, X a(n), equals the rate of completions at n, p(n) n s(n) / E[D]. Sum n p(n) = X E[R] (Little),
+hence
 
     E[R] = E[D] * sum a(n) / s(n) = E[D] * E[max(1, n / V)]
 
@@ -44,7 +45,9 @@ def _regression(samples: ArrivalSamples, busy: FloatArray) -> FloatArray:
         return slope / samples.mean_per_class(share * share)
 
 
-def _resampled_regression(samples: ArrivalSamples, cores: float, counts: FloatArray, *, light: bool) -> FloatArray:
+def _resampled_regression(
+    samples: ArrivalSamples, cores: float, counts: FloatArray, *, light: bool
+) -> FloatArray:
     seen = samples.total.astype(float)
     mine = _by_class(samples)
     busy: FloatArray | float = cores

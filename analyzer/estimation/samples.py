@@ -1,8 +1,8 @@
 """What do demand estimators read? Three kinds of observations of one station, as arrays.
 
-A *station* is a pool of threads that share cores. A request is *admitted* when a thread takes it; what happens
-before (a queue in front of the pool) is no part of any time here. Notation of all modules: i counts requests
-(I of them), r counts classes (R), k counts windows (K). Times are in seconds.
+A *station* is a pool of threads that share cores. A request is *admitted* when a thread takes it; what
+happens before (a queue in front of the pool) is no part of any time here. Notation of all modules: i counts
+requests (I of them), r counts classes (R), k counts windows (K). Times are in seconds.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class ArrivalSamples:
         count, kinds = len(self.kind), len(self.classes)
         if self.response_time.shape != (count,) or self.seen.shape != (count, kinds):
             raise ValueError(
-                f"{count} requests of {kinds} classes need response times of shape ({count},) and states of shape "
-                f"({count}, {kinds}), got {self.response_time.shape} and {self.seen.shape}"
+                f"{count} requests of {kinds} classes need response times of shape ({count},) and "
+                f"states of shape ({count}, {kinds}), got {self.response_time.shape} and {self.seen.shape}"
             )
         if count == 0 or kinds == 0:
             raise ValueError("no samples")
@@ -117,7 +117,7 @@ class Trace:
     @cached_property
     def response_time(self) -> FloatArray:
         """Time in process of each request; shape (I,)."""
-        return np.bincount(self.owner, self.end - self.start, minlength=len(self.kind))
+        return np.bincount(self.owner, self.end - self.start, minlength=len(self.kind)).astype(np.float64)
 
     @cached_property
     def admitted(self) -> FloatArray:
@@ -165,7 +165,7 @@ def arrival_samples(trace: Trace) -> ArrivalSamples:
 
 
 def admitted(arrival: FloatArray, departure: FloatArray, threads: float) -> FloatArray:
-    """Return when requests were admitted, first come first served, to a pool that is never idle while some wait.
+    """Return when requests were admitted, first come first served, to a pool never idle while some wait.
 
     Args:
         arrival: Moments of arrival in front of the pool, ascending; shape (I,).
@@ -173,15 +173,16 @@ def admitted(arrival: FloatArray, departure: FloatArray, threads: float) -> Floa
         threads: Of the pool.
 
     Returns:
-        Moments of admission, shape (I,): of arrival if a thread was idle, else of the departure that freed one.
+        Moments of admission, shape (I,): of arrival if a thread was idle, else of the departure that freed
+        one.
 
     Raises:
         ValueError: A request left before a thread could take it: there are more threads, or another order.
     """
     if threads >= len(arrival):
         return arrival
-    # Request i is admitted once all but threads - 1 of those before it have left. Whoever is admitted in order
-    # of arrival finds a thread free from the (i - threads + 1)-th departure of its predecessors on.
+    # Request i is admitted once all but threads - 1 of those before it have left. Whoever is admitted in
+    # order of arrival finds a thread free from the (i - threads + 1)-th departure of its predecessors on.
     busy: list[float] = []
     result = arrival.copy()
     for i, (came, left) in enumerate(zip(arrival.tolist(), departure.tolist(), strict=True)):
@@ -190,7 +191,5 @@ def admitted(arrival: FloatArray, departure: FloatArray, threads: float) -> Floa
         heapq.heappush(busy, left)
     early = np.flatnonzero(departure < result)
     if len(early):
-        raise ValueError(
-            f"request {int(early[0]) + 1} left before any of {threads:g} threads was free"
-        )
+        raise ValueError(f"request {int(early[0]) + 1} left before any of {threads:g} threads was free")
     return result

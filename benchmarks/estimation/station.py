@@ -2,13 +2,13 @@
 
 N users think, queue first come first served for one of W threads, and are served by V cores in processor
 sharing (the cores are fully shared, or each thread joins the core with the fewest threads). After a request a
-user changes to another class with a given probability. Perez, Casale, Pacheco-Sanchez, section 3.1 and figure 1.
+user changes to another class with a given probability. Perez, Casale, Pacheco-Sanchez, section 3.1 and
+figure 1.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numba
 import numpy as np
@@ -58,10 +58,7 @@ class Observed:
     @property
     def samples(self) -> ArrivalSamples:
         """What the requests to be used saw on admission."""
-        everything = arrival_samples(self.trace)
-        chosen = everything.chosen(self.used)
-        assert chosen.time is not None
-        return chosen
+        return arrival_samples(self.trace).chosen(self.used)
 
 
 def system(
@@ -69,8 +66,8 @@ def system(
 ) -> System:
     """Return a system as in the paper's table 1.
 
-    Mean demands go down geometrically from 0.1 s to 0.1 s / ratio. Up to a ratio of 10 all classes think equally
-    long; beyond, think times are proportional to demands, so that no class vanishes from the load.
+    Mean demands go down geometrically from 0.1 s to 0.1 s / ratio. Up to a ratio of 10 all classes think
+    equally long; beyond, think times are proportional to demands, so that no class vanishes from the load.
     """
     powers = np.arange(classes) / max(classes - 1, 1)
     demand = 0.1 * ratio**-powers
@@ -198,7 +195,7 @@ def _run(
             if scv == 1.0:
                 left[u] = rng.exponential(mean)
             elif scv < 1.0:
-                steps = int(round(1 / scv))
+                steps = int(1 / scv + 0.5)
                 left[u] = rng.standard_gamma(steps) * mean / steps
             else:
                 likely = 0.5 * (1 + np.sqrt((scv - 1) / (scv + 1)))

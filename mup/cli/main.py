@@ -35,6 +35,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "diff": ("mup.cli.diff", "List what changed between two models."),
     "graph": ("mup.cli.graph", "Draw a model as SVG."),
     "stats": ("mup.cli.stats", "Count tasks, entries, activities, nodes, arcs and paths of a model."),
+    "estimate": ("mup.cli.estimate", "Estimate demands from response times and queue lengths."),
     "simulate": ("mup.cli.simulate", "Simulate one scenario of a model."),
     "whatif": ("mup.cli.whatif", "Predict changed clients, pools, replicas or cores."),
     "load": ("mup.cli.load", "Drive a real load run and measure it."),

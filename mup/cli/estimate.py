@@ -1,0 +1,121 @@
+"""``mup estimate DATA``: how much processor time does each kind of request need?"""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from analyzer.estimation.methods import Estimate
+
+__all__ = ["command"]
+
+
+@click.command(name="estimate")
+@click.argument("data", metavar="DATA", type=click.Path(path_type=Path))
+@click.option("--cores", type=int, required=True, metavar="V", help="Cores the requests in process share.")
+@click.option("--threads", type=int, metavar="W", help="Threads that process requests [default: no limit].")
+@click.option(
+    "--method", default="auto", show_default=True, metavar="NAME", help="How to estimate; see below."
+)
+@click.option("--service", "services", multiple=True, help="Of event logs, only this service; repeatable.")
+@click.option(
+    "--group",
+    multiple=True,
+    metavar="NAME=REGEX",
+    help="Put classes whose name fits together; repeatable.",
+)
+@click.option("--resamples", default=1000, show_default=True, help="Of the bootstrap behind the intervals.")
+@click.option("--seed", default=0, show_default=True, help="Same seed, same intervals.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write a model of one task (.json).")
+@click.option("--name", default="", help="Of that task [default: the only service, or 'station'].")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def command(
+    data: Path,
+    cores: int,
+    threads: int | None,
+    method: str,
+    services: tuple[str, ...],
+    group: tuple[str, ...],
+    resamples: int,
+    seed: int,
+    output: Path | None,
+    name: str,
+    *,
+    as_json: bool,
+) -> int:
+    """Estimate mean demands of a station from what is monitored anyway.
+
+    DATA is CSV of arrival samples ('class,response_time,n_CLASS...': what each request saw in process when it
+    was admitted, itself included), of all requests ('arrival,departure,class'), or of windows
+    ('utilization,throughput_CLASS...,response_time_CLASS...'); an access log; or event logs of mup (a file
+    or a folder). Response times must not contain waiting for other systems.
+
+    Methods: auto (explains its choice); bl for all requests; ldps, rps, erps, mlps, minps, fmlps, fmlps-he
+    and fcfs for arrival samples or all requests; ur and pf for windows.
+    """
+    from analyzer.estimation.methods import estimate
+    from analyzer.estimation.reading import grouped, read_observations
+    from mup.cli.options import check_output, named_texts
+    from mup.errors import UsageError
+
+    if cores < 1:
+        raise UsageError(f"--cores: must be a whole number >= 1, got {cores}")
+    if threads is not None and threads < 1:
+        raise UsageError(f"--threads: must be a whole number >= 1, got {threads}")
+    if resamples < 1:
+        raise UsageError(f"--resamples: must be a whole number >= 1, got {resamples}")
+    check_output(output, starts=("{",))
+    groups = named_texts(group, "--group", "search=^GET /search")
+    pool = math.inf if threads is None else float(threads)
+    observed = grouped(read_observations(data, threads=pool, services=services), groups)
+    found = estimate(observed, cores=cores, threads=pool, method=method, resamples=resamples, seed=seed)
+    if output is not None:
+        from analyzer.estimation.station import station_model
+        from mup.lqn import save_model
+
+        save_model(station_model(found, name or _task_name(found)), output)
+    if as_json:
+        click.echo(json.dumps(found.to_json(), indent=1))
+    else:
+        _print(found, output)
+    return 0
+
+
+def _task_name(found: Estimate) -> str:
+    """Return the service all classes are endpoints of, or ``station``."""
+    owners = {name.partition("/")[0] if "/" in name else "" for name in found.classes}
+    only = owners.pop() if len(owners) == 1 else ""
+    return only if only and " " not in only else "station"
+
+
+def _print(found: Estimate, output: Path | None) -> None:
+    from mup.cli.display import console
+    from mup.cli.figures import print_table, span
+
+    rows = []
+    for r, name in enumerate(found.classes):
+        known = math.isfinite(found.demand[r])
+        rows.append(
+            (
+                name,
+                f"{found.demand[r] * 1e3:.4g}" if known else "-",
+                span(found.low[r] * 1e3, found.high[r] * 1e3) if math.isfinite(found.low[r]) else "-",
+                "-" if found.scv is None or not math.isfinite(found.scv[r]) else f"{found.scv[r]:.2f}",
+                f"{found.rates[r]:.4g}",
+                str(found.samples[r]),
+            )
+        )
+    out = console()
+    threads = "unlimited threads" if math.isinf(found.threads) else f"{found.threads:g} threads"
+    title = f"Demands by {found.method}, {found.cores:g} cores, {threads}"
+    print_table(out, title, ["class", "demand ms", "95 %", "scv", "per second", "samples"], rows)
+    out.print(f"method {found.method}: {found.reason}", markup=False)
+    for note in found.notes:
+        out.print(f"note: {note}", markup=False)
+    if output is not None:
+        out.print(f"wrote {output}", markup=False)
