@@ -1,0 +1,13 @@
+"""How good are the demand estimators? ``python benchmarks/estimation``: the paper's figures, and more."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+if __name__ == "__main__":
+    # Started as a folder, Python looks for modules inside it; the package itself is one level up.
+    sys.path[0] = str(Path(__file__).resolve().parents[1])
+    from estimation.command import main
+
+    main()
