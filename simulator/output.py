@@ -317,15 +317,28 @@ def merged(samples: list[Samples]) -> tuple[FloatArray, FloatArray]:
 
 
 def open_window(program: Program, layout: Layout, bins: Bins) -> Window:
-    """Delete the warm-up and cut the rest into batches."""
+    """Delete the warm-up and cut the rest into batches.
+
+    Raises:
+        SimulationError: The run is too short for that.
+    """
     rows = bins.rows
+    if len(rows) < BATCHES[-1]:
+        raise SimulationError(
+            f"{bins.end:g} simulated seconds are too short to say anything about",
+            where=program.name,
+            hint="simulate longer",
+        )
     columns = [layout.cycles(p) for p in range(len(program.populations))]
     cycles = rows[:, columns].sum(axis=1)
     times = rows[:, [c + 1 for c in columns]].sum(axis=1)
     series = np.divide(times, cycles, out=np.full(len(cycles), np.nan), where=cycles > 0)
     warmup = mser5(series)
     settled = warmup < 0.45 * len(rows)
+    warmup = min(warmup, len(rows) - BATCHES[-1])
     for count in BATCHES:
+        if len(rows) - warmup < count:
+            continue
         size = (len(rows) - warmup) // count
         first = len(rows) - size * count
         sums = rows[first:].reshape(count, size, layout.width).sum(axis=1)

@@ -29,13 +29,17 @@ __all__ = ["Saturation", "saturation"]
 PRECISION: Final = 0.02
 MAX_EVENTS: Final = 100_000
 """Timed steps of each short simulation: less than a tenth of a second."""
+CYCLES_EACH: Final = 6
+"""Cycles for which every client of an overload has time: the first ones fill queues."""
+MOST_EVENTS: Final = 5_000_000
+"""Timed steps of an overload at most: a second or two."""
 FULL: Final = 0.95
 MOST_CLIENTS: Final = 200_000
 """Beyond this many clients the limit is not confirmed by a simulation: filling it would take too long."""
 TRIES: Final = 3
 
-_Short = Callable[[Model], Result]
-"""A short simulation."""
+_Short = Callable[..., Result]
+"""A short simulation of a model; further arguments are those of ``simulate``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,7 +175,7 @@ def saturation(
         )
     resource, throughput, confirmed = next(iter(bounds)), next(iter(bounds.values())), False
     if len(sources) == 1:
-        found = _overload(model, sources[0], bounds, rate, short)
+        found = _overload(model, sources[0], bounds, alone, short)
         if found is not None:
             (resource, throughput), confirmed = found, True
     load = {name: throughput / total * value for name, value in present.items()}
@@ -208,27 +212,38 @@ def _shares(model: Model, result: Result) -> dict[str, float]:
 
 
 def _overload(
-    model: Model, source: _Source, bounds: Mapping[str, float], rate: float, short: _Short
+    model: Model, source: _Source, bounds: Mapping[str, float], alone: Result, short: _Short
 ) -> tuple[str, float] | None:
     """Return what is full under about twice the load that fills it, and the throughput then.
 
-    ``rate``: cycles per second of one client alone.
+    ``alone``: what one client shows.
     """
-    knee = next(iter(bounds.values())) / rate
+    lowest = next(iter(bounds.values()))
+    knee = lowest / alone.cycle.throughput.mean
+    # As many timed steps as the other short simulations, if that is longer.
+    cycles = MAX_EVENTS / alone.events * alone.simulated_seconds * alone.cycle.throughput.mean
     clients = 20 + math.ceil(2 * knee + 10 * math.sqrt(knee))
     for _ in range(TRIES):
         if clients > MOST_CLIENTS:
             break
         changed = _with_clients(model, source, clients)
-        result = short(changed)
+        horizon = max(CYCLES_EACH * clients, cycles) / lowest
+        result = short(changed, horizon=horizon, max_events=MOST_EVENTS)
         shares = utilizations(result)
         full = {name for name, figure in shares.items() if figure.mean >= FULL}
         if full:
             first = min(causes(changed, full), key=lambda name: bounds.get(name, math.inf))
-            # More cycles than that would be cycles that do not wait for what they sent.
-            return first, min(result.cycle.throughput.mean, bounds.get(first, math.inf))
+            # Cycles that do not wait for what they sent can be more than are served. Without messages there
+            # are no such cycles, and a bound may be too low: under load, code and data stay in caches.
+            limit = bounds.get(first, math.inf) if _sends(model) else math.inf
+            return first, min(result.cycle.throughput.mean, limit)
         clients *= 4
     return None
+
+
+def _sends(model: Model) -> bool:
+    """Return whether there are messages nobody waits for."""
+    return any(call.kind == "send" for _, _, activity in model.walk() for call in activity.calls)
 
 
 def _sources(model: Model) -> list[_Source]:
