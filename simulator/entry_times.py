@@ -151,6 +151,10 @@ class ActivityGraph:
     def __init__(self, entry: Entry) -> None:
         self._entry = entry
         self._after = {name: i for i, p in enumerate(entry.precedences) for name in p.pre}
+        self._behind: dict[str, list[int]] = {}
+        for index, precedence in enumerate(entry.precedences):
+            for name in precedence.post:
+                self._behind.setdefault(name, []).append(index)
         self.visits: dict[str, float] = {}
         self.missing: list[str] = []
         self.width = 1  # raised on the way
@@ -307,23 +311,19 @@ class ActivityGraph:
 
     def _before(self, goals: set[str]) -> set[str]:
         """Return these activities and everything they come after."""
-        found = set(goals)
-        grows = True
-        while grows:
-            grows = False
-            for index, precedence in enumerate(self._entry.precedences):
-                inside = any(n in found for n in precedence.post)
-                for name in precedence.pre:
-                    if inside and name in self.visits and name not in found:
-                        found.add(name)
-                        grows = True
-                if precedence.fork == "loop" and any(n in found for n in precedence.pre):
-                    bodies: set[str] = set()
-                    for body in precedence.bodies:
-                        bodies |= self._follow(body)
-                    if index in self._after.values() and not bodies <= found:
-                        found |= bodies
-                        grows = True
+        found: set[str] = set()
+        stack = list(goals)
+        while stack:
+            name = stack.pop()
+            if name in found:
+                continue
+            found.add(name)
+            for index in self._behind.get(name, ()):
+                stack.extend(n for n in self._entry.precedences[index].pre if n in self.visits)
+            following = self._after.get(name)
+            if following is not None and self._entry.precedences[following].fork == "loop":
+                for body in self._entry.precedences[following].bodies:
+                    stack.extend(self._follow(body))
         return found
 
     def _run(self, block: _Block, moments: Mapping[str, Moments]) -> dict[str, _Token]:
