@@ -335,12 +335,14 @@ class Program:
     ranks: int
 
 
-def compile_model(model: Model, *, activities: bool = False) -> Program:
+def compile_model(model: Model, *, activities: bool = False, arrive_within: float | None = None) -> Program:
     """Compile a model.
 
     Args:
         model: What to compile. Where processor times depend on the load, those of its own load are compiled.
         activities: Time every execution of every activity.
+        arrive_within: Seconds in which all clients have come. Default: as long as a cycle takes when nobody
+            waits.
 
     Raises:
         UncalibratedError: A number a client can reach was never measured; all of them are listed.
@@ -355,15 +357,16 @@ def compile_model(model: Model, *, activities: bool = False) -> Program:
         )
     model = settled(model)
     check_size(model)
-    return _Compiler(model, activities=activities).program()
+    return _Compiler(model, activities=activities, arrive_within=arrive_within).program()
 
 
 class _Compiler:
     """Emits the code of everything that load reaches, one entry at a time."""
 
-    def __init__(self, model: Model, *, activities: bool) -> None:
+    def __init__(self, model: Model, *, activities: bool, arrive_within: float | None) -> None:
         self.model = model
         self.timed = activities
+        self.arrive_within = arrive_within
         self.code: list[Instruction] = []
         self.distributions: list[Distribution] = []
         self.known_distributions: dict[Distribution, int] = {}
@@ -471,11 +474,12 @@ class _Compiler:
         return Population(label, owner, target, 0, start, start, nothing, 1 / entry.arrivals.mean)
 
     def entrance(self, start: int, nominal: Nominal) -> int:
-        """Emit how a client comes: at a random moment of the time a cycle takes, as in a measured load.
+        """Emit how a client comes: at a random moment of the first cycle or warm-up, as in a measured load.
 
         If all came at once, clients whose work always takes equally long would meet again and again.
         """
-        first = self.emit(THINK, b=self.distribution(Uniform(0.0, nominal.total)))
+        within = nominal.total if self.arrive_within is None else self.arrive_within
+        first = self.emit(THINK, b=self.distribution(Uniform(0.0, within)))
         self.emit(THOUGHT)
         self.emit(GOTO, start)
         return first

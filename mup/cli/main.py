@@ -38,6 +38,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "estimate": ("mup.cli.estimate", "Estimate demands from response times and queue lengths."),
     "simulate": ("mup.cli.simulate", "Simulate one scenario of a model."),
     "whatif": ("mup.cli.whatif", "Predict changed clients, pools, replicas or cores."),
+    "autoscale": ("mup.cli.autoscale", "Let an autoscaler scale a model while its clients double."),
     "load": ("mup.cli.load", "Drive a real load run and measure it."),
     "validate": ("mup.cli.validate", "Predict, run for real, and compare."),
 }

@@ -1,0 +1,219 @@
+"""``mup autoscale``: which pools or replicas would have to grow as clients come, and to what avail?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from mup.lqn.model import Model
+    from simulator.autoscale import Step
+    from simulator.rehearsal import Rehearsal
+    from simulator.result import Figure
+
+
+@click.command()
+@click.argument("model", type=click.Path())
+@click.option(
+    "--vertical/--horizontal",
+    default=True,
+    show_default=True,
+    help="Give a bottleneck more threads per replica, or more replicas.",
+)
+@click.option("--clients", type=int, default=1, show_default=True, help="Clients at the beginning.")
+@click.option("--max-clients", type=int, default=512, show_default=True, help="Clients at the end.")
+@click.option(
+    "--threshold",
+    type=float,
+    default=0.85,
+    show_default=True,
+    help="Utilization from which on a service or processor is a bottleneck.",
+)
+@click.option(
+    "--run-seconds",
+    type=float,
+    default=60.0,
+    show_default=True,
+    help="Length of the run each step is judged by.",
+)
+@click.option("--warmup", type=float, help="Seconds before it, in which clients come.  [default: one cycle]")
+@click.option(
+    "--precision",
+    type=float,
+    default=0.01,
+    show_default=True,
+    help="95 % half-width of cycle time (relative) and utilizations (absolute).",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same numbers.")
+@click.option("--workers", type=int, help="Simulations at once (default: one per core).")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@click.option("--plot", type=click.Path(), metavar="FILE.svg", help="Also draw the steps.")
+def command(
+    model: str,
+    vertical: bool,
+    clients: int,
+    max_clients: int,
+    threshold: float,
+    run_seconds: float,
+    warmup: float | None,
+    precision: float,
+    seed: int,
+    workers: int | None,
+    as_json: bool,
+    plot: str | None,
+) -> None:
+    """Let an autoscaler look after the calibrated MODEL (.json or .lqnx) while its clients double.
+
+    Whenever the most utilized service is a bottleneck, its threads (--vertical) or replicas (--horizontal)
+    are doubled; else the clients are. The study ends at --max-clients, or when a processor is the bottleneck.
+
+    Each step is what a load run of --run-seconds shows on average, begun like those of 'mup load': clients
+    come one by one during the warm-up.
+    """
+    import json
+
+    from mup.cli.display import console
+    from mup.cli.first_run import announce_compilation
+    from mup.cli.options import check_output
+    from mup.errors import UsageError
+    from mup.lqn.files import read_model
+    from simulator.autoscale import Settings, autoscale
+    from simulator.limits import check_size
+    from simulator.rehearsal import cycle_seconds, rehearse
+
+    if workers is not None and workers < 1:
+        raise UsageError(f"--workers: must be a whole number >= 1, got {workers}")
+    check_output(plot, starts=("<",))
+    loaded = read_model(model)
+    settings = Settings(
+        scaling="vertical" if vertical else "horizontal",
+        threshold=threshold,
+        clients=clients,
+        max_clients=max_clients,
+    )
+    before = cycle_seconds(loaded) if warmup is None else warmup
+
+    def observe(changed: Model) -> Rehearsal:
+        check_size(changed)
+        return rehearse(
+            changed, seconds=run_seconds, warmup=before, precision=precision, seed=seed, workers=workers
+        )
+
+    announce_compilation()
+    err = console(stderr=True)
+    steps: list[Step] = []
+    with err.status("step 1") if err.is_terminal else nullcontext() as status:
+        for step in autoscale(loaded, settings, observe):
+            steps.append(step)
+            if status is not None:
+                status.update(f"step {step.number + 1}: {step.action}")
+    if plot is not None:
+        _draw(plot, loaded.name, steps)
+    if as_json:
+        document = {
+            "model": loaded.name,
+            "scaling": settings.scaling,
+            "threshold": settings.threshold,
+            "seed": seed,
+            "steps": [step.to_json() for step in steps],
+        }
+        click.echo(json.dumps(document, indent=1))
+    else:
+        _show(steps)
+
+
+def label(step: Step) -> str:
+    """Return clients, parallelism and bottleneck as the thesis writes them: ``128-4-main``."""
+    parallel = step.pools[step.bottleneck] * step.replicas[step.bottleneck]
+    return f"{step.clients}-{parallel}-{step.bottleneck}"
+
+
+def _show(steps: Sequence[Step]) -> None:
+    """Print the schedule, one step per row."""
+    from mup.cli.display import console
+    from mup.cli.figures import interval, print_table
+
+    out = console()
+    services = list(steps[0].seen.utilization)
+    processors = list(steps[0].seen.processors)
+    rows = [
+        [
+            f"{step.clients}",
+            f"{step.bottleneck}{' (new)' if step.shifted else ''}",
+            " ".join(_threads(step, name) for name in services),
+            *(_percent(step.seen.utilization[name], bold=name == step.bottleneck) for name in services),
+            *(_percent(step.seen.processors[name], bold=False) for name in processors),
+            interval(step.seen.cycle_time),
+            interval(step.seen.response_time, 1e3),
+            interval(step.seen.throughput),
+            step.action,
+        ]
+        for step in steps
+    ]
+    headings = [
+        "clients",
+        "bottleneck",
+        "threads",
+        *(f"{name} %" for name in (*services, *processors)),
+        "cycle s",
+        "response ms",
+        "throughput 1/s",
+        "then",
+    ]
+    print_table(out, "", headings, rows, texts=3)
+    first = steps[0].seen
+    out.print(
+        f"Each step: what load runs of {first.seconds:g} s show after {first.warmup:.3g} s in which clients"
+        " come; +- is the half-width of the 95 % interval of their mean."
+    )
+    out.print(
+        "threads: per replica of "
+        + ", ".join(services)
+        + ", 'x' replicas; cycle: with think time, response: without; %: utilization, * of the bottleneck."
+    )
+    rough = [step for step in steps if step.seen.reached > step.seen.precision]
+    if rough:
+        which = ", ".join(str(step.number) for step in rough)
+        worst = max(step.seen.reached for step in rough)
+        out.print(
+            f"warning: simulated less precisely than asked for (up to {worst:.1%}): steps {which}",
+            markup=False,
+        )
+
+
+def _threads(step: Step, name: str) -> str:
+    pool, replicas = step.pools[name], step.replicas[name]
+    return f"{pool}" if replicas == 1 else f"{pool}x{replicas}"
+
+
+def _percent(figure: Figure, *, bold: bool) -> str:
+    return f"{100 * figure.mean:.1f}{'*' if bold else ''}"
+
+
+def _draw(path: str, title: str, steps: Sequence[Step]) -> None:
+    from pathlib import Path
+
+    from mup.cli.step_chart import StepPanel, draw_steps
+    from mup.errors import UsageError
+
+    text = draw_steps(
+        f"{title}: steps of an autoscaler",
+        "clients - threads of the bottleneck - bottleneck (grey: a new one)",
+        [label(step) for step in steps],
+        [step.shifted for step in steps],
+        [
+            StepPanel(
+                "utilization of the bottleneck",
+                {"predicted": [step.seen.utilization[step.bottleneck].mean for step in steps]},
+            ),
+            StepPanel("cycle, s", {"predicted": [step.seen.cycle_time.mean for step in steps]}),
+            StepPanel("response, s", {"predicted": [step.seen.response_time.mean for step in steps]}),
+        ],
+    )
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot write: {error.strerror}", where=path) from error

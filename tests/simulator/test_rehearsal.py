@@ -1,0 +1,112 @@
+"""Do rehearsals show what load runs show: their starts, their window, their figures?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from sim_models import act, entry, exp
+
+from mup.errors import UsageError
+from mup.lqn import Constant, Distribution, Exponential, Model, Processor, Task
+from mup.workload.starts import start_share
+from simulator import simulate
+from simulator.rehearsal import cycle_seconds, rehearse
+from simulator.saturation import saturation
+
+WARMUP, WINDOW = 4.0, 10.0
+
+
+def shop(
+    clients: int, think: Distribution, work: Distribution, *, threads: float = 1, steps: int = 1
+) -> Model:
+    """Clients that think and visit a service, once per step."""
+    visits = [act(f"ask{k}", calls="S./s/") for k in range(steps)]
+    return Model(
+        name="shop",
+        processors=(Processor(name="host", cores=64),),
+        tasks=(
+            Task(
+                name="U", role="reference", threads=clients, think=think, entries=(entry("cycle", *visits),)
+            ),
+            Task(name="S", threads=threads, processor="host", entries=(entry("/s/", act("w", work)),)),
+        ),
+    )
+
+
+def test_clients_come_and_count_as_in_a_measured_load() -> None:
+    """Without any waiting every figure of one run follows from the starts the load driver draws."""
+    model = shop(12, Constant(1.5), Constant(0.25), threads=100)
+    found = rehearse(model, seconds=WINDOW, warmup=WARMUP, seed=7, workers=1)
+    begun, completed = [], []
+    for seed in range(7, 7 + found.repeats):
+        comes = [WARMUP * start_share(seed, client) for client in range(12)]
+        moments = [at + 1.75 * k for at in comes for k in range(20)]
+        begun.append(sum(WARMUP <= at < WARMUP + WINDOW for at in moments))
+        completed.append(sum(WARMUP <= at + 1.75 < WARMUP + WINDOW for at in moments))
+    assert found.response_time.mean == pytest.approx(0.25)
+    assert found.cycle_time.mean == pytest.approx(1.75)
+    assert found.throughput.mean == pytest.approx(sum(completed) / found.repeats / WINDOW)
+    assert found.utilization["S"].mean == pytest.approx(found.processors["host"].mean * 64 / 100)
+    assert sum(begun) > 0
+
+
+def test_a_long_window_shows_the_state_of_rest() -> None:
+    """With random think times a rehearsal of a late window agrees with a simulation, within both intervals."""
+    model = shop(12, Exponential(1.0), exp(0.1))
+    rest = simulate(model, precision=0.01)
+    found = rehearse(model, seconds=100.0, warmup=20.0)
+    for one, other in (
+        (found.response_time, rest.cycle.response_time),
+        (found.throughput, rest.cycle.throughput),
+        (found.utilization["S"], rest.tasks["S"].utilization),
+    ):
+        assert other is not None
+        assert abs(one.mean - other.mean) <= 1.5 * (one.ci95 + other.ci95)
+        assert one.ci95 > 0
+    single = found.of_one_run(found.response_time)
+    assert single.ci95 > 2 * found.response_time.ci95
+
+
+def test_the_same_seed_gives_the_same_figures_with_any_number_of_workers() -> None:
+    """Repeats are put together in their order, not in that of their ends."""
+    model = shop(6, Constant(1.0), exp(0.1))
+    assert rehearse(model, seconds=5, workers=1, seed=3) == rehearse(model, seconds=5, workers=3, seed=3)
+    assert rehearse(model, seconds=5, seed=3) != rehearse(model, seconds=5, seed=4)
+
+
+def test_a_cycle_is_as_long_as_nobody_waits() -> None:
+    """Think time and work, whatever the number of clients."""
+    assert cycle_seconds(shop(500, Constant(1.5), Constant(0.25))) == pytest.approx(1.75)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"seconds": 0.0}, "window must be"),
+        ({"warmup": -1.0}, "warm-up must be"),
+        ({"precision": 1.0}, "precision must be"),
+    ],
+    ids=["window", "warmup", "precision"],
+)
+def test_wrong_arguments_are_refused(arguments: dict[str, float], message: str) -> None:
+    """With the value in the message."""
+    with pytest.raises(UsageError, match=message):
+        rehearse(shop(1, Constant(1.0), Constant(0.1)), **arguments)  # type: ignore[arg-type]
+
+
+def test_only_clients_are_rehearsed() -> None:
+    """Arrivals have no cycles that clients begin."""
+    model = shop(1, Constant(1.0), Constant(0.1))
+    users = model.task("U")
+    cycle = replace(users.entries[0], arrivals=Exponential(1.0))
+    open_model = model.with_task(replace(users, threads=float("inf"), think=None, entries=(cycle,)))
+    with pytest.raises(UsageError, match="one kind of clients"):
+        rehearse(open_model)
+
+
+def test_a_cycle_of_many_steps_does_not_hide_what_saturates() -> None:
+    """300 steps per cycle and a long think time: a short simulation still sees whole cycles."""
+    found = saturation(shop(1, Constant(30.0), Constant(0.001), steps=300))
+    assert (found.resource, found.confirmed) == ("task S", True)
+    assert found.throughput == pytest.approx(1 / 0.3, rel=0.03)
