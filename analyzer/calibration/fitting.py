@@ -46,7 +46,7 @@ from mup.lqn.distributions import (
     Weibull,
 )
 
-__all__ = ["CANDIDATES", "KS_LIMIT", "MIN_SIZE", "Fit", "fit"]
+__all__ = ["CANDIDATES", "KS_LIMIT", "MIN_SIZE", "Fit", "fit", "member"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -413,6 +413,26 @@ def fit(sample: ArrayLike, *, families: Sequence[str] = CANDIDATES, max_points: 
     ks = _distance(prepared, Empirical(tuple(points.tolist())))
     reason = f"empirical, {points.size} values: {why}"
     return Fit(distribution, values.size, mean, cv, likelihoods, ks, reason)
+
+
+def member(sample: ArrayLike, family: str) -> tuple[Distribution, float] | None:
+    """Return the member of a family that has a sample's mean and cv, and their Kolmogorov-Smirnov distance.
+
+    Args:
+        sample: Seconds, shape (n,), not all equal.
+        family: One of ``CANDIDATES``.
+
+    Returns:
+        None if the family has no such member.
+    """
+    values = _checked(sample)
+    mean = float(values.mean())
+    values = values / mean
+    prepared = _Sample.of(values, float(values.std()))
+    tried = _TRIALS[family][0](prepared)
+    if tried is None or tried[1] is None:
+        return None
+    return tried[1].scaled(mean), _distance(prepared, tried[1])
 
 
 def _checked(sample: ArrayLike) -> FloatArray:

@@ -40,6 +40,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "whatif": ("mup.cli.whatif", "Predict changed clients, pools, replicas or cores."),
     "autoscale": ("mup.cli.autoscale", "Let an autoscaler scale a model while its clients double."),
     "load": ("mup.cli.load", "Drive a real load run and measure it."),
+    "identify": ("mup.cli.identify", "Find the queueing station behind a URL by loading it."),
     "validate": ("mup.cli.validate", "Predict, run for real, and compare."),
 }
 

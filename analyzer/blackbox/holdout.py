@@ -1,0 +1,132 @@
+"""Does the station predict loads that it has not seen?
+
+The arrivals of a held-back load, as they were, are given to the station many times with other service
+times. So neither the luck of the arrivals nor the start from an empty station is taken for an error of the
+model, and the spread of the replays is what a measurement of this length may show by chance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from analyzer.blackbox.draws import draws
+from analyzer.blackbox.inversion import FloatArray
+from analyzer.blackbox.station import LoadStep, Station
+
+__all__ = ["TOLERANCE", "Comparison", "compare", "replay"]
+
+TOLERANCE = 0.1
+"""Relative error that is accepted beyond the interval of the replays."""
+REPLAYS = 200
+INTERVAL = (0.025, 0.975)
+NORMAL = 1.96
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One held-back load: response times in seconds.
+
+    Attributes:
+        rate: Arrivals per second, as they were.
+        requests: How many.
+        measured, predicted: Mean response time.
+        interval: Of 95 % of the replays' means.
+        measured_p95, predicted_p95, p95_interval: The same for the 95th percentile.
+    """
+
+    rate: float
+    requests: int
+    measured: float
+    predicted: float
+    interval: tuple[float, float]
+    measured_p95: float
+    predicted_p95: float
+    p95_interval: tuple[float, float]
+
+    @property
+    def error(self) -> float:
+        """Of the mean: (predicted - measured) / measured."""
+        return self.predicted / self.measured - 1
+
+    @property
+    def holds(self) -> bool:
+        """Whether the measured mean is within the interval, widened by the tolerance."""
+        low, high = self.interval
+        return (1 - TOLERANCE) * low <= self.measured <= (1 + TOLERANCE) * high
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {
+            "rate": self.rate,
+            "requests": self.requests,
+            "measured": {"response_time": self.measured, "p95": self.measured_p95},
+            "predicted": {
+                "response_time": {"mean": self.predicted, "interval95": list(self.interval)},
+                "p95": {"mean": self.predicted_p95, "interval95": list(self.p95_interval)},
+            },
+            "error": {"response_time": self.error, "p95": self.predicted_p95 / self.measured_p95 - 1},
+            "holds": self.holds,
+        }
+
+
+def compare(station: Station, held_back: Sequence[LoadStep], *, seed: int = 0) -> tuple[Comparison, ...]:
+    """Compare measured response times with what the station would have shown.
+
+    Args:
+        station: Identified from other loads.
+        held_back: Loads that took no part in that.
+        seed: Of the replays.
+    """
+    return tuple(
+        _compare(station, step, np.random.default_rng([seed, i])) for i, step in enumerate(held_back)
+    )
+
+
+def _compare(station: Station, step: LoadStep, rng: np.random.Generator) -> Comparison:
+    trace = step.trace
+    replayed = replay(station, trace.arrivals, REPLAYS, rng)
+    means, tails = replayed.mean(axis=1), np.quantile(replayed, 0.95, axis=1)
+    low, high = np.quantile(means, INTERVAL)
+    tail_low, tail_high = np.quantile(tails, INTERVAL)
+    return Comparison(
+        rate=trace.size / step.seconds,
+        requests=trace.size,
+        measured=float(trace.responses.mean()),
+        predicted=float(means.mean()),
+        interval=(float(low), float(high)),
+        measured_p95=float(np.quantile(trace.responses, 0.95)),
+        predicted_p95=float(tails.mean()),
+        p95_interval=(float(tail_low), float(tail_high)),
+    )
+
+
+def replay(station: Station, arrivals: FloatArray, times: int, rng: np.random.Generator) -> FloatArray:
+    """Return the response times of requests that arrive as they did, with service times drawn anew.
+
+    Args:
+        station: Empty before the first of them.
+        arrivals: Seconds, ascending, shape (n,).
+        times: How often.
+        rng: Of the service times.
+
+    Returns:
+        Seconds, shape (times, n).
+    """
+    service = draws(station.distribution, times * arrivals.size, rng).reshape(times, arrivals.size)
+    # How well the mean is known is part of what a prediction leaves open.
+    mean = station.distribution.mean
+    unsure = station.half_width / NORMAL / mean if mean > 0 else 0.0
+    service *= np.maximum(rng.normal(1.0, unsure, (times, 1)), 0.0)
+    free = np.full((times, station.servers.count), -np.inf)
+    rows = np.arange(times)
+    responses = np.empty((times, arrivals.size))
+    for i, arrival in enumerate(arrivals.tolist()):
+        first = free.argmin(axis=1)
+        leave = np.maximum(arrival + station.servers.latency, free[rows, first]) + service[:, i]
+        free[rows, first] = leave
+        responses[:, i] = leave - arrival
+    return responses

@@ -1,0 +1,152 @@
+"""Does `mup identify` find what is behind a URL? Services of known servers and service times.
+
+    python benchmarks/blackbox.py [--quick] [--mean S] [--seed N] [--nginx URL]
+
+Workers (K = 1, 2, 4) sleep for times of a known distribution (constant, uniform, Erlang, exponential,
+hyperexponential of cv 2) and so compute next to nothing. The truth is what the event log of the service
+says: how long workers were held per request. Target: K right, the mean within 5 %, everywhere. --quick: two
+services, half a minute each.
+
+With --nginx a foreign server is identified as well: the fit of response times only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+from machine import describe
+
+from analyzer.blackbox.experiment import Experiment, run_experiment
+from analyzer.blackbox.holdout import compare
+from analyzer.blackbox.http_injector import HttpInjector, check_target
+from analyzer.blackbox.policy import Limits
+from mup.events.reader import log_files, read_log
+from mup.events.record import Event
+from mup.project import Project, ServiceConfig
+from mup.runtime.launcher import Deployment
+from mup.workload.http import HttpLoad
+
+SERVICE = """
+import os
+import random
+import time
+
+from mup import EP, MS, Communication
+
+MEAN = {mean!r}
+TIMES = {{
+    "constant": lambda rng: MEAN,
+    "uniform": lambda rng: rng.uniform(0.5 * MEAN, 1.5 * MEAN),
+    "erlang": lambda rng: rng.gammavariate(4, MEAN / 4),
+    "exponential": lambda rng: rng.expovariate(1 / MEAN),
+    "hyperexponential": lambda rng: rng.expovariate(1 / (5.5 * MEAN if rng.random() < 0.1 else 0.5 * MEAN)),
+}}
+
+
+class Box(MS):
+    def setup(self) -> None:
+        self.rng = random.Random(os.getpid())
+
+    @EP("/work/")
+    def work(self, comm: Communication) -> None:
+        time.sleep(TIMES[{family!r}](self.rng))
+        comm.respond({{}})
+"""
+FAMILIES = ("constant", "uniform", "erlang", "exponential", "hyperexponential")
+SERVERS = (1, 2, 4)
+QUICK = (("uniform", 2), ("constant", 4))
+
+
+class Box:
+    """A running service of known servers and times; knows afterwards how long its workers were held."""
+
+    def __init__(self, family: str, servers: int, mean: float) -> None:
+        self._folder = tempfile.TemporaryDirectory()
+        root = Path(self._folder.name)
+        (root / "box.py").write_text(SERVICE.format(family=family, mean=mean), encoding="utf-8")
+        service = ServiceConfig(name="Box", target="box:Box", pool_size=servers)
+        self._logs = root / "logs"
+        self._logs.mkdir()
+        project = Project(name="box", root=root, source=root, services=(service,)).with_any_ports()
+        self._deployment = Deployment(project, log_dir=self._logs)
+
+    def __enter__(self) -> str:
+        self._deployment.start()
+        return f"{self._deployment.replicas()[0].url}/work/"
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._deployment.stop()
+        self.held = self._held()
+        self._folder.cleanup()
+
+    def _held(self) -> float:
+        """Return the mean time a request held its worker, in seconds."""
+        times: list[np.ndarray] = []
+        for path in log_files(self._logs):
+            log = read_log(path)
+            if log.header["role"] == "worker":
+                begin = log.records["time"][log.records["event"] == Event.BEGIN]
+                done = log.records["time"][log.records["event"] == Event.DONE]
+                times.append((done[: begin.size] - begin[: done.size]) * 1e-9)
+        return float(np.concatenate(times).mean())
+
+
+def identify(url: str, seconds: float, seed: int) -> Experiment:
+    """Run the experiment as the command does, up to 1000 requests per second."""
+    check_target(url)
+    limits = Limits(rate=1000.0, seconds=seconds)
+    with HttpInjector(HttpLoad(urls=(url,)), failures=limits.failures) as injector:
+        return run_experiment(injector, limits=limits, seed=seed)
+
+
+def main() -> None:
+    """Identify every service and print a table."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="two services, half a minute each")
+    parser.add_argument(
+        "--mean", type=float, default=0.03, help="mean service time in seconds (default: 0.03)"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="of the arrivals (default: 0)")
+    parser.add_argument("--nginx", metavar="URL", help="also identify this server; loopback only")
+    options = parser.parse_args()
+    seconds = 30.0 if options.quick else 180.0
+    print(describe("numpy", "scipy"))
+    print(f"mean {options.mean:g} s, seed {options.seed}, at most {seconds:g} s of load per service\n")
+    print("| service | K | found | held ms | found ms | error | latency ms | families | held back | load s |")
+    print("|---|---|---|---|---|---|---|---|---|---|")
+    wrong = 0
+    for family, servers in QUICK if options.quick else [(f, k) for f in FAMILIES for k in SERVERS]:
+        box = Box(family, servers, options.mean)
+        with box as url:
+            found = identify(url, seconds, options.seed)
+        error = found.station.distribution.mean / box.held - 1
+        wrong += found.station.servers.count != servers or abs(error) > 0.05
+        print(row(f"{family} | {servers}", found, f"{1e3 * box.held:.2f}", f"{error:+.1%}"), flush=True)
+    if options.nginx:
+        print(row("nginx | ?", identify(options.nginx, seconds, options.seed), "?", "?"))
+    print(f"\n{wrong} wrong (target: 0); processor time {time.process_time():.1f} s of the analysis")
+
+
+def row(label: str, found: Experiment, held: str, error: str) -> str:
+    """Return the line of a service."""
+    station = found.station
+    least = "" if station.servers.bounded else ">= "
+    compared = compare(station, found.held_back)
+    verdict = ", ".join(f"{c.error:+.1%} {'holds' if c.holds else 'FAILS'}" for c in compared)
+    return (
+        f"| {label} | {least}{station.servers.count} | {held} | {1e3 * station.distribution.mean:.2f} "
+        f"| {error} "
+        f"| {1e3 * station.servers.latency:.2f} | {', '.join(station.family.accepted) or 'none'} | {verdict} "
+        f"| {found.seconds:.0f} |"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,326 @@
+"""``mup identify``: a URL in, a queueing station out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mup.errors import UsageError
+
+if TYPE_CHECKING:
+    from analyzer.blackbox.experiment import Experiment, Progress
+    from analyzer.blackbox.holdout import Comparison
+    from analyzer.blackbox.policy import Limits
+    from analyzer.blackbox.resources import CpuWatch
+    from mup.workload.http import HttpLoad
+
+TOLERATED_DRIFT = 0.2
+"""Service that takes so much longer at high than at low load is worth a warning."""
+
+
+@click.command()
+@click.argument("url")
+@click.option("-o", "--output", type=click.Path(), help="Model file of the station.")
+@click.option("--name", default="blackbox", show_default=True, help="Of the station's task.")
+@click.option("--method", default="", help="GET, POST, ... [default: POST with a body, else GET]")
+@click.option("--body", default="", help="Body of every request, or @FILE.")
+@click.option("--header", multiple=True, metavar="NAME:VALUE", help="Of every request; repeatable.")
+@click.option(
+    "--target", multiple=True, metavar="HOST", help="Host that may be loaded although it is not this machine."
+)
+@click.option("--start-rate", default=5.0, show_default=True, help="Requests per second of the first step.")
+@click.option("--max-rate", default=200.0, show_default=True, help="Most requests per second.")
+@click.option("--max-seconds", default=180.0, show_default=True, help="Longest duration of all load.")
+@click.option(
+    "--max-response",
+    default=5.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Raise the load no further when the 95th percentile of the response times is above it.",
+)
+@click.option("--max-failures", default=3, show_default=True, help="More failed requests end everything.")
+@click.option(
+    "--precision",
+    default=0.05,
+    show_default=True,
+    help="Wanted half-width of the mean service time, as a fraction of it.",
+)
+@click.option(
+    "--pid", type=int, help="Process that serves the URL, to see how busy it is (with its children)."
+)
+@click.option("--metrics", metavar="URL", help="Prometheus endpoint that tells its processor time.")
+@click.option("--metric", default="", help="With --metrics: name of the counter of processor seconds.")
+@click.option("--cores", type=int, help="Cores the target may use [default: those of this machine].")
+@click.option("--seed", default=0, show_default=True, help="Of all arrivals.")
+@click.option("--dry-run", is_flag=True, help="Say what would be done, and send nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def command(
+    url: str,
+    output: str | None,
+    name: str,
+    method: str,
+    body: str,
+    header: tuple[str, ...],
+    target: tuple[str, ...],
+    start_rate: float,
+    max_rate: float,
+    max_seconds: float,
+    max_response: float,
+    max_failures: int,
+    precision: float,
+    pid: int | None,
+    metrics: str | None,
+    metric: str,
+    cores: int | None,
+    seed: int,
+    dry_run: bool,
+    as_json: bool,
+) -> int:
+    """Load URL step by step until it is saturated, and say which queueing station behaves like it.
+
+    The result is an M/G/K station: how many requests it serves at once, how long service takes, how that
+    varies, and up to which load it was seen to be so. It is compared with loads that took no part in it.
+    Requests to anywhere but this machine need --target. Exit status 1 = it does not predict the loads that
+    were held back.
+    """
+    import json
+
+    from analyzer.blackbox.experiment import run_experiment
+    from analyzer.blackbox.holdout import compare
+    from analyzer.blackbox.http_injector import HttpInjector, check_target
+    from analyzer.blackbox.policy import Limits
+    from mup.cli.options import check_output
+    from mup.workload.http import HttpLoad
+
+    check_output(output, starts=("{",))
+    if output is not None and not output.endswith(".json"):
+        raise UsageError("the model is written as JSON", where=output, hint="name it .json")
+    load = HttpLoad(urls=(url,), method=method, body=_body(body), headers=_headers(header))
+    check_target(url, target)
+    limits = Limits(rate=max_rate, seconds=max_seconds, response=max_response, failures=max_failures)
+    _check(start_rate=start_rate, precision=precision, cores=cores, name=name)
+    watch = _watch(pid, metrics, metric, cores)
+    if dry_run:
+        _show_plan(load, limits, start_rate, as_json=as_json)
+        return 0
+    with HttpInjector(load, failures=max_failures, watch=watch) as injector:
+        found = run_experiment(
+            injector, limits=limits, start_rate=start_rate, precision=precision, seed=seed, tell=_tell
+        )
+    compared = compare(found.station, found.held_back, seed=seed)
+    document = _document(found, compared, url)
+    if output is not None:
+        _save(found, document, name, output)
+        document["model"] = output
+    if as_json:
+        click.echo(json.dumps(document, indent=1))
+    else:
+        _show(found, compared, document)
+    return 0 if all(comparison.holds for comparison in compared) else 1
+
+
+def _check(*, start_rate: float, precision: float, cores: int | None, name: str) -> None:
+    if not 0 < start_rate < float("inf"):
+        raise UsageError(f"--start-rate: must be > 0 requests per second, got {start_rate!r}")
+    if not 0 < precision < 1:
+        raise UsageError(f"--precision: must be between 0 and 1, got {precision!r}", hint="0.05 means 5 %")
+    if cores is not None and cores < 1:
+        raise UsageError(f"--cores: must be >= 1, got {cores!r}")
+    if not name.strip():
+        raise UsageError("--name: a task needs a name")
+
+
+def _body(text: str) -> str:
+    from pathlib import Path
+
+    if not text.startswith("@"):
+        return text
+    try:
+        return Path(text[1:]).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise UsageError(f"--body: cannot read the file: {reason}", where=text[1:]) from error
+
+
+def _headers(values: tuple[str, ...]) -> dict[str, str]:
+    found = {}
+    for text in values:
+        name, colon, value = text.partition(":")
+        if not colon:
+            raise UsageError(
+                f"--header: must be NAME:VALUE, got {text!r}", hint="for example --header Accept:text/html"
+            )
+        found[name.strip()] = value.strip()
+    return found
+
+
+def _watch(pid: int | None, metrics: str | None, metric: str, cores: int | None) -> CpuWatch | None:
+    """Return what tells how busy the target is, tried once, so that it does not fail later."""
+    from functools import partial
+
+    from analyzer.blackbox.resources import CpuWatch, prometheus_seconds, tree_seconds
+    from mup.project import is_http_url
+
+    if pid is not None and metrics is not None:
+        raise UsageError("--pid and --metrics tell the same: name one")
+    if metric and metrics is None:
+        raise UsageError("--metric names a counter of --metrics URL")
+    if pid is None and metrics is None:
+        return None
+    if metrics is not None and not is_http_url(metrics):
+        raise UsageError(f"--metrics: must be a URL such as http://127.0.0.1:8080/metrics, got {metrics!r}")
+    read = (
+        partial(tree_seconds, pid) if pid is not None else partial(prometheus_seconds, str(metrics), metric)
+    )
+    read()
+    return CpuWatch(read, cores)
+
+
+def _show_plan(load: HttpLoad, limits: Limits, start_rate: float, *, as_json: bool) -> None:
+    import json
+
+    from analyzer.blackbox.policy import LEVELS
+
+    method = load.method or ("POST" if load.body else "GET")
+    if as_json:
+        plan = {
+            "url": load.urls[0],
+            "method": method,
+            "start_rate": min(start_rate, limits.rate),
+            "levels": list(LEVELS),
+            "limits": {
+                "rate": limits.rate,
+                "seconds": limits.seconds,
+                "requests": limits.rate * limits.seconds,
+            },
+        }
+        click.echo(json.dumps({"dry_run": plan}, indent=1))
+        return
+    shares = ", ".join(f"{level:.0%}" for level in LEVELS)
+    click.echo(f"{method} {load.urls[0]}")
+    click.echo(f"first {min(start_rate, limits.rate):g} requests/s, then {shares} of the estimated capacity")
+    click.echo(
+        f"at most {limits.rate:g} requests/s for {limits.seconds:g} s, that is "
+        f"{limits.rate * limits.seconds:.0f} requests; more than {limits.failures} failures end it"
+    )
+    click.echo("nothing was sent (--dry-run)")
+
+
+def _tell(progress: Progress) -> None:
+    text = f"{progress.phase}: {progress.rate:.3g} requests/s for {progress.seconds:.0f} s"
+    if progress.servers is not None and progress.mean is not None:
+        servers = f"{progress.servers.count}{'' if progress.servers.bounded else ' or more'} servers"
+        text += f" (so far {servers}, {1e3 * progress.mean:.3g} ms, cv {progress.cv:.2f})"
+    click.echo(text, err=True)
+
+
+def _document(found: Experiment, compared: tuple[Comparison, ...], url: str) -> dict[str, Any]:
+    station = found.station
+    low, high = found.validity
+    return {
+        "url": url,
+        "servers": {
+            "count": station.servers.count,
+            "lower_bound": not station.servers.bounded,
+            "without_negative_times": station.servers.at_least,
+        },
+        "service_time": {"mean": station.distribution.mean, "ci95": station.half_width},
+        "cv": station.distribution.scv**0.5,
+        "latency": station.servers.latency,
+        "distribution": station.distribution.to_json(),
+        "family": station.family.to_json(),
+        "capacity": station.capacity,
+        "validity": {"lowest_rate": low, "highest_rate": high, "saturated": found.saturated},
+        "ended": found.ended,
+        "seconds": found.seconds,
+        "steps": [step.to_json() for step in station.steps],
+        "held_back": [comparison.to_json() for comparison in compared],
+        "holds": all(comparison.holds for comparison in compared) if compared else None,
+        "warnings": _warnings(found, compared),
+    }
+
+
+def _warnings(found: Experiment, compared: tuple[Comparison, ...]) -> list[str]:
+    station, texts = found.station, []
+    if not station.servers.bounded:
+        texts.append(
+            f"requests hardly ever waited: {station.servers.count} servers are a lower bound, and nothing is "
+            f"known beyond {found.validity[1]:.3g} requests/s; raise --max-rate or --max-seconds if you may"
+        )
+    if abs(station.drift) > TOLERATED_DRIFT:
+        texts.append(
+            f"service times change by {station.drift:+.0%} from the lowest to the highest load: the target "
+            "is no station of constant speed; its model holds near the loads it was measured at"
+        )
+    if not compared:
+        texts.append("no time was left to validate the model; raise --max-seconds")
+    return texts
+
+
+def _save(found: Experiment, document: dict[str, Any], name: str, output: str) -> None:
+    from datetime import UTC, datetime
+
+    from analyzer.blackbox.station_model import station_model
+    from mup.lqn import save_model
+
+    provenance = {
+        "method": "mup identify",
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "identified": {key: value for key, value in document.items() if key != "distribution"},
+    }
+    save_model(station_model(found.station, found.validity[1] / 2, name=name, provenance=provenance), output)
+
+
+def _show(found: Experiment, compared: tuple[Comparison, ...], document: dict[str, Any]) -> None:
+    from rich.table import Table
+
+    from mup.cli.display import console
+
+    out, station = console(), found.station
+    table = Table(
+        "requests/s",
+        "requests",
+        "response ms",
+        "p95 ms",
+        "service ms",
+        "cv",
+        "waited",
+        "load",
+        "cpu",
+        box=None,
+    )
+    for step in station.steps:
+        table.add_row(
+            f"{step.rate:.1f}",
+            str(step.requests),
+            f"{1e3 * step.response_time:.1f}",
+            f"{1e3 * step.p95:.1f}",
+            f"{1e3 * step.service_time:.2f}",
+            f"{step.cv:.2f}",
+            f"{step.waited:.0%}",
+            f"{step.load:.2f}",
+            "-" if step.utilization is None else f"{step.utilization:.0%}",
+        )
+    out.print(table)
+    least = "" if station.servers.bounded else "at least "
+    out.print(
+        f"servers: {least}{station.servers.count}; service time {1e3 * station.distribution.mean:.2f} +- "
+        f"{1e3 * station.half_width:.2f} ms, cv {station.distribution.scv**0.5:.2f}; "
+        f"latency outside of them {1e3 * station.servers.latency:.2f} ms; "
+        f"capacity {station.capacity:.3g} requests/s"
+    )
+    out.print(f"distribution: {station.family.reason}", soft_wrap=True)
+    low, high = found.validity
+    out.print(f"seen from {low:.3g} to {high:.3g} requests/s; {found.ended}", soft_wrap=True)
+    for each in compared:
+        verdict = "holds" if each.holds else "DOES NOT HOLD"
+        out.print(
+            f"held back: {each.rate:.3g} requests/s, response time {1e3 * each.measured:.1f} ms, "
+            f"predicted {1e3 * each.predicted:.1f} "
+            f"({1e3 * each.interval[0]:.1f} to {1e3 * each.interval[1]:.1f}): {verdict}"
+        )
+    if "model" in document:
+        out.print(f"model: {document['model']}", soft_wrap=True)
+    for warning in document["warnings"]:
+        click.echo(f"mup: warning: {warning}", err=True)

@@ -1,0 +1,56 @@
+"""Is the number of servers found, for any distribution?"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from stations import MEAN, TIMES, simulated
+
+from analyzer.blackbox.inversion import Trace, service_times
+from analyzer.blackbox.servers import count_servers
+from mup.errors import UsageError
+
+
+@pytest.mark.parametrize("servers", [1, 2, 4])
+@pytest.mark.parametrize("family", TIMES)
+def test_servers_and_mean_are_found_from_four_loads(family: str, servers: int) -> None:
+    """K is right and the mean service time within 5 %, with latency and noise, also of times that never overtake."""
+    rng = np.random.default_rng(11)
+    rates = [load * servers / MEAN for load in (0.3, 0.5, 0.7, 0.9)]
+    runs = [simulated(rng, rate, 200, servers, TIMES[family], 0.001, 0.0002) for rate in rates]
+    traces = [trace for trace, _ in runs]
+    found = count_servers(traces)
+    assert (found.count, found.bounded) == (servers, True)
+    inferred = np.concatenate([service_times(trace, servers, found.latency)[0] for trace in traces])
+    truth = np.concatenate([times for _, times in runs])
+    assert abs(inferred.mean() / truth.mean() - 1) < 0.05
+
+
+def test_constant_times_need_the_likelihood() -> None:
+    """Constant times never overtake: the smallest K without negative times is 1, and wrong."""
+    trace, _ = simulated(np.random.default_rng(4), 150.0, 500, 4, TIMES["constant"])
+    found = count_servers([trace])
+    assert (found.at_least, found.count) == (1, 4)
+
+
+def test_without_waiting_the_number_is_a_lower_bound() -> None:
+    """Where hardly two requests meet, more servers would explain the same."""
+    trace, _ = simulated(np.random.default_rng(5), 2.0, 60, 4, TIMES["exponential"])
+    found = count_servers([trace])
+    assert found.count < 4
+    assert not found.bounded
+
+
+def test_swapped_requests_are_tolerated() -> None:
+    """One pair that changed places on its way does not make a second server."""
+    trace, _ = simulated(np.random.default_rng(6), 35.0, 400, 1, TIMES["uniform"])
+    leave = trace.departures
+    pair = next(i for i in range(200, 400) if leave[i] > trace.arrivals[i + 1])
+    leave[[pair, pair + 1]] = leave[[pair + 1, pair]]
+    assert count_servers([Trace.of(trace.arrivals, leave - trace.arrivals)]).count == 1
+
+
+def test_a_handful_of_requests_is_refused() -> None:
+    """No density can be estimated from them."""
+    with pytest.raises(UsageError, match="at least 8"):
+        count_servers([Trace.of([0.0, 1.0], [0.1, 0.1])])
