@@ -41,6 +41,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "autoscale": ("mup.cli.autoscale", "Let an autoscaler scale a model while its clients double."),
     "load": ("mup.cli.load", "Drive a real load run and measure it."),
     "identify": ("mup.cli.identify", "Find the queueing station behind a URL by loading it."),
+    "fit": ("mup.cli.fit", "Fit parameters of a model to measurements, with confidence intervals."),
     "validate": ("mup.cli.validate", "Predict, run for real, and compare."),
 }
 

@@ -14,11 +14,11 @@ from mup.errors import UsageError, did_you_mean
 from mup.lqn.distributions import Constant, Distribution, Geometric
 from mup.lqn.model import Activity, Call, Entry, Model, Task, entry_label
 
-__all__ = ["with_count", "with_probability"]
+__all__ = ["Place", "place_of", "with_count", "with_probability"]
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class Place:
     """An activity and what it belongs to."""
 
     task: Task
@@ -40,7 +40,7 @@ def with_probability(model: Model, branch: str, probability: float) -> Model:
     """
     if isinstance(probability, bool) or not isinstance(probability, int | float) or not 0 <= probability <= 1:
         raise UsageError(f"probability of {branch!r} must be between 0 and 1, got {probability!r}")
-    place = _place(model, branch)
+    place = place_of(model, branch)
     entry = place.entry
     for index, precedence in enumerate(entry.precedences):
         if precedence.fork == "or" and place.activity.name in precedence.post:
@@ -100,7 +100,7 @@ def with_count(model: Model, call: str, count: float) -> Model:
     start, arrow, target = call.rpartition("->")
     if not arrow:
         raise UsageError(f"a call is spelt TASK/entry:ACTIVITY->TARGET, got {call!r}")
-    place = _place(model, start)
+    place = place_of(model, start)
     calls = place.activity.calls
     found = [i for i, c in enumerate(calls) if target in _spellings(c.task, c.entry)]
     found = found or [i for i, c in enumerate(calls) if c.task == target]
@@ -135,14 +135,18 @@ def _spellings(task: str, entry: str) -> tuple[str, str, str]:
     return entry_label(task, entry), f"{task}/{entry}", f"{task}.{entry}"
 
 
-def _place(model: Model, text: str) -> _Place:
-    """Return what ``TASK/entry:ACTIVITY`` means (names may contain colons themselves)."""
+def place_of(model: Model, text: str) -> Place:
+    """Return what ``TASK/entry:ACTIVITY`` means (names may contain colons themselves).
+
+    Raises:
+        UsageError: There is no such entry or activity.
+    """
     entries = [(task, entry) for task in model.tasks for entry in task.entries]
     for task, entry, label in _prefixes(entries, text):
         name = text[len(label) + 1 :]
         for activity in entry.activities:
             if activity.name == name:
-                return _Place(task, entry, activity)
+                return Place(task, entry, activity)
     for _, entry, label in _prefixes(entries, text):
         known = [a.name for a in entry.activities]
         name = text[len(label) + 1 :]

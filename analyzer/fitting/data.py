@@ -1,0 +1,211 @@
+"""Measurements of several configurations: a CSV file in, trials with their means and scatter out.
+
+One row per trial, or per batch of one; rows of equal configuration belong together and tell how much
+measurements vary. docs/reference/fit-data.md describes the columns.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from analyzer.fitting.forward import Settings
+from analyzer.fitting.measures import SHORT, is_measure
+from analyzer.fitting.parameters import KINDS, parameter
+from mup.errors import UsageError, did_you_mean
+
+__all__ = ["Data", "Trial", "read_data", "settings_of"]
+
+FloatArray = npt.NDArray[np.float64]
+
+LABELS: Final = ("trial", "batch")
+HALF_WIDTHS: Final = (".ci95", "±")
+NORMAL_95: Final = 1.959964
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What was measured under one configuration.
+
+    Attributes:
+        settings: The configuration.
+        rows: Repeated measurements or batches, shape (rows, measures); NaN = not measured.
+        half_widths: Their 95 % half-widths as far as stated, else NaN; same shape.
+        counts: How much each row stands for (requests, seconds), shape (rows,); 1 unless stated.
+    """
+
+    settings: Settings
+    rows: FloatArray
+    half_widths: FloatArray
+    counts: FloatArray
+
+    @property
+    def means(self) -> FloatArray:
+        """Means of the rows, weighted by their counts; NaN where nothing was measured."""
+        weights = np.where(np.isnan(self.rows), 0.0, self.counts[:, None])
+        total = weights.sum(axis=0)
+        sums = np.where(np.isnan(self.rows), 0.0, self.rows * weights).sum(axis=0)
+        found: FloatArray = np.divide(sums, total, out=np.full(len(total), math.nan), where=total > 0)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """Trials of different configurations, and the names of what was measured."""
+
+    measures: tuple[str, ...]
+    trials: tuple[Trial, ...]
+
+    @property
+    def values(self) -> int:
+        """How many figures were measured, those of equal configuration counted once."""
+        return int(sum(np.isfinite(t.means).sum() for t in self.trials))
+
+
+def read_data(path: str | Path) -> Data:
+    """Read a CSV file of measurements.
+
+    Raises:
+        UsageError: It cannot be read, has unknown columns, or a cell is no number; file and line are named.
+    """
+    try:
+        with Path(path).open(encoding="utf-8-sig", newline="") as file:
+            lines = list(csv.reader(file))
+    except OSError as error:
+        raise UsageError(f"cannot read the measurements: {error.strerror}", where=str(path)) from error
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise UsageError(f"is no CSV file in UTF-8: {error}", where=str(path)) from error
+    numbered = [(n, [cell.strip() for cell in line]) for n, line in enumerate(lines, 1)]
+    numbered = [(n, line) for n, line in numbered if any(line) and not line[0].startswith("##")]
+    if len(numbered) < 2:
+        raise UsageError(
+            "has no measurements",
+            where=str(path),
+            hint="a first line with the names of the columns, for example clients,response_time,throughput",
+        )
+    head = _Columns(str(path), numbered[0][1])
+    return head.data(numbered[1:])
+
+
+class _Columns:
+    """What the columns of a file mean."""
+
+    def __init__(self, path: str, names: Sequence[str]) -> None:
+        self.path, self.names = path, names
+        self.settings: dict[int, str] = {}
+        self.measures: dict[int, str] = {}
+        self.half_widths: dict[int, str] = {}
+        self.count: int | None = None
+        for index, name in enumerate(names):
+            self._add(index, name)
+        repeated = sorted({n for n in names if n and names.count(n) > 1})
+        if repeated:
+            raise UsageError(f"column {repeated[0]!r} is there twice", where=path)
+        if not self.measures:
+            raise UsageError(
+                "no column holds a measured figure",
+                where=path,
+                hint="for example response_time, tasks.B.utilization or entries.B/epB/.response_time",
+            )
+        for name in self.half_widths.values():
+            if name not in self.measures.values():
+                raise UsageError(f"there is a half-width of {name!r}, but no column {name!r}", where=path)
+
+    def _add(self, index: int, name: str) -> None:
+        if not name or name.startswith("#") or name in LABELS:
+            return
+        if name == "count":
+            self.count = index
+            return
+        for suffix in HALF_WIDTHS:
+            if name.endswith(suffix) and is_measure(name.removesuffix(suffix)):
+                self.half_widths[index] = name.removesuffix(suffix).strip()
+                return
+        if is_measure(name):
+            self.measures[index] = name
+        elif name.partition(".")[0] in KINDS:
+            parameter(name)
+            self.settings[index] = name
+        else:
+            known = [*KINDS, *SHORT, "cycle", "tasks", "entries", "processors", "count", *LABELS]
+            raise UsageError(
+                f"column {name!r} is neither a setting nor a measured figure; {did_you_mean(name, known)}",
+                where=self.path,
+                hint="begin the name of a column that is to be left out with '#'",
+            )
+
+    def data(self, lines: Iterable[tuple[int, list[str]]]) -> Data:
+        """Group the rows by configuration, in the order of their first appearance."""
+        groups: dict[tuple[float, ...], list[tuple[list[float], list[float], float]]] = {}
+        for number, cells in lines:
+            if len(cells) > len(self.names):
+                raise UsageError(
+                    f"line {number} has {len(cells)} cells, the first line {len(self.names)}", where=self.path
+                )
+            row = [*cells, *[""] * (len(self.names) - len(cells))]
+            key = tuple(self._number(number, row, i, empty=False) for i in self.settings)
+            self._check_settings(number, key)
+            means = [self._number(number, row, i) for i in self.measures]
+            widths = {name: self._number(number, row, i) for i, name in self.half_widths.items()}
+            halves = [widths.get(name, math.nan) for name in self.measures.values()]
+            count = 1.0 if self.count is None else self._number(number, row, self.count, empty=False)
+            if any(w <= 0 for w in halves) or not count > 0:
+                raise UsageError(f"line {number}: half-widths and counts must be > 0", where=self.path)
+            groups.setdefault(key, []).append((means, halves, count))
+        trials = []
+        for key, rows in groups.items():
+            settings = tuple(
+                (parameter(name), value) for name, value in zip(self.settings.values(), key, strict=True)
+            )
+            trials.append(
+                Trial(
+                    settings,
+                    np.array([means for means, _, _ in rows]),
+                    np.array([halves for _, halves, _ in rows]),
+                    np.array([count for _, _, count in rows]),
+                )
+            )
+        return Data(tuple(self.measures.values()), tuple(trials))
+
+    def _check_settings(self, line: int, values: Sequence[float]) -> None:
+        for name, value in zip(self.settings.values(), values, strict=True):
+            setting = parameter(name)
+            if not setting.low <= value <= setting.high or (setting.whole and value != int(value)):
+                what = (
+                    "a whole number >= 1"
+                    if setting.whole
+                    else f"between {setting.low:g} and {setting.high:g}"
+                )
+                raise UsageError(
+                    f"line {line}, column {name!r}: must be {what}, got {value:g}", where=self.path
+                )
+
+    def _number(self, line: int, row: Sequence[str], index: int, *, empty: bool = True) -> float:
+        text = row[index]
+        if not text and empty:
+            return math.nan
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.inf
+        if not math.isfinite(value):
+            raise UsageError(
+                f"line {line}, column {self.names[index]!r}: must be a number, got {text!r}", where=self.path
+            )
+        return value
+
+
+def settings_of(values: Mapping[str, float]) -> Settings:
+    """Return the configuration that sets some paths to some values.
+
+    Raises:
+        UsageError: A path names nothing that can be set.
+    """
+    return tuple((parameter(path), value) for path, value in values.items())

@@ -1,0 +1,132 @@
+"""What is said about a fit: the JSON of ``mup fit``, and the fitted model as a file."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+
+from analyzer.fitting.data import Data
+from analyzer.fitting.fit import Fit
+from analyzer.fitting.forward import Settings
+from analyzer.fitting.predictions import Prediction, draws_of
+from mup.lqn.model import Model, entry_label
+from mup.lqn.uncertainty import Replicate, Uncertainty
+
+__all__ = ["document", "fitted_model"]
+
+REPLICATES: Final = 20
+
+
+def document(
+    fit: Fit, data: Data, predictions: Sequence[tuple[Settings, Sequence[Prediction]]]
+) -> dict[str, Any]:
+    """Return the JSON document of a fit."""
+    sure = fit.confidence
+    parameters = {
+        p.path: {
+            "value": value,
+            "low": _finite(own.low),
+            "high": _finite(own.high),
+            "method": own.method,
+            "joint": [_finite(all_.low), _finite(all_.high)],
+        }
+        for p, value, own, all_ in zip(fit.parameters, fit.values, fit.intervals, fit.joint, strict=True)
+    }
+    content: dict[str, Any] = {
+        "parameters": parameters,
+        "level": 0.95 if sure is None else sure.level,
+        "squares": fit.squares,
+        "freedom": fit.freedom,
+        "p_value": fit.p_value,
+        "errors": fit.problem.errors.source,
+        "exact": fit.exact,
+        "corrections": fit.corrections,
+    }
+    if sure is not None:
+        content["covariance"] = {
+            "parameters": [p.path for p in fit.problem.parameters],
+            "matrix": [[_finite(c) for c in row] for row in sure.covariance.tolist()],
+            "factor": sure.factor,
+            "radius": sure.ellipsoid.radius,
+        }
+    content["whole"] = [
+        {"values": list(key), "squares": squares} for key, squares in sorted(fit.whole.items()) if key
+    ]
+    content["trials"] = [
+        {
+            "settings": {s.path: v for s, v in trial.settings},
+            "residuals": {
+                m: _finite(r) for m, r in zip(data.measures, row.tolist(), strict=True) if math.isfinite(r)
+            },
+        }
+        for trial, row in zip(data.trials, fit.residuals, strict=True)
+    ]
+    content["predictions"] = [
+        {
+            "settings": {s.path: v for s, v in settings},
+            "figures": {
+                m: {
+                    "mean": p.mean,
+                    "low": p.interval.low,
+                    "high": p.interval.high,
+                    "joint": [p.joint.low, p.joint.high],
+                }
+                for m, p in zip(data.measures, figures, strict=True)
+            },
+        }
+        for settings, figures in predictions
+    ]
+    content["doubts"] = list(fit.doubts)
+    return content
+
+
+def _finite(value: float) -> float | str:
+    return float(value) if math.isfinite(value) else "inf" if value > 0 else "-inf"
+
+
+def fitted_model(fit: Fit, source: str, seed: int) -> Model:
+    """Return the fitted model with a note on where its numbers come from, and how sure they are.
+
+    Demands and delays come with replicates: draws from the distribution of the estimates, as factors. ``mup
+    whatif`` turns them into prediction intervals. Estimates of 0 have none.
+    """
+    note = {
+        "measurements": source,
+        "parameters": {
+            p.path: {"value": v, "low": _finite(i.low), "high": _finite(i.high)}
+            for p, v, i in zip(fit.parameters, fit.values, fit.intervals, strict=True)
+        },
+        "squares": fit.squares,
+        "freedom": fit.freedom,
+    }
+    replicates = tuple(_replicate(fit, row) for row in draws_of(fit, REPLICATES, seed))
+    discrepancy = None if fit.model.uncertainty is None else fit.model.uncertainty.discrepancy
+    return replace(
+        fit.model,
+        provenance={**fit.model.provenance, "fit": note},
+        uncertainty=Uncertainty(replicates=replicates, discrepancy=discrepancy),
+    )
+
+
+def _replicate(fit: Fit, values: np.ndarray[Any, np.dtype[np.float64]]) -> Replicate:
+    factors: dict[str, dict[str, float]] = {"demand": {}, "delay": {}}
+    for parameter, value, centre in zip(fit.problem.parameters, values, fit.solution.values, strict=True):
+        if parameter.kind in factors and centre > 0:
+            for label in _activities(fit.model, parameter.name):
+                factors[parameter.kind][label] = float(value / centre)
+    return Replicate(demands=factors["demand"], delays=factors["delay"])
+
+
+def _activities(model: Model, name: str) -> list[str]:
+    """Return the activities a parameter's name stands for, as results name them."""
+    found = []
+    for task, entry, activity in model.walk():
+        label = entry_label(task.name, entry.name)
+        entries = (label, f"{task.name}/{entry.name}", f"{task.name}.{entry.name}")
+        if name in entries or name in [f"{e}:{activity.name}" for e in entries]:
+            found.append(f"{label}:{activity.name}")
+    return found

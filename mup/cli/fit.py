@@ -1,0 +1,167 @@
+"""``mup fit``: which parameter values explain measurements, and how sure are they?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from analyzer.fitting.fit import Fit
+    from analyzer.fitting.forward import Settings
+
+
+@click.command()
+@click.argument("model", type=click.Path())
+@click.argument("data", type=click.Path())
+@click.option(
+    "--estimate",
+    multiple=True,
+    metavar="PATH[=START][,..]",
+    help="Parameters to fit, for example demand.B/epB/ or pool.B; start from START instead of the model's "
+    "value; repeatable.",
+)
+@click.option(
+    "--bounds", multiple=True, metavar="PATH=LOW..HIGH", help="Values a parameter may have; repeatable."
+)
+@click.option(
+    "--expert",
+    multiple=True,
+    metavar="PATH=LOW..LIKELY..HIGH",
+    help="What somebody knows about a parameter (95 %), weighed like a measurement; repeatable.",
+)
+@click.option(
+    "--predict",
+    multiple=True,
+    metavar="PATH=VALUE[,..]",
+    help="Also predict the measured figures of another configuration, for example clients=50,pool.B=4; "
+    "repeatable.",
+)
+@click.option("--level", default=0.95, show_default=True, help="Confidence level of all intervals.")
+@click.option(
+    "--intervals",
+    default="auto",
+    show_default=True,
+    metavar="auto|linear|profile|bootstrap",
+    help="How intervals are found; 'auto' takes the profile of the sum of squares where linearisation fails.",
+)
+@click.option(
+    "--correct/--no-correct",
+    default=True,
+    show_default=True,
+    help="Correct an approximate solver by simulating at the fitted values, and fit again.",
+)
+@click.option("--seed", default=0, show_default=True, help="Same seed, same numbers.")
+@click.option("-o", "--output", type=click.Path(), metavar="MODEL.json", help="Write the fitted model.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def command(
+    model: str,
+    data: str,
+    estimate: tuple[str, ...],
+    bounds: tuple[str, ...],
+    expert: tuple[str, ...],
+    predict: tuple[str, ...],
+    level: float,
+    intervals: str,
+    correct: bool,
+    seed: int,
+    output: str | None,
+    as_json: bool,
+) -> None:
+    """Fit parameters of MODEL (.json or .lqnx) to the measurements in DATA (.csv).
+
+    DATA has one row per trial, or several of the same configuration: columns that set something (clients,
+    think, pool.B, demand.B/epB/) and columns of measured means (response_time, throughput,
+    tasks.B.utilization, entries.B/epB/.response_time), optionally with their 95 % half-widths
+    (response_time.ci95).
+    """
+    import json
+
+    from mup.cli.fit_options import settings, wanted
+    from mup.cli.options import check_output
+    from mup.errors import UsageError, did_you_mean
+    from mup.lqn.files import format_of_output, read_model, write_model
+
+    if output is not None:
+        check_output(output, starts=("{",) if format_of_output(output) == "json" else ("<",))
+    if not 0 < level < 1:
+        raise UsageError(f"--level: must be between 0 and 1, got {level:g}")
+
+    from analyzer.fitting.confidence import METHODS
+    from analyzer.fitting.data import read_data
+    from analyzer.fitting.fit import Options, fit
+    from analyzer.fitting.predictions import predict as predicted
+    from analyzer.fitting.report import document, fitted_model
+
+    if intervals not in METHODS:
+        raise UsageError(f"--intervals: no {intervals!r}; {did_you_mean(intervals, list(METHODS))}")
+    asked = wanted(estimate, bounds, expert)
+    others = [settings(text) for text in predict]
+    loaded = read_model(model)
+    measured = read_data(data)
+    options = Options(level=level, method=intervals, correct=correct, seed=seed)  # type: ignore[arg-type]
+    found = fit(loaded, measured, asked, options)
+    figures = predicted(found, others, measured.measures, correct=correct, seed=seed) if others else []
+    content = document(found, measured, list(zip(others, figures, strict=True)))
+    if output is not None:
+        write_model(fitted_model(found, data, seed), output)
+    if as_json:
+        click.echo(json.dumps(content, indent=1))
+        return
+    _show(found, others, content)
+    if output is not None:
+        click.echo(f"wrote {output}")
+
+
+def _show(found: Fit, others: list[Settings], content: dict[str, Any]) -> None:
+    from mup.cli.display import console
+    from mup.cli.figures import number, print_table, span
+
+    out = console()
+    percent = f"{100 * content['level']:g} %"
+    rows = []
+    for path, p in content["parameters"].items():
+        half = (p["high"] - p["low"]) / 2
+        joint = span(*p["joint"])
+        rows.append([path, number(p["value"], half), span(p["low"], p["high"]), joint, p["method"]])
+    headings = ["parameter", "value", f"{percent} interval", "all at once", "found by"]
+    print_table(out, "Fitted parameters", headings, rows)
+    for setting, prediction in zip(others, content["predictions"], strict=True):
+        rows = [
+            [
+                name,
+                number(p["mean"], (p["high"] - p["low"]) / 2),
+                span(p["low"], p["high"]),
+                span(*p["joint"]),
+            ]
+            for name, p in prediction["figures"].items()
+        ]
+        title = "Predicted with " + ", ".join(f"{s.path}={v:g}" for s, v in setting)
+        print_table(out, title, ["figure", "mean", f"{percent} interval", "all at once"], rows)
+    goodness = (
+        ""
+        if content["p_value"] is None
+        else f"; residuals this large have probability {content['p_value']:.2g}"
+    )
+    out.print(
+        f"E = {content['squares']:.4g} with {content['freedom']} degrees of freedom{goodness}; errors of "
+        f"measurements: {SOURCES[content['errors']]}; {_solver(found)}",
+        markup=False,
+    )
+    for doubt in content["doubts"]:
+        out.print(f"warning: {doubt}", markup=False)
+
+
+SOURCES = {
+    "rows": "from the scatter of rows of equal configuration",
+    "stated": "as stated",
+    "residuals": "taken from the residuals",
+}
+
+
+def _solver(found: Fit) -> str:
+    if found.exact:
+        return "exact solution"
+    if found.corrections:
+        return f"layered estimate, corrected by simulation ({found.corrections} rounds)"
+    return "layered estimate, not corrected"
