@@ -19,6 +19,8 @@ _COMPILED = (
     "engine_servers",
     "engine_state",
     "interpreter",
+    "network_fluid",
+    "network_simulation",
     "program",
     "variates",
 )

@@ -58,6 +58,9 @@ class Traces:
     busy: FloatArray | None = None
 
     def __post_init__(self) -> None:
+        for field in ("x", "servers", "busy"):
+            if getattr(self, field) is not None:
+                object.__setattr__(self, field, np.asarray(getattr(self, field), dtype=np.float64))
         _refuse(list(_problems(self)))
 
     @property

@@ -7,7 +7,9 @@ import click
 from mup.cli.lazy_group import LazyGroup
 
 # name: (module with a click command called ``command``, line of help).
-COMMANDS: dict[str, tuple[str, str]] = {}
+COMMANDS: dict[str, tuple[str, str]] = {
+    "qn": ("mup.cli.learn_qn", "Learn a closed queueing network: service rates and routing."),
+}
 
 
 @click.group(cls=LazyGroup, commands_by_name=COMMANDS)

@@ -39,6 +39,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "simulate": ("mup.cli.simulate", "Simulate one scenario of a model."),
     "whatif": ("mup.cli.whatif", "Predict changed clients, pools, replicas or cores."),
     "autoscale": ("mup.cli.autoscale", "Let an autoscaler scale a model while its clients double."),
+    "learn": ("mup.cli.learn", "Learn a model from queue lengths over time."),
     "load": ("mup.cli.load", "Drive a real load run and measure it."),
     "identify": ("mup.cli.identify", "Find the queueing station behind a URL by loading it."),
     "fit": ("mup.cli.fit", "Fit parameters of a model to measurements, with confidence intervals."),

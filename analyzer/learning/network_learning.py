@@ -1,0 +1,293 @@
+"""Learn a closed queueing network from traces of its queue lengths.
+
+1. Regression on single steps: a start that is close.
+2. The fluid, fitted to whole trajectories. This is what the papers do, and it bends the parameters to make
+   up for what the fluid does not see.
+3. Correction: regression with the time servers were really busy, observed if the traces have it, else
+   simulated.
+
+Both models are judged by traces held back. Intervals are from leaving out independent groups of traces; the
+curvature of the fit knows nothing of what is wrong with the fluid.
+
+Source: Garbi's thesis, chapter 3. The correction is not in the papers.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from scipy.stats import t as student
+
+from analyzer.learning.adam import train
+from analyzer.learning.misplaced import ErrorSummary, misplaced, summary
+from analyzer.learning.network_correction import correct, whole_starts
+from analyzer.learning.network_fit import fit_fluid
+from analyzer.learning.network_identifiability import unknowns
+from analyzer.learning.network_regression import fluid_busy, regress
+from analyzer.learning.traces import FloatArray, Traces, require_closed
+from mup.errors import UsageError, did_you_mean
+from simulator.closed_network import ClosedNetwork
+from simulator.network_fluid import Pairs, fluid_means
+from simulator.network_prediction import predicted_means
+
+__all__ = [
+    "CorrectionKind",
+    "LearnedNetwork",
+    "Method",
+    "learn_network",
+    "possible_flows",
+    "simulated_errors",
+]
+
+Method = Literal["second-order", "adam"]
+CorrectionKind = Literal["auto", "busy", "simulation", "none"]
+
+GROUPS = 5
+"""Independent parts of the traces; each is left out once."""
+SPREAD = 0.5
+"""Of the logarithms of flows where further starts begin."""
+CORRECTION_EVENTS = 20e6
+JUDGING_EVENTS = 4e6
+"""Simulated at most; about 0.1 s of processor time per million."""
+JUDGED = 10
+"""Traces held back are simulated; all of them are judged with the fluid."""
+FEWEST_RUNS, MOST_RUNS = 20, 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LearnedNetwork:
+    """A network learned from traces, and how good it is.
+
+    Attributes:
+        network: What to predict with.
+        uncorrected: What the fluid alone leads to.
+        correction: ``busy`` (times observed), ``simulation``, or ``none``.
+        rates_half, routing_half: Half-widths of 95 % intervals of the network's parameters; shapes (M,) and
+            (M, M). None if there are too few traces.
+        err_train, err_validation: Of the uncorrected network predicted by its fluid, percent of clients
+            misplaced: the figures of the papers.
+        held_back: Errors of simulated predictions of the ``uncorrected`` network, and of the ``corrected``
+            one if there is one, on some of the traces held back.
+        unknown: What the traces cannot tell, one sentence each.
+        seconds: Processor time by step: ``fit``, ``correction``, ``intervals``, ``judging``.
+    """
+
+    network: ClosedNetwork
+    uncorrected: ClosedNetwork
+    correction: str
+    rates_half: FloatArray | None
+    routing_half: FloatArray | None
+    err_train: ErrorSummary
+    err_validation: ErrorSummary
+    held_back: dict[str, ErrorSummary]
+    unknown: tuple[str, ...]
+    seconds: dict[str, float]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document of ``mup learn qn --json``, without the name of the file."""
+        plain = self.network.to_json()
+        raw = self.uncorrected.to_json()
+        return {
+            **plain,
+            "rates_ci95": None if self.rates_half is None else _numbers(self.rates_half),
+            "routing_ci95": None
+            if self.routing_half is None
+            else [_numbers(row) for row in self.routing_half],
+            "correction": self.correction,
+            "uncorrected": {"rates": raw["rates"], "routing": raw["routing"]},
+            "err_train": self.err_train.mean,
+            "err_validation": self.err_validation.mean,
+            "errors": {
+                "fluid": {
+                    "train": self.err_train.to_json(),
+                    "validation": self.err_validation.to_json(),
+                },
+                "simulated": {name: error.to_json() for name, error in self.held_back.items()},
+            },
+            "unknown": list(self.unknown),
+            "seconds": sum(self.seconds.values()),
+            "seconds_by_step": self.seconds,
+        }
+
+
+def _numbers(values: FloatArray) -> list[float | None]:
+    return [float(v) if math.isfinite(v) else None for v in values]
+
+
+def possible_flows(names: tuple[str, ...], without: Collection[tuple[str, str]]) -> Pairs:
+    """Return all pairs of different stations but those excluded; shape (P, 2).
+
+    Raises:
+        UsageError: A station is unknown, or nothing would leave one.
+    """
+    for ends in without:
+        for name in ends:
+            if name not in names:
+                raise UsageError(f"no station {name!r}; {did_you_mean(name, list(names))}")
+    pairs = [
+        (i, j) for i, a in enumerate(names) for j, b in enumerate(names) if i != j and (a, b) not in without
+    ]
+    stuck = [name for i, name in enumerate(names) if not any(p[0] == i for p in pairs)]
+    if stuck:
+        raise UsageError(f"nothing would leave station {stuck[0]!r}: every way out is excluded")
+    return np.array(pairs, dtype=np.int64)
+
+
+def learn_network(
+    traces: Traces,
+    *,
+    without: Collection[tuple[str, str]] = (),
+    method: Method = "second-order",
+    correction: CorrectionKind = "auto",
+    starts: int = 1,
+    seed: int = 0,
+) -> LearnedNetwork:
+    """Learn service rates and routing.
+
+    Args:
+        traces: With servers; half of them are held back.
+        without: Pairs of stations (from, to) between which nobody moves.
+        method: ``adam`` trains the papers' cell with the papers' settings instead; for comparison.
+        correction: ``auto`` = with busy times if the traces have them, else by simulation.
+        starts: Fits from so many starting points; the best is kept. The first is the regression, the others
+            are drawn around it.
+        seed: Same seed, same result.
+
+    Raises:
+        UsageError: The traces are none of a closed network, or something asked for is not in them.
+    """
+    if traces.servers is None:
+        raise UsageError("servers: how many clients each station serves at once is not in the traces")
+    require_closed(traces)
+    if correction == "busy" and traces.busy is None:
+        raise UsageError("the traces have no busy times to correct with")
+    if correction == "auto":
+        correction = "simulation" if traces.busy is None else "busy"
+    servers = traces.servers
+    pairs = possible_flows(traces.names, without)
+    learn, held = traces.split(seed)
+    watch = _Watch()
+
+    linear = regress(learn.x, fluid_busy(learn.x, servers, traces.dt), pairs)
+    fit = fit_fluid(learn, servers, pairs, linear)
+    generator = np.random.default_rng(seed)
+    for _ in range(starts - 1):
+        begin = linear * np.exp(generator.normal(0.0, SPREAD, linear.shape))
+        fit = min(fit, fit_fluid(learn, servers, pairs, begin), key=lambda f: f.cost)
+    flows = fit.flows if method == "second-order" else train(learn, held, pairs, seed=seed)
+    uncorrected = ClosedNetwork.of_flows(flows, traces.names, servers)
+    watch.lap("fit")
+
+    busy = fluid_busy(learn.x, servers, traces.dt)
+    # From the regression, not from the fit: that one has been bent further.
+    begun = ClosedNetwork.of_flows(linear, traces.names, servers)
+    instruments = fluid_busy(_fluid(begun, learn), servers, traces.dt)
+    network = uncorrected
+    if correction == "busy" and learn.busy is not None:
+        busy = learn.busy
+        network = ClosedNetwork.of_flows(regress(learn.x, busy, pairs, instruments), traces.names, servers)
+    elif correction == "simulation":
+        found = correct(learn, servers, pairs, linear, instruments, events=CORRECTION_EVENTS, seed=seed)
+        busy = found.busy
+        network = ClosedNetwork.of_flows(found.flows, traces.names, servers)
+    watch.lap("correction")
+
+    rates_half, routing_half = _intervals(learn, busy, instruments, pairs, network, seed)
+    watch.lap("intervals")
+
+    err_train = summary(misplaced(learn.x, _fluid(uncorrected, learn)))
+    err_validation = summary(misplaced(held.x, _fluid(uncorrected, held)))
+    models = {"uncorrected": uncorrected}
+    if correction != "none":
+        models["corrected"] = network
+    judged = held.select(np.arange(min(JUDGED, len(held.x))))
+    held_back = simulated_errors(models, judged, events=JUDGING_EVENTS, seed=seed)
+    watch.lap("judging")
+    return LearnedNetwork(
+        network=network,
+        uncorrected=uncorrected,
+        correction=correction,
+        rates_half=rates_half,
+        routing_half=routing_half,
+        err_train=err_train,
+        err_validation=err_validation,
+        held_back=held_back,
+        unknown=tuple(unknowns(learn, servers, pairs, fit.information, network.rates, rates_half)),
+        seconds=watch.laps,
+    )
+
+
+def simulated_errors(
+    models: dict[str, ClosedNetwork], held: Traces, *, events: float, seed: int
+) -> dict[str, ErrorSummary]:
+    """Return the errors of simulated predictions of some networks on traces.
+
+    Args:
+        models: By name.
+        held: To compare with.
+        events: To simulate in all, roughly.
+        seed: Same seed, same numbers.
+    """
+    starts = whole_starts(held)
+    *_, last = models.values()
+    per_run = float((fluid_busy(_fluid(last, held), last.servers, held.dt)[:, -1] * last.rates).sum())
+    runs = int(np.clip(events / len(models) / max(per_run, 1.0), FEWEST_RUNS, MOST_RUNS))
+    samples = held.x.shape[1]
+    return {
+        name: summary(
+            misplaced(
+                held.x,
+                predicted_means(network, starts, dt=held.dt, samples=samples, runs=runs, seed=seed).x,
+            )
+        )
+        for name, network in models.items()
+    }
+
+
+def _fluid(network: ClosedNetwork, traces: Traces) -> FloatArray:
+    return fluid_means(network, traces.starts, dt=traces.dt, samples=traces.x.shape[1])
+
+
+def _intervals(
+    traces: Traces,
+    busy: FloatArray,
+    instruments: FloatArray,
+    pairs: Pairs,
+    network: ClosedNetwork,
+    seed: int,
+) -> tuple[FloatArray | None, FloatArray | None]:
+    """Return half-widths of the rates and of the routing by leaving out one group of traces at a time."""
+    groups = min(GROUPS, len(traces.x))
+    if groups < 2:
+        return None, None
+    order = np.random.default_rng(seed).permutation(len(traces.x))
+    kept = [np.sort(np.delete(order, np.s_[g::groups])) for g in range(groups)]
+    found = [
+        ClosedNetwork.of_flows(
+            regress(traces.x[k], busy[k], pairs, instruments[k]), network.names, network.servers
+        )
+        for k in kept
+    ]
+    # Delete-a-group jackknife.
+    factor = float(student.ppf(0.975, groups - 1)) * math.sqrt((groups - 1) ** 2 / groups)
+    rates = np.std([n.rates for n in found], axis=0, ddof=1) * factor
+    routing = np.std([n.routing for n in found], axis=0, ddof=1) * factor
+    return np.asarray(rates), np.asarray(routing)
+
+
+class _Watch:
+    """Processor time per step."""
+
+    def __init__(self) -> None:
+        self.laps: dict[str, float] = {}
+        self._last = time.process_time()
+
+    def lap(self, name: str) -> None:
+        now = time.process_time()
+        self.laps[name] = now - self._last
+        self._last = now

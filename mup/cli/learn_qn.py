@@ -1,0 +1,177 @@
+"""``mup learn qn``: which closed queueing network moves clients as these traces show?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from analyzer.learning.network_learning import LearnedNetwork
+
+
+@click.command()
+@click.argument("traces", type=click.Path())
+@click.option(
+    "--servers",
+    metavar="N,N,..",
+    help="Clients each station serves at once, in the order of the file; 'inf' for a pure delay.  "
+    "[default: as the file says]",
+)
+@click.option(
+    "--without",
+    multiple=True,
+    metavar="FROM->TO",
+    help="Nobody goes from one station to the other; repeatable.",
+)
+@click.option(
+    "--correction",
+    type=click.Choice(["auto", "busy", "simulation", "none"]),
+    default="auto",
+    show_default=True,
+    help="Where the time servers were really busy comes from: the file, simulation, or nowhere.",
+)
+@click.option(
+    "--method",
+    type=click.Choice(["second-order", "adam"]),
+    default="second-order",
+    show_default=True,
+    help="How the fluid is fitted; 'adam' trains as the papers do, for comparison.",
+)
+@click.option(
+    "--starts", type=click.IntRange(1, 100), default=1, show_default=True, help="Fits; the best is kept."
+)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Same seed, same result.")
+@click.option(
+    "--reference",
+    metavar="STATION",
+    help="Where a cycle of the model begins.  [default: the first pure delay, or the first station]",
+)
+@click.option("--clients", type=click.IntRange(1), help="Of the model.  [default: the most a trace has]")
+@click.option("-o", "--output", type=click.Path(), metavar="MODEL.json", help="Write the model here.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def command(
+    traces: str,
+    servers: str | None,
+    without: tuple[str, ...],
+    correction: str,
+    method: str,
+    starts: int,
+    seed: int,
+    reference: str | None,
+    clients: int | None,
+    output: str | None,
+    as_json: bool,
+) -> None:
+    """Learn service rates and routing from TRACES (.npz or .csv) of mean queue lengths.
+
+    Half of the traces are held back to judge the result. The model answers 'mup simulate' and 'mup whatif':
+    --clients, --pool STATION=N (servers), --speed STATION=F (service), --probability or --calls (routing).
+    """
+    import json
+    from typing import Any, cast
+
+    from analyzer.learning.network_learning import learn_network
+    from analyzer.learning.trace_files import read_traces
+    from mup.cli.first_run import announce_compilation
+    from mup.cli.options import check_output
+    from mup.errors import UsageError
+    from mup.lqn.files import write_model
+    from simulator.network_model import default_reference, network_model
+
+    check_output(output, starts=("{", "<"))
+    read = read_traces(traces, servers=None if servers is None else _servers(servers))
+    pairs = [_ends(text) for text in without]
+    announce_compilation()
+    try:
+        learned = learn_network(
+            read,
+            without=pairs,
+            method=cast("Any", method),
+            correction=cast("Any", correction),
+            starts=starts,
+            seed=seed,
+        )
+        network = learned.network
+        model = network_model(
+            network,
+            clients=clients or round(float(read.populations.max())),
+            reference=reference or default_reference(network),
+            name=f"learned from {traces}",
+            provenance={"learned_from": traces, "traces": len(read.x), "seed": seed},
+        )
+        if reference is not None:
+            network.index(reference)
+    except UsageError as error:
+        raise UsageError(error.message, where=error.where or traces, hint=error.hint) from error
+    if output is not None:
+        write_model(model, output)
+    if as_json:
+        click.echo(json.dumps({"model": output} | learned.to_json(), indent=1))
+        return
+    from mup.cli.display import console
+
+    _show(console(), learned)
+    if output is not None:
+        click.echo(f"wrote {output}: {len(model.tasks)} tasks, {model.reference_tasks[0].threads} clients")
+
+
+def _servers(text: str) -> list[float]:
+    from mup.errors import UsageError
+
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise UsageError(
+            f"--servers: must be whole numbers or inf, separated by commas, got {text!r}",
+            hint="for example --servers inf,30,25",
+        ) from None
+
+
+def _ends(text: str) -> tuple[str, str]:
+    from mup.errors import UsageError
+
+    start, arrow, end = text.partition("->")
+    if not (start and arrow and end):
+        raise UsageError(f"--without: must be FROM->TO, got {text!r}", hint='for example --without "M2->M3"')
+    return start, end
+
+
+def _show(out: Console, learned: LearnedNetwork) -> None:
+    from rich.table import Table
+
+    network = learned.network
+    half, spread = learned.rates_half, learned.routing_half
+    table = Table(box=None, pad_edge=False)
+    for name in ("station", "servers", "services/s", "+-", "goes to"):
+        table.add_column(name, justify="left" if name in ("station", "goes to") else "right")
+    for i, name in enumerate(network.names):
+        targets = [
+            f"{network.names[j]} {network.routing[i, j]:.3f}"
+            + ("" if spread is None else f" +- {spread[i, j]:.3f}")
+            for j in range(len(network.names))
+            if network.routing[i, j] > 5e-4
+        ]
+        rate_half = "-" if half is None else f"{half[i]:.2g}"
+        table.add_row(
+            name, f"{network.servers[i]:g}", f"{network.rates[i]:.4g}", rate_half, ", ".join(targets)
+        )
+    out.print(table)
+    out.print("+- is the half-width of the 95 % interval, from leaving out groups of traces.", soft_wrap=True)
+    out.print()
+    errors = Table(box=None, pad_edge=False)
+    for name in ("clients at the wrong station, at worst", "traces", "mean", "worst"):
+        errors.add_column(name, justify="left" if name.startswith("clients") else "right")
+    rows = {"fluid, learned from": learned.err_train, "fluid, held back": learned.err_validation}
+    rows |= {f"simulated, held back, {name}": error for name, error in learned.held_back.items()}
+    for name, error in rows.items():
+        errors.add_row(name, str(error.traces), f"{error.mean:.2f} %", f"{error.worst:.2f} %")
+    out.print(errors)
+    for sentence in learned.unknown:
+        out.print(f"not known: {sentence}", markup=False, soft_wrap=True)
+    out.print(
+        f"correction: {learned.correction}; {sum(learned.seconds.values()):.1f} s of processor time",
+        markup=False,
+    )

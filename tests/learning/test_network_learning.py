@@ -1,0 +1,147 @@
+"""Closed networks are found again in their traces, and what traces cannot tell is said."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from networks import balancer
+
+from analyzer.learning.network_learning import learn_network
+from analyzer.learning.trace_files import write_traces
+from analyzer.learning.traces import Traces
+from mup.cli.main import main
+from mup.errors import UsageError
+from mup.lqn.files import read_model
+from simulator.closed_network import ClosedNetwork
+from simulator.network_simulation import transient_means
+
+
+def observe(network: ClosedNetwork, many: int = 20, runs: int = 200, seed: int = 1) -> Traces:
+    """Simulate traces from random states, as the papers do."""
+    starts = np.random.default_rng(seed).integers(0, 101, (many, len(network.names)))
+    means = transient_means(network, starts, dt=0.05, samples=101, runs=runs, seed=seed)
+    return Traces(x=means.x, dt=0.05, names=network.names, servers=network.servers, busy=means.busy)
+
+
+@pytest.fixture(scope="module")
+def traces() -> Traces:
+    return observe(balancer())
+
+
+@pytest.mark.parametrize("correction", ["busy", "simulation"])
+def test_the_running_example_is_found_again(traces: Traces, correction: str) -> None:
+    """Thesis, figure 8: 0.69 % of the clients misplaced in training."""
+    found = learn_network(traces, correction=correction)  # type: ignore[arg-type]
+    truth = balancer()
+    assert found.network.rates == pytest.approx(truth.rates, rel=0.03)
+    assert np.abs(found.network.routing - truth.routing).max() < 0.03
+    assert found.held_back["corrected"].mean <= found.held_back["uncorrected"].mean + 0.1
+    assert found.rates_half is not None
+    assert (found.rates_half < 0.1 * truth.rates).all()
+    assert found.err_train.traces == found.err_validation.traces == 10
+
+
+def test_correction_removes_the_bias_of_the_fluid() -> None:
+    """At stations about as full as they have servers the fluid's rates are off; corrected ones are not."""
+    truth = balancer((math.inf, 3, 4))
+    network = ClosedNetwork(
+        names=truth.names, rates=np.array([1.0, 9.0, 7.0]), routing=truth.routing, servers=truth.servers
+    )
+    starts = np.random.default_rng(2).integers(0, 21, (24, 3))
+    means = transient_means(network, starts, dt=0.05, samples=101, runs=400, seed=4)
+    found = learn_network(Traces(x=means.x, dt=0.05, names=network.names, servers=network.servers))
+    uncorrected = np.abs(found.uncorrected.rates / network.rates - 1).max()
+    corrected = np.abs(found.network.rates / network.rates - 1).max()
+    assert corrected < 0.03
+    assert corrected < uncorrected / 2
+    assert found.held_back["corrected"].mean < found.held_back["uncorrected"].mean
+
+
+def test_adam_finds_a_network_too(traces: Traces) -> None:
+    few = traces.select(range(6))
+    found = learn_network(few, method="adam", correction="none")
+    assert found.network is found.uncorrected
+    assert found.err_train.mean < 5
+    assert "corrected" not in found.held_back
+
+
+def test_structural_zeros_are_kept_and_starts_agree(traces: Traces) -> None:
+    """Without the ways that do not exist; a second fit from elsewhere ends at the same place."""
+    without = [("C1", "C2"), ("C2", "C1")]
+    one = learn_network(traces, without=without, correction="none")
+    two = learn_network(traces, without=without, correction="none", starts=2, seed=0)
+    assert one.network.routing[1].tolist() == [1, 0, 0]
+    assert two.network.rates == pytest.approx(one.network.rates, rel=0.01)
+    with pytest.raises(UsageError, match="nothing would leave station 'C1'"):
+        learn_network(traces, without=[("C1", "C2"), ("C1", "W")])
+
+
+def empty_station(traces: Traces) -> Traces:
+    """One station more, at which nobody ever is."""
+    x = np.concatenate((traces.x, np.zeros_like(traces.x[:, :, :1])), axis=2)
+    servers = np.array([1000, 30, 25, 2.0])
+    return Traces(x=x, dt=traces.dt, names=(*traces.names, "idle"), servers=servers)
+
+
+def test_what_cannot_be_known_is_said(traces: Traces) -> None:
+    found = learn_network(empty_station(traces), correction="none")
+    assert (
+        "station 'idle' was empty throughout: neither its rate nor its routing can be known" in found.unknown
+    )
+    assert any("station 'W' was never full" in sentence for sentence in found.unknown)
+
+
+def test_the_command_writes_a_model_for_what_ifs(
+    traces: Traces, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_traces(tmp_path / "t.npz", traces)
+    out = tmp_path / "learned.json"
+    arguments = ["learn", "qn", str(tmp_path / "t.npz"), "--servers", "inf,30,25"]
+    arguments += ["--without", "C1->C2", "--without", "C2->C1", "-o", str(out), "--json"]
+    with pytest.raises(SystemExit) as end:
+        main(arguments)
+    assert end.value.code == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["rates"] == pytest.approx([1, 11, 11], rel=0.05)
+    assert document["routing"][0] == pytest.approx([0, 0.5, 0.5], abs=0.03)
+    assert 0 < document["err_train"] < 3
+    assert 0 < document["err_validation"] < 3
+    assert document["seconds"] > 0
+    model = read_model(out)
+    assert model.reference_tasks[0].name == "W"
+    assert model.task("C1").threads == 30
+    with pytest.raises(SystemExit) as end:
+        main(["convert", str(out), str(tmp_path / "learned.lqnx")])
+    assert end.value.code == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        pytest.param(lambda x: x[:3], "3 traces are too few", id="few"),
+        pytest.param(lambda x: x - 200, "must not be negative", id="negative"),
+        pytest.param(lambda x: x * np.linspace(1, 2, 101)[None, :, None], "appear or vanish", id="lost"),
+        pytest.param(lambda x: x[:, :1].repeat(101, axis=1), "nothing moves", id="constant"),
+    ],
+)
+def test_bad_traces_are_refused_by_the_command(
+    traces: Traces,
+    change: Callable[[np.ndarray], np.ndarray],
+    message: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    file = tmp_path / "bad.npz"
+    np.savez(file, x=change(traces.x), dt=0.05, names=np.array(traces.names), servers=[1000, 30, 25])
+    with pytest.raises(SystemExit) as end:
+        main(["learn", "qn", str(file), "-o", str(tmp_path / "m.json"), "--json"])
+    assert end.value.code == 2
+    error = json.loads(capsys.readouterr().out)["error"]
+    assert message in error["message"]
+    assert error["where"] == str(file)
+    assert not (tmp_path / "m.json").exists()
