@@ -111,6 +111,7 @@ def fluid_sensitivities(
     cells: int,
     cell: Cell = "heun",
     closure: Closure | None = None,
+    moments: npt.NDArray[np.int64] | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """Return queue lengths and their derivatives with respect to some of the flows.
 
@@ -124,14 +125,16 @@ def fluid_sensitivities(
         cells: Per dt.
         cell: How one goes to the next.
         closure: How busy servers are; None = as the fluid believes.
+        moments: Which of the samples are returned, ascending, the first is 0; None = all.
 
     Returns:
-        x, shape (R, H, M), and its derivatives, shape (R, H, M, P).
+        x, shape (R, H, M), and its derivatives, shape (R, H, M, P), where H counts the samples returned.
     """
     many, m = starts.shape
     given = closure or Closure(np.zeros((many, 0, m)), np.zeros((many, 0, m)))
-    x = np.empty((many, samples, m))
-    s = np.empty((many, samples, m, len(pairs)))
+    kept = np.arange(samples) if moments is None else moments
+    x = np.empty((many, len(kept), m))
+    s = np.empty((many, len(kept), m, len(pairs)))
     _integrate(
         np.ascontiguousarray(starts, dtype=np.float64),
         np.ascontiguousarray(flows, dtype=np.float64),
@@ -139,6 +142,7 @@ def fluid_sensitivities(
         np.ascontiguousarray(pairs, dtype=np.int64),
         np.ascontiguousarray(given.slope, dtype=np.float64),
         np.ascontiguousarray(given.offset, dtype=np.float64),
+        np.ascontiguousarray(kept, dtype=np.int64),
         dt / cells,
         cells,
         2 if cell == "heun" else 1,
@@ -203,6 +207,7 @@ def _integrate(
     pairs: Array,
     gain: Array,
     offset: Array,
+    moments: Array,
     step: float,
     cells: int,
     stages: int,
@@ -212,7 +217,8 @@ def _integrate(
     sensitivity: Array,
 ) -> None:
     """Follow all starting states; ``state`` and ``sensitivity`` are work space."""
-    many, samples, m = out_x.shape
+    many, _, m = out_x.shape
+    samples = moments[-1] + 1
     parameters = out_s.shape[3]
     x, busy, dx, ahead, dx_ahead = state[0], state[1], state[2], state[3], state[4]
     s, ds, s_ahead, ds_ahead = sensitivity[0], sensitivity[1], sensitivity[2], sensitivity[3]
@@ -222,11 +228,14 @@ def _integrate(
             x[i] = starts[r, i]
             for p in range(parameters):
                 s[i, p] = 0.0
+        k = 0
         for h in range(samples):
-            for i in range(m):
-                out_x[r, h, i] = x[i]
-                for p in range(parameters):
-                    out_s[r, h, i, p] = s[i, p]
+            if h == moments[k]:
+                for i in range(m):
+                    out_x[r, k, i] = x[i]
+                    for p in range(parameters):
+                        out_s[r, k, i, p] = s[i, p]
+                k += 1
             if h == samples - 1:
                 break
             # Not looked at unless closed.

@@ -16,17 +16,20 @@ from scipy.optimize import least_squares
 
 from analyzer.learning.network_regression import half_of
 from analyzer.learning.traces import FloatArray, Traces
-from simulator.network_fluid import Pairs, fluid_sensitivities, stable_cells
+from simulator.network_fluid import Pairs, fluid_sensitivities
 
 __all__ = ["Fit", "fit_fluid"]
 
-MOMENTS = 50
-"""Of a trace are compared; what lies between them says nothing new, for noise is correlated in time."""
+EARLY, EVEN = 40, 30
+"""Moments of a trace that are compared: in geometric distances, for fast stations settle early, and in equal
+ones. What lies between them says nothing new, for noise is correlated in time."""
 CLOSE = 1e-4
 """Stop when the sum of squares falls by a smaller part."""
 LONGEST = 1000
 """Evaluations times parameters; what comes after them is in the noise."""
 SPREAD = 0.2
+REACH = 0.8
+"""Of a cell, in units of the fastest time constant."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,13 +63,17 @@ def fit_fluid(
         start: Flows to begin with; shape (M, M).
     """
     samples, m = traces.x.shape[1:]
-    stride = max(1, round((samples - 1) / MOMENTS))
-    moments = (samples - 1) // stride + 1
-    observed = traces.x[:, : (moments - 1) * stride + 1 : stride]
+    # One cell goes as far as the rates allow.
+    stride = int(np.clip(REACH / max(1e-9, traces.dt * float(start.sum(axis=1).max())), 1, samples - 1))
     step = traces.dt * stride
+    last = (samples - 1) // stride
+    moments = np.unique(
+        np.concatenate(([0], np.geomspace(1, last, EARLY), np.linspace(1, last, EVEN))).round().astype(int)
+    )
+    observed = traces.x[:, moments * stride]
     # The variance of a mean number of clients grows with their number.
-    weights = 1 / np.sqrt(np.maximum(traces.populations, 1.0) * moments * len(observed))
-    cells = stable_cells(start, step)
+    weights = 1 / np.sqrt(np.maximum(traces.populations, 1.0) * len(moments) * len(observed))
+    cells = max(1, round(step * float(start.sum(axis=1).max()) / REACH))
     known: dict[bytes, tuple[FloatArray, FloatArray]] = {}
 
     def at(values: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -81,8 +88,9 @@ def fit_fluid(
                 traces.starts,
                 pairs,
                 dt=step,
-                samples=moments,
+                samples=last + 1,
                 cells=cells,
+                moments=moments,
             )
             error = ((x - observed) * weights[:, None, None]).reshape(-1)
             slopes = (s * weights[:, None, None, None]).reshape(len(error), -1)

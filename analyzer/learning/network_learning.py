@@ -51,7 +51,7 @@ GROUPS = 5
 """Independent parts of the traces; each is left out once."""
 SPREAD = 0.5
 """Of the logarithms of flows where further starts begin."""
-CORRECTION_EVENTS = 20e6
+CORRECTION_EVENTS = 16e6
 JUDGING_EVENTS = 4e6
 """Simulated at most; about 0.1 s of processor time per million."""
 JUDGED = 10
