@@ -50,7 +50,8 @@ def command_line() -> str:
 def _sections(command: click.Command, name: str, parent: click.Context) -> list[str]:
     """Return the help of a command, and of those below it if it is a group."""
     with command.make_context(name, [], parent=parent, resilient_parsing=True) as context:
-        parts = [f"## {context.command_path}\n\n{_block(context.get_help())}"]
+        level = "#" * len(context.command_path.split())
+        parts = [f"{level} {context.command_path}\n\n{_block(context.get_help())}"]
         if isinstance(command, click.Group):
             for below in command.list_commands(context):
                 found = command.get_command(context, below)
