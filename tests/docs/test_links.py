@@ -6,6 +6,7 @@ import importlib
 import re
 from pathlib import Path
 
+import click
 import pytest
 from doc_pages import PAGES, ROOT, anchors, commands, inline_code, links, name_of
 
@@ -87,16 +88,22 @@ def options() -> dict[str, set[str]]:
     """The options of every command."""
     with cli.make_context("mup", [], resilient_parsing=True) as context:
         loaded = {name: cli.get_command(context, name) for name in COMMANDS}
-        return {
-            name: {
-                word
-                for p in command.get_params(context)
-                for word in (*p.opts, *p.secondary_opts)
-                if word.startswith("-")
-            }
-            for name, command in loaded.items()
-            if command is not None
-        }
+        return {name: _options(command, context) for name, command in loaded.items() if command is not None}
+
+
+def _options(command: click.Command, context: click.Context) -> set[str]:
+    """The options of a command, and of all below it if it is a group."""
+    found = {
+        word
+        for p in command.get_params(context)
+        for word in (*p.opts, *p.secondary_opts)
+        if word.startswith("-")
+    }
+    for name in command.list_commands(context) if isinstance(command, click.Group) else ():
+        below = command.get_command(context, name)
+        if below is not None:
+            found |= _options(below, context)
+    return found
 
 
 @every_page
