@@ -111,12 +111,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="two services, half a minute each")
     parser.add_argument(
-        "--mean", type=float, default=0.03, help="mean service time in seconds (default: 0.03)"
+        "--mean", type=float, default=0.04, help="mean service time in seconds (default: 0.04)"
     )
     parser.add_argument("--seed", type=int, default=0, help="of the arrivals (default: 0)")
     parser.add_argument("--nginx", metavar="URL", help="also identify this server; loopback only")
     options = parser.parse_args()
-    seconds = 30.0 if options.quick else 180.0
+    seconds = 30.0 if options.quick else 120.0
     print(describe("numpy", "scipy"))
     print(f"mean {options.mean:g} s, seed {options.seed}, at most {seconds:g} s of load per service\n")
     print("| service | K | found | held ms | found ms | error | latency ms | families | held back | load s |")

@@ -1,16 +1,16 @@
 """How many servers does the station have?
 
-Two things tell. A request that overtakes others was served beside them: that is a lower bound (the smallest
-K without negative service times; Harbaoui et al., RR-7027, section 4.2). Times that hardly vary never
-overtake, though, and the bound is 1 whatever K is. Therefore the likelihood decides among what is left.
-Service times follow from departures by subtraction of what is known at the start, so that the likelihood of
-the departures is the product of the densities of the service times. By Gibbs' inequality no wrong K has a
-larger one, whatever the distribution: too few servers take work for waiting, too many take waiting for
-work, and both blur the times. The density is estimated without a family, from the distances of order
-statistics (Vasicek, "A test for normality based on sample entropy", 1976).
+A request that overtakes others was served beside them, so that the smallest K without negative service
+times is a lower bound (Harbaoui et al., RR-7027, section 4.2). It is not enough: times that hardly vary
+never overtake, and noise makes requests seem to overtake that did not. Therefore the likelihood decides,
+among all K that do not leave a large share of negative times. Service times follow from departures by
+subtraction of what is known at the start, so that the likelihood of the departures is the product of the
+densities of the service times. By Gibbs' inequality no wrong K has a larger one, whatever the distribution:
+too few servers take work for waiting, too many take waiting for work, and both blur the times. The density
+is estimated without a family, from the distances of order statistics (Vasicek, "A test for normality based
+on sample entropy", 1976).
 
-The latency outside of the servers is found the same way: with the wrong one, times of requests that waited
-and of others differ.
+Latency outside of the servers makes service seem longer for those requests that did not wait.
 """
 
 from __future__ import annotations
@@ -33,6 +33,9 @@ NOISE = 2e-4
 NEGATIVE_SHARE = 0.02
 """So many requests may seem to leave before they start: two sent together may be swapped on their way."""
 
+NOISY_SHARE = 0.2
+"""So many where response times are noisy: what is further off is left out, the likelihood judges the rest."""
+
 SIGNIFICANT = 3.0
 """Standard errors by which the likelihood must be larger to prefer more servers."""
 
@@ -45,6 +48,11 @@ MAX_CANDIDATES = 64
 LATENCY_STEPS = 16
 LARGEST_LATENCY = 0.9
 """Share of the shortest responses: some of them is service."""
+DIFFERENCES = 3
+EXACT = 0.02
+"""Standard error, as a share of the service time, up to which the difference of means will do."""
+TRIMMED = 0.05
+"""Share left out at both ends: a machine that stood still for a moment is neither service nor latency."""
 FEWEST_WAITED = 30
 """Requests that must have waited: latency is what they do not notice and others do."""
 SMALLEST_SAMPLE = 8
@@ -81,10 +89,11 @@ def count_servers(traces: Sequence[Trace], *, noise: float = NOISE) -> Servers:
     if not traces or any(trace.size < SMALLEST_SAMPLE for trace in traces):
         raise UsageError(f"servers are counted from traces of at least {SMALLEST_SAMPLE} requests each")
     beside = np.concatenate([overtakings(trace, noise) for trace in traces])
-    at_least = _without_negatives(beside)
+    at_least = _fewest(beside, NEGATIVE_SHARE)
+    fewest = _fewest(beside, NOISY_SHARE)
     # More servers than were ever needed at once leave everything as it is.
     most = max(_most_present(trace) for trace in traces)
-    candidates = range(at_least, max(at_least, min(most, at_least + MAX_CANDIDATES)) + 1)
+    candidates = range(fewest, max(fewest, min(most, fewest + MAX_CANDIDATES)) + 1)
     scores = {k: _densities(traces, k, 0.0, noise) for k in candidates}
     best = max(scores, key=lambda k: (float(scores[k].sum()), -k))
     count = next(k for k in candidates if k == best or not _exceeds(scores[best], scores[k]))
@@ -113,11 +122,10 @@ def log_densities(times: FloatArray, noise: float = NOISE) -> FloatArray:
     return result
 
 
-def _without_negatives(beside: npt.NDArray[np.int64]) -> int:
-    """Return the smallest K with which hardly any service time is negative."""
-    tolerated = int(NEGATIVE_SHARE * beside.size)
+def _fewest(beside: npt.NDArray[np.int64], tolerated: float) -> int:
+    """Return the smallest K with which no larger share of the service times is negative."""
     ranked = np.sort(beside)
-    return int(ranked[beside.size - 1 - tolerated]) + 1
+    return int(ranked[beside.size - 1 - int(tolerated * beside.size)]) + 1
 
 
 def _most_present(trace: Trace) -> int:
@@ -141,20 +149,61 @@ def _exceeds(better: FloatArray, worse: FloatArray) -> bool:
 
 
 def _latency(traces: Sequence[Trace], servers: int, none: FloatArray, noise: float) -> float:
-    """Return the likeliest latency; 0 unless it explains more than a further parameter costs."""
+    """Return the latency by which service seems longer for requests that did not wait.
 
-    def score(latency: float) -> float:
-        return float(_densities(traces, servers, latency, noise).sum())
-
+    The difference of means is used where it is exact enough, for it is right also where latency varies; for
+    times that vary much themselves it is too coarse, and the likelihood knows better.
+    """
     waited = sum(int((service_times(trace, servers)[1] > noise).sum()) for trace in traces)
     if waited < FEWEST_WAITED:
         return 0.0
     # No response is shorter than the latency, but for the noise of the measurement.
     largest = LARGEST_LATENCY * min(float(np.quantile(trace.responses, 0.01)) for trace in traces)
+    latency = 0.0
+    for _ in range(DIFFERENCES):
+        # With a latency, fewer requests have waited for a server.
+        change, error = _difference(traces, servers, latency)
+        latency = min(max(latency + change, 0.0), largest)
+    if error < EXACT:
+        return latency
+    return _likeliest_latency(traces, servers, none, largest, noise)
+
+
+def _difference(traces: Sequence[Trace], servers: int, latency: float) -> tuple[float, float]:
+    """Return by how much service seems longer without waiting, and its error as a share of service."""
+    inferred = [service_times(trace, servers, latency) for trace in traces]
+    service = np.concatenate([times for times, _ in inferred])
+    waited = np.concatenate([waiting for _, waiting in inferred]) > 0
+    if min(waited.sum(), (~waited).sum()) < FEWEST_WAITED:
+        return 0.0, math.inf
+    (alone, alone_error), (behind, behind_error) = (
+        _trimmed(np.sort(service[~waited])),
+        _trimmed(np.sort(service[waited])),
+    )
+    return alone - behind, math.hypot(alone_error, behind_error) / float(service.mean())
+
+
+def _trimmed(ascending: FloatArray) -> tuple[float, float]:
+    """Return the mean without the outermost values, and its standard error."""
+    left_out = int(TRIMMED * ascending.size)
+    inner = ascending[left_out : ascending.size - left_out]
+    winsorised = np.clip(ascending, inner[0], inner[-1])
+    error = float(winsorised.std(ddof=1)) / (1 - 2 * TRIMMED) / math.sqrt(ascending.size)
+    return float(inner.mean()), error
+
+
+def _likeliest_latency(
+    traces: Sequence[Trace], servers: int, none: FloatArray, largest: float, noise: float
+) -> float:
+    """Return the latency of the largest likelihood; 0 unless it is worth a further parameter."""
+
+    def score(latency: float) -> float:
+        return float(_densities(traces, servers, latency, noise).sum())
+
     best, step = 0.0, largest / LATENCY_STEPS
     highest = float(none.sum()) + PARAMETER
     around = step * np.arange(1, LATENCY_STEPS + 1)
-    while step > noise:
+    while step > noise / 4:
         scores = {float(o): score(float(o)) for o in around}
         likeliest = max(scores, key=lambda o: scores[o])
         if scores[likeliest] > highest:

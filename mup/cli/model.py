@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
     from analyzer.calibration.calibrate import Calibration
+    from mup.lqn import Model
+    from mup.lqn.composition import Composition
+
+MODEL_FILES = (".json", ".lqnx", ".xml")
 
 
 @click.command()
@@ -27,6 +31,14 @@ if TYPE_CHECKING:
 @click.option(
     "--host", "host_file", type=click.Path(), help="Profile of the machine of the log (default: of this one)."
 )
+@click.option(
+    "--with",
+    "stations",
+    multiple=True,
+    metavar="PLACE=FILE",
+    help="Put a station (a model with one task that serves) into the model, in place of a task, or at an"
+    " activity such as A/epA/:comp_8 whose delay stood for it; repeatable.",
+)
 @click.option("-o", "--output", type=click.Path(), help="Model file (default: PROJECT/model.json).")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def command(
@@ -36,6 +48,7 @@ def command(
     partial: bool,
     client: str | None,
     host_file: str | None,
+    stations: tuple[str, ...],
     output: str | None,
     as_json: bool,
 ) -> None:
@@ -43,7 +56,8 @@ def command(
 
     The structure comes from the source, the numbers from the log of 'mup explore'. Prints what the log
     covers; paths it never saw stay in the model with probability 0. With --static no log is needed, and
-    PROJECT can be any folder of Python source, or one file.
+    PROJECT can be any folder of Python source, or one file. With --with it can also be a model file (.json,
+    .lqnx), which is not changed: name the composed model with --output.
     """
     import json
 
@@ -54,17 +68,26 @@ def command(
     from mup.lqn.statistics import statistics
 
     path = Path(output) if output else _beside(Path(project))
+    base = _base(project, output, logs, static_only=static_only) if stations else None
     check_output(path, starts=("{",))
+    parts = _stations(stations)
     calibration: Calibration | None = None
-    if static_only:
+    if base is not None:
+        model = base
+    elif static_only:
         model = uncalibrated(Path(project), client)
     else:
         calibration = _calibrated(project, logs, partial=partial, client=client, host=host_file)
         model = calibration.model
+    model, composed = _compose(model, parts)
     save_model(model, path)
     sizes = statistics(model).to_json()
     if as_json:
-        document = {"model": str(path), "statistics": sizes}
+        document: dict[str, Any] = {"model": str(path), "statistics": sizes}
+        if composed:
+            document["stations"] = [
+                {"task": c.task, "served": dict(c.served), "dropped": list(c.dropped)} for c in composed
+            ]
         if calibration is not None:
             document["coverage"] = {
                 c.label: {"paths": c.paths, "observed": c.observed, "executions": c.executions}
@@ -81,9 +104,66 @@ def command(
             out.print(f"  never seen: {text}", soft_wrap=True, highlight=False)
         for text in calibration.warnings:
             out.print(f"  warning: {text}", soft_wrap=True, highlight=False)
+    for each in composed:
+        gone = (
+            f"; gone with it, for nobody else calls them: {', '.join(each.dropped)}" if each.dropped else ""
+        )
+        out.print(f"station: {each.task}{gone}", soft_wrap=True, highlight=False)
     table3 = sizes["table3"]
     out.print(", ".join(f"{count} {what.replace('_', '-')}" for what, count in table3.items()))
     out.print(f"model: {path}", soft_wrap=True)
+
+
+def _base(project: str, output: str | None, logs: tuple[str, ...], *, static_only: bool) -> Model | None:
+    """Return the model file that stands in the place of a project; None if it is a project.
+
+    Raises:
+        UsageError: Options do not fit a model file.
+        ModelError: The file is no model.
+    """
+    from mup.errors import UsageError
+    from mup.lqn.files import read_model
+
+    if Path(project).suffix.lower() not in MODEL_FILES:
+        return None
+    if logs or static_only:
+        raise UsageError("a model file has its numbers: leave out --log and --static", where=project)
+    if output is None:
+        raise UsageError("which file is the composed model written to?", hint="name it with --output")
+    return read_model(project)
+
+
+def _stations(options: tuple[str, ...]) -> list[tuple[str, str, Model]]:
+    """Return place, file and model of every station, read before anything takes time.
+
+    Raises:
+        UsageError: An option is not PLACE=FILE.
+        ModelError: A file is no model.
+    """
+    from mup.errors import UsageError
+    from mup.lqn.files import read_model
+
+    found = []
+    for text in options:
+        # A place may be an activity, whose name can be anything; a file hardly has this sign in its name.
+        place, _, file = text.rpartition("=")
+        if not place or not file:
+            raise UsageError(
+                f"--with: must be PLACE=FILE, got {text!r}", hint="for example --with db=db.json"
+            )
+        found.append((place, file, read_model(file)))
+    return found
+
+
+def _compose(model: Model, parts: list[tuple[str, str, Model]]) -> tuple[Model, list[Composition]]:
+    """Return the model with all stations in it, and what happened with each."""
+    from mup.lqn.composition import compose
+
+    composed = []
+    for place, file, station in parts:
+        composed.append(compose(model, place, station, file))
+        model = composed[-1].model
+    return model, composed
 
 
 def _beside(project: Path) -> Path:

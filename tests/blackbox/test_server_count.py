@@ -50,6 +50,26 @@ def test_swapped_requests_are_tolerated() -> None:
     assert count_servers([Trace.of(trace.arrivals, leave - trace.arrivals)]).count == 1
 
 
+@pytest.mark.parametrize(("servers", "family"), [(1, "exponential"), (2, "uniform"), (4, "hyperexponential")])
+def test_noise_makes_no_servers(servers: int, family: str) -> None:
+    """A tenth of the service time of random latency makes requests seem to overtake: K stays right, the mean near."""
+    rng = np.random.default_rng(12)
+    rates = [load * servers / MEAN for load in (0.3, 0.5, 0.7, 0.9)]
+    runs = [simulated(rng, rate, 200, servers, TIMES[family], 0.001, 0.1 * MEAN) for rate in rates]
+    found = count_servers([trace for trace, _ in runs])
+    assert found.count == servers
+    inferred = [service_times(trace, servers, found.latency)[0] for trace, _ in runs]
+    truth = np.concatenate([times for _, times in runs])
+    assert abs(np.concatenate(inferred).mean() / truth.mean() - 1) < 0.06
+
+
+def test_latency_is_told_from_service() -> None:
+    """Of constant times it is found to a tenth, fixed part and mean of the random part together."""
+    rng = np.random.default_rng(13)
+    runs = [simulated(rng, rate, 300, 2, TIMES["constant"], 0.002, 0.001) for rate in (40.0, 70.0, 90.0)]
+    assert count_servers([trace for trace, _ in runs]).latency == pytest.approx(0.003, rel=0.1)
+
+
 def test_a_handful_of_requests_is_refused() -> None:
     """No density can be estimated from them."""
     with pytest.raises(UsageError, match="at least 8"):

@@ -1,0 +1,260 @@
+"""How does a station from elsewhere become a part of a model?
+
+A station is a model with one task that serves: identified behind a URL, estimated from response times,
+fitted, learned, or written by hand. It *replaces* a task (all requests to that task then go to the station),
+or it *enters* at an activity: the delay of that activity, which so far stood for it, becomes a call.
+
+What the station brings is its task, the processors that runs on, and where it comes from. Its own load
+stays behind: in a composed model requests come from callers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mup.errors import UsageError, did_you_mean
+from mup.lqn.distributions import Constant
+from mup.lqn.model import Activity, Call, Entry, Model, Processor, Task, entry_label
+from mup.lqn.routing_edits import place_of
+from mup.lqn.uncertainty import FACTORS, Replicate, Uncertainty
+from mup.lqn.visits import activity_visits
+
+__all__ = ["Composition", "compose"]
+
+STATIONS = "stations"
+"""Under this key of a model's provenance: where its stations come from, by task."""
+
+
+@dataclass(frozen=True, slots=True)
+class Composition:
+    """A model with a station in it.
+
+    Attributes:
+        model: The new model. task: Name of the station's task in it. dropped: Tasks that nobody calls any
+        more, now that the task that called them is replaced; they are gone. served: Which entry of the
+        station does the work of each entry of the replaced task, or the only one of
+            the station where it entered.
+    """
+
+    model: Model
+    task: str
+    dropped: tuple[str, ...]
+    served: Mapping[str, str]
+
+
+def compose(model: Model, place: str, station: Model, source: str) -> Composition:
+    """Put a station into a model.
+
+    Args:
+        model: Any; it is not changed.
+        place: A task of the model, which is replaced; or an activity of it (``A/epA/:comp_8``), where the
+            station enters: by what its delay is longer than the station's work, it remains a delay.
+        station: A model with one task that serves; its reference tasks and arrivals do not count.
+        source: Where the station comes from, for provenance and messages.
+
+    Raises:
+        UsageError: There is no such place, the station has no or several tasks that serve, or it is not
+            clear which of its entries serves what.
+        UncalibratedError: Where the station enters, how often its activities run is not known.
+    """
+    server = _server(station, source)
+    tasks = [t.name for t in model.tasks]
+    if place in tasks:
+        return _replaced(model, model.task(place), station, server, source)
+    if ":" not in place:
+        raise UsageError(
+            f"the model has no task {place!r}; {did_you_mean(place, tasks)}",
+            hint="name a task to replace it, or an activity such as A/epA/:comp_8 to enter there",
+        )
+    return _entered(model, place, station, server, source)
+
+
+def _server(station: Model, source: str) -> Task:
+    """Return the only task of a station that serves."""
+    servers = [t for t in station.tasks if not t.is_reference]
+    if len(servers) != 1:
+        names = ", ".join(t.name for t in servers)
+        raise UsageError(
+            f"a station has one task that serves, this model has {names or 'none'}",
+            where=source,
+        )
+    return servers[0]
+
+
+def _replaced(model: Model, old: Task, station: Model, server: Task, source: str) -> Composition:
+    if old.is_reference:
+        raise UsageError(f"{old.name!r} stands for clients, and a station cannot be put in their place")
+    served = {entry.name: _matching(entry.name, old.name, server, source) for entry in old.entries}
+    processors, processor = _brought(model, station, server, old.name)
+    entries = tuple(
+        replace(
+            _own(server.entry(served[entry.name]), server.name, old.name),
+            name=entry.name,
+            arrivals=entry.arrivals,
+            priority=entry.priority,
+        )
+        for entry in old.entries
+    )
+    new = replace(server, name=old.name, role=old.role, processor=processor, entries=entries)
+    tasks = tuple(new if t.name == old.name else t for t in model.tasks)
+    dropped = tuple(sorted(_reached(model.tasks) - _reached(tasks)))
+    tasks = tuple(t for t in tasks if t.name not in dropped)
+    what = {"replaced": {"threads": _plain(old.threads), "replicas": old.replicas}, "dropped": list(dropped)}
+    composed = _composed(model, tasks, processors, station, old.name, source, what)
+    return Composition(composed, old.name, dropped, served)
+
+
+def _entered(model: Model, place: str, station: Model, server: Task, source: str) -> Composition:
+    found = place_of(model, place)
+    if any(t.name == server.name for t in model.tasks):
+        raise UsageError(
+            f"the model has a task {server.name!r} already",
+            where=source,
+            hint="give the station's task another name",
+        )
+    if len(server.entries) != 1:
+        names = ", ".join(e.name for e in server.entries)
+        raise UsageError(
+            f"which of its entries is called at {place!r}? It has {names}, and must have one", where=source
+        )
+    entry = replace(server.entries[0], arrivals=None)
+    processors, processor = _brought(model, station, server, server.name)
+    activity = found.activity
+    delay = activity.delay.mean if activity.delay is not None else 0.0
+    rest = Constant(max(delay - _work(entry), 0.0))
+    call = Call(task=server.name, entry=entry.name)
+    changed = replace(activity, delay=rest, calls=(*activity.calls, call))
+    caller = replace(
+        found.task,
+        entries=tuple(_with_activity(e, changed) if e is found.entry else e for e in found.task.entries),
+    )
+    tasks = (
+        *(caller if t.name == caller.name else t for t in model.tasks),
+        replace(server, processor=processor, entries=(entry,)),
+    )
+    what = {"entered": place, "delay": {"before": delay, "after": rest.value}}
+    composed = _composed(model, tasks, processors, station, server.name, source, what)
+    return Composition(composed, server.name, (), {place: entry.name})
+
+
+def _matching(name: str, task: str, server: Task, source: str) -> str:
+    """Return the station's entry that does the work of one of this name: the one so named, or the only."""
+    names = [e.name for e in server.entries]
+    if name in names:
+        return name
+    if len(names) == 1:
+        return names[0]
+    raise UsageError(
+        f"which entry serves {entry_label(task, name)!r}? The station has {', '.join(names)}",
+        where=source,
+        hint="name its entries like those of the task it replaces, or leave it with one",
+    )
+
+
+def _own(entry: Entry, old: str, new: str) -> Entry:
+    """Return an entry whose calls to its own task go to the task's new name."""
+    activities = tuple(
+        replace(a, calls=tuple(replace(c, task=new) if c.task == old else c for c in a.calls))
+        for a in entry.activities
+    )
+    return replace(entry, activities=activities)
+
+
+def _brought(
+    model: Model, station: Model, server: Task, name: str
+) -> tuple[tuple[Processor, ...], str | None]:
+    """Return the processors the station's task needs, under names that are free, and the one it runs on."""
+    taken = {p.name for p in model.processors}
+    chain: list[Processor] = []
+    needed = server.processor
+    while needed is not None:
+        chain.append(station.processor(needed))
+        needed = chain[-1].parent
+    names = {p.name: p.name if p.name not in taken else _free(f"{name}-{p.name}", taken) for p in chain}
+    brought = tuple(
+        replace(p, name=names[p.name], parent=None if p.parent is None else names[p.parent]) for p in chain
+    )
+    return brought, None if server.processor is None else names[server.processor]
+
+
+def _free(name: str, taken: set[str]) -> str:
+    number = 2
+    candidate = name
+    while candidate in taken:
+        candidate, number = f"{name}-{number}", number + 1
+    return candidate
+
+
+def _reached(tasks: Iterable[Task]) -> set[str]:
+    """Return the names of the tasks that requests can get to."""
+    by_name = {t.name: t for t in tasks}
+    found: set[str] = set()
+    waiting = [t.name for t in by_name.values() if t.is_reference or any(e.arrivals for e in t.entries)]
+    while waiting:
+        name = waiting.pop()
+        if name in found:
+            continue
+        found.add(name)
+        for entry in by_name[name].entries:
+            waiting += [call.task for activity in entry.activities for call in activity.calls]
+            waiting += [forward.task for forward in entry.forwards]
+    return found
+
+
+def _work(entry: Entry) -> float:
+    """Return the mean seconds of an entry's own demands and delays."""
+    visits = activity_visits(entry)
+    times = ((visits[a.name], t) for a in entry.activities for t in (a.demand, a.delay) if t is not None)
+    return math.fsum(visited * t.mean for visited, t in times)
+
+
+def _with_activity(entry: Entry, activity: Activity) -> Entry:
+    return replace(
+        entry, activities=tuple(activity if a.name == activity.name else a for a in entry.activities)
+    )
+
+
+def _composed(
+    model: Model,
+    tasks: tuple[Task, ...],
+    processors: tuple[Processor, ...],
+    station: Model,
+    name: str,
+    source: str,
+    what: Mapping[str, Any],
+) -> Model:
+    stations = dict(model.provenance.get(STATIONS, {}))
+    stations[name] = {"source": source, **what, "provenance": dict(station.provenance)}
+    return Model(
+        name=model.name,
+        processors=(*model.processors, *processors),
+        tasks=tasks,
+        provenance={**model.provenance, STATIONS: stations},
+        uncertainty=_kept(model, tasks, name),
+    )
+
+
+def _kept(model: Model, tasks: tuple[Task, ...], name: str) -> Uncertainty | None:
+    """Return what is known about numbers that are still there; the discrepancy was that of other models."""
+    if model.uncertainty is None:
+        return None
+    there = {entry_label(t.name, e.name) for t in tasks if t.name != name for e in t.entries}
+    fronts = {t.name for t in tasks if t.name != name and t.front is not None}
+
+    def kept(replicate: Replicate, kind: str) -> dict[str, Any]:
+        values: Mapping[str, Any] = getattr(replicate, kind)
+        if kind == "fronts":
+            return {key: value for key, value in values.items() if key in fronts}
+        return {key: value for key, value in values.items() if key.rpartition(":")[0] in there}
+
+    kinds = (*FACTORS, "probabilities")
+    replicates = (Replicate(**{kind: kept(r, kind) for kind in kinds}) for r in model.uncertainty.replicates)
+    remaining = tuple(replicates)
+    return Uncertainty(replicates=remaining) if remaining else None
+
+
+def _plain(threads: float) -> float | str:
+    return "inf" if threads == math.inf else threads
