@@ -22,7 +22,10 @@ from scipy import stats
 from analyzer.estimation.baseline import demands
 from analyzer.estimation.methods import METHODS, estimate
 from estimation.experiments import LOADS, Setting, figures, table1
+from estimation.service import CORES, service_rows
+from estimation.service import METHODS as SERVICE_METHODS
 from estimation.station import Observed, System, simulate, system
+from estimation.tracked import PERIOD, tracking_rows
 
 REPEATS = 30
 WINDOWS = 100
@@ -35,7 +38,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--quick", action="store_true", help="two repeats of few settings: does it work?")
     parser.add_argument(
-        "--only", default="", metavar="NAME", help="figures whose name starts so, table1, coverage"
+        "--only",
+        default="",
+        metavar="NAME",
+        help="figures whose name starts so, table1, coverage, tracking, service",
     )
     parser.add_argument(
         "--results", type=Path, default=Path("estimation-results.jsonl"), help="where to go on"
@@ -54,6 +60,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print_table1(table1(quick=options.quick), store, repeats)
     if "coverage".startswith(options.only):
         print_coverage(store, 4 if options.quick else COVERAGE_RUNS)
+    if "tracking".startswith(options.only):
+        print_tracking(2 if options.quick else REPEATS)
+    if "service".startswith(options.only):
+        print_service(6.0 if options.quick else 40.0, REPEATS)
 
 
 class Store:
@@ -200,3 +210,23 @@ def print_coverage(store: Store, runs: int) -> None:
                 store.put(key, share := float(np.mean(inside)))
             print(f"  {setting.label}, N={users}: {share:.3f}")
             sys.stdout.flush()
+
+
+def print_tracking(repeats: int) -> None:
+    """Print what the Kalman filter notices, and how soon."""
+    print(f"\nTracking, every request known, V=4 W=16, periods of {PERIOD:g} s, {repeats} runs each")
+    print("    N  jump  false alarms per 1000  noticed  after periods  error later %")
+    for users, factor, false, noticed, delay, error in tracking_rows(repeats):
+        print(f"{users:5}  {factor:4.1f}  {false:21.2f}  {noticed:7.2f}  {delay:13.1f}  {error:13.1f}")
+        sys.stdout.flush()
+
+
+def print_service(seconds: float, experiments: int) -> None:
+    """Print errors on a real service, whose threads' processor clocks are the truth."""
+    print(
+        f"\nFigures 17 to 19 on a service of mup, {CORES} cores, {experiments} times 600 requests; error in %"
+    )
+    print(" pool  users  busy" + "".join(f"{method:>9}" for method in SERVICE_METHODS))
+    for pool, users, busy, errors in service_rows(seconds, experiments):
+        print(f"{pool:5}  {users:5}  {busy:4.2f}" + "".join(f"{errors[m]:9.1f}" for m in SERVICE_METHODS))
+        sys.stdout.flush()

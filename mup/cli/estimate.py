@@ -11,8 +11,12 @@ import click
 
 if TYPE_CHECKING:
     from analyzer.estimation.methods import Estimate
+    from analyzer.estimation.tracking import Tracked
 
 __all__ = ["command"]
+
+TICKS = 10
+"""Moments written below a plot, about."""
 
 
 @click.command(name="estimate")
@@ -31,6 +35,14 @@ __all__ = ["command"]
 )
 @click.option("--resamples", default=1000, show_default=True, help="Of the bootstrap behind the intervals.")
 @click.option("--seed", default=0, show_default=True, help="Same seed, same intervals.")
+@click.option("--track", type=float, metavar="S", help="Follow demands over time, in periods of S seconds.")
+@click.option(
+    "--drift",
+    default=0.02,
+    show_default=True,
+    help="With --track: how much a demand may change per period, relative (standard deviation).",
+)
+@click.option("--plot", type=click.Path(), metavar="FILE.svg", help="With --track: also draw the demands.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write a model of one task (.json).")
 @click.option("--name", default="", help="Of that task [default: the only service, or 'station'].")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
@@ -43,6 +55,9 @@ def command(
     group: tuple[str, ...],
     resamples: int,
     seed: int,
+    track: float | None,
+    drift: float,
+    plot: str | None,
     output: Path | None,
     name: str,
     *,
@@ -70,9 +85,30 @@ def command(
     if resamples < 1:
         raise UsageError(f"--resamples: must be a whole number >= 1, got {resamples}")
     check_output(output, starts=("{",))
+    check_output(plot, starts=("<",))
+    if track is None and plot is not None:
+        raise UsageError("--plot draws demands over time", hint="say --track S, the seconds of a period")
+    if track is not None:
+        if not 0 < track < math.inf:
+            raise UsageError(f"--track: must be a number of seconds > 0, got {track:g}")
+        if not 0 < drift <= 1:
+            raise UsageError(f"--drift: must be > 0 and <= 1, got {drift:g}")
+        if output is not None or method != "auto":
+            raise UsageError("--track takes neither -o nor --method: it follows demands over time")
     groups = named_texts(group, "--group", "search=^GET /search")
     pool = math.inf if threads is None else float(threads)
     observed = grouped(read_observations(data, threads=pool, services=services), groups)
+    if track is not None:
+        from analyzer.estimation.tracking import track as follow
+
+        tracked = follow(observed, cores=cores, threads=pool, period=track, drift=drift)
+        if plot is not None:
+            _draw(tracked, plot)
+        if as_json:
+            click.echo(json.dumps(tracked.to_json(), indent=1))
+        else:
+            _print_track(tracked)
+        return 1 if tracked.alarms else 0
     found = estimate(observed, cores=cores, threads=pool, method=method, resamples=resamples, seed=seed)
     if output is not None:
         from analyzer.estimation.station import station_model
@@ -119,3 +155,57 @@ def _print(found: Estimate, output: Path | None) -> None:
         out.print(f"note: {note}", markup=False)
     if output is not None:
         out.print(f"wrote {output}", markup=False)
+
+
+def _print_track(tracked: Tracked) -> None:
+    from mup.cli.display import console
+    from mup.cli.figures import number, print_table
+
+    alarmed = {alarm.period: alarm.test for alarm in tracked.alarms}
+    rows = []
+    for t, end in enumerate(tracked.end.tolist()):
+        cells = []
+        for r in range(len(tracked.classes)):
+            half = (tracked.high[t, r] - tracked.demand[t, r]) * 1e3
+            cells.append(f"{number(tracked.demand[t, r] * 1e3, half)} +- {number(half, half)}")
+        rows.append((f"{end:g}", *cells, f"{tracked.size[t]:.2f}", alarmed.get(t, "")))
+    headings = [
+        "until s",
+        *(f"{name} ms" for name in tracked.classes),
+        "size of innovation (1 = expected)",
+        "alarm",
+    ]
+    out = console()
+    print_table(out, "Demands over time, 95 %", headings, rows, texts=0)
+    for alarm in tracked.alarms:
+        what = (
+            "what was measured is too far from what the demands explain"
+            if alarm.test == "size"
+            else "what was measured errs to the same side again and again"
+            if alarm.statistic > 0
+            else "what was measured swings from one side to the other"
+        )
+        out.print(f"alarm at {tracked.end[alarm.period]:g} s: {what}; the filter starts over", markup=False)
+    if not tracked.alarms:
+        out.print("no alarm: the demands explain what was measured")
+
+
+def _draw(tracked: Tracked, path: str) -> None:
+    from mup.cli.chart import Curve, Panel, draw_panels
+
+    count = len(tracked.end)
+    every = max(1, round(count / TICKS))
+    names = [f"{end:g}" if t % every == 0 else "" for t, end in enumerate(tracked.end.tolist())]
+    at = [float(t) for t in range(count)]
+    curves = {
+        name: Curve(
+            at,
+            (1e3 * tracked.demand[:, r]).tolist(),
+            (1e3 * tracked.low[:, r]).tolist(),
+            (1e3 * tracked.high[:, r]).tolist(),
+        )
+        for r, name in enumerate(tracked.classes)
+    }
+    size = Curve(at, tracked.size.tolist(), [None] * count, [None] * count)
+    panels = [Panel("demand, ms", curves), Panel("innovation, 1 = as expected", {"innovation": size})]
+    Path(path).write_text(draw_panels("Demands over time", "s", names, panels), encoding="utf-8")
