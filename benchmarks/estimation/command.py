@@ -31,6 +31,7 @@ REPEATS = 30
 WINDOWS = 100
 COVERED = (Setting("coverage", 2, 8, ("ldps",)), Setting("coverage", 8, 64, ("ldps",), ratio=10.0))
 COVERAGE_RUNS = 400
+TRACKED = 20
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -61,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if "coverage".startswith(options.only):
         print_coverage(store, 4 if options.quick else COVERAGE_RUNS)
     if "tracking".startswith(options.only):
-        print_tracking(2 if options.quick else REPEATS)
+        print_tracking(2 if options.quick else TRACKED)
     if "service".startswith(options.only):
         print_service(6.0 if options.quick else 40.0, REPEATS)
 

@@ -15,7 +15,7 @@ __all__ = ["PERIOD", "tracking_rows"]
 
 PERIOD = 5.0
 """Seconds; mean demands are 0.1 and 0.05 s."""
-SAMPLES = 1000
+SAMPLES = 3000
 """Requests per class before the jump, and after it."""
 
 
