@@ -18,6 +18,8 @@ _COMPILED = (
     "engine_parts",
     "engine_servers",
     "engine_state",
+    "inlined_fluid",
+    "inlined_process",
     "interpreter",
     "network_fluid",
     "network_simulation",

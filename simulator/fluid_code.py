@@ -68,7 +68,9 @@ class Op(NamedTuple):
     """An instruction.
 
     ``rate`` is per second at full speed, ``targets`` are (probability, address), ``holding`` the pools in
-    which the flow itself has a place meanwhile.
+    which the flow itself has a place meanwhile. ``activity`` is the one the instruction belongs to, "" if
+    none; ``time`` which time a stage is part of: ``demand``, ``delay``, ``think``, ``front.request``,
+    ``front.reply`` or ``arrivals``.
     """
 
     do: Do
@@ -78,6 +80,8 @@ class Op(NamedTuple):
     targets: tuple[tuple[float, int], ...] = ()
     holding: tuple[int, ...] = ()
     think: bool = False
+    activity: str = ""
+    time: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +213,7 @@ class _Compiler:
         self.missing: list[str] = []
         self.holding: tuple[int, ...] = ()
         self.joins = 0
+        self.activity = ""
 
     def run(self) -> Code:
         self.check_processors()
@@ -273,7 +278,7 @@ class _Compiler:
                 f"tasks[{task.name!r}].entries[{entry.name!r}].arrivals",
             )
         begin = len(self.code.ops)
-        self.emit_phases(-1, entry.arrivals, 1.0)
+        self.emit_phases(-1, entry.arrivals, 1.0, "arrivals")
         self.emit(Op(Do.ARRIVE, len(self.code.populations)))
         self.emit(Op(Do.GOTO, begin))
         population = Population(self.tasks[task.name], self.want(task, entry), 0.0, begin)
@@ -294,7 +299,7 @@ class _Compiler:
 
     def emit(self, op: Op) -> int:
         """Append an instruction; return its address."""
-        self.code.ops.append(op._replace(holding=self.holding))
+        self.code.ops.append(op._replace(holding=self.holding, activity=self.activity))
         return len(self.code.ops) - 1
 
     def patch(self, address: int, **changes: object) -> None:
@@ -310,7 +315,7 @@ class _Compiler:
         pool = -1
         if task.is_reference:
             if task.think is not None and not task.is_open:
-                self.emit_phases(-1, task.think, 1.0, think=True)
+                self.emit_phases(-1, task.think, 1.0, "think", think=True)
         else:
             pool = self.threads(task)
             self.front(task, "request")
@@ -345,7 +350,7 @@ class _Compiler:
         time: Distribution | None = getattr(front, phase)
         home = replace(task, processor=self.model.front_processor(task))
         with self.place(self.pool("front of", task.name, task.replicas)):
-            self.spend(home, time, f"tasks[{task.name!r}].front.{phase}")
+            self.spend(home, time, f"tasks[{task.name!r}].front.{phase}", part=f"front.{phase}")
 
     @contextmanager
     def place(self, pool: int) -> Iterator[None]:
@@ -360,7 +365,15 @@ class _Compiler:
         self.emit(Op(Do.GIVE, pool))
         self.holding = before
 
-    def spend(self, task: Task, demand: Distribution | None, where: str, share: float = 1.0) -> None:
+    def spend(
+        self,
+        task: Task,
+        demand: Distribution | None,
+        where: str,
+        share: float = 1.0,
+        *,
+        part: str = "demand",
+    ) -> None:
         """Emit ``share`` of a demand on the task's processor."""
         if demand is None:
             if where not in self.missing:
@@ -369,24 +382,26 @@ class _Compiler:
         if demand.mean <= 0 or share <= 0:
             return
         if task.processor is None:
-            self.emit_phases(-1, demand, 1 / share)
+            self.emit_phases(-1, demand, 1 / share, part)
             return
         processor = self.model.processor(task.processor)
         with self.place(self.core_pool(processor)):
-            self.emit_phases(self.processors[processor.name], demand, processor.speed / share)
+            self.emit_phases(self.processors[processor.name], demand, processor.speed / share, part)
 
     def core_pool(self, processor: Processor) -> int:
         queueing = processor.discipline in ("fcfs", "hol", "pp")
         return self.pool("cores of", processor.name, processor.cores if queueing else math.inf)
 
-    def emit_phases(self, processor: int, time: Distribution, speed: float, *, think: bool = False) -> None:
+    def emit_phases(
+        self, processor: int, time: Distribution, speed: float, part: str, *, think: bool = False
+    ) -> None:
         ways = phases(time, self.stages)
         choice = self.emit(Op(Do.CHOICE)) if len(ways) > 1 else -1
         targets, exits = [], []
         for probability, rates in ways:
             targets.append((probability, len(self.code.ops)))
             for rate in rates:
-                self.emit(Op(Do.STAGE, processor, rate=rate * speed, think=think))
+                self.emit(Op(Do.STAGE, processor, rate=rate * speed, think=think, time=part))
             if choice >= 0:
                 exits.append(self.emit(Op(Do.GOTO)))
         if choice >= 0:
@@ -489,6 +504,7 @@ class _Body:
 
     def activity(self, activity: Activity) -> None:
         compiler, where = self.compiler, f"{self.where}.activities[{activity.name!r}]"
+        compiler.activity = activity.name
         if activity.interleaved and activity.calls:
             self.delay(activity, where)
             self.interleaved(activity, where)
@@ -501,13 +517,14 @@ class _Body:
                     compiler.repeat(count, lambda call=call: self.call(call))  # type: ignore[misc]
         if activity.replies:
             self.reply()
+        compiler.activity = ""
 
     def delay(self, activity: Activity, where: str) -> None:
         if activity.delay is None:
             self.compiler.missing.append(f"{where}.delay")
         elif activity.delay.mean > 0:
             think = activity.kind == "think" and self.task.is_reference
-            self.compiler.emit_phases(-1, activity.delay, 1.0, think=think)
+            self.compiler.emit_phases(-1, activity.delay, 1.0, "delay", think=think)
 
     def count(self, count: Distribution | None, where: str) -> Distribution | None:
         if count is None:
@@ -624,12 +641,12 @@ class _Graph:
         if compiler.join_rule == "anonymous":
             leader = next((n for n in precedence.pre if n in self.body.main), precedence.pre[0])
             if name != leader:
-                pool = compiler.pool("join", f"{where} {name}", 0.0)
+                pool = compiler.pool("join", self.joined(name), 0.0)
                 compiler.emit(Op(Do.DEPOSIT, pool))
                 return False
             for other in precedence.pre:
                 if other != leader:
-                    compiler.emit(Op(Do.AWAIT, compiler.pool("join", f"{where} {other}", 0.0)))
+                    compiler.emit(Op(Do.AWAIT, compiler.pool("join", self.joined(other), 0.0)))
             return True
         if (index, "") in self.precedence_address:
             compiler.emit(Op(Do.GOTO, self.precedence_address[index, ""]))
@@ -638,6 +655,10 @@ class _Graph:
         compiler.emit(Op(Do.JOIN, compiler.joins, len(precedence.pre)))
         compiler.joins += 1
         return True
+
+    def joined(self, branch: str) -> str:
+        """Return the name of the branches that wait for the others of their fork."""
+        return f"{entry_label(self.body.task.name, self.body.entry.name)}:({branch} joined)"
 
     def fork(self, precedence: Precedence, index: int, *, returns: bool) -> str:
         """Emit the outgoing side; return the activity that follows directly."""

@@ -23,7 +23,17 @@ from typing import Final, NamedTuple
 from mup.errors import SimulationError
 from simulator.fluid_code import Code, Do, Op
 
-__all__ = ["Admission", "Effects", "Move", "Request", "State", "StateSpace", "build_states", "engaged"]
+__all__ = [
+    "Admission",
+    "Effects",
+    "Move",
+    "Outcomes",
+    "Request",
+    "State",
+    "StateSpace",
+    "build_states",
+    "engaged",
+]
 
 MAX_INLINED: Final = 3000
 MAX_STATES: Final = 8000
@@ -76,6 +86,19 @@ class State(NamedTuple):
     request: Request | None
 
 
+class Outcomes(NamedTuple):
+    """One of the things that can happen at an event, in whole numbers.
+
+    Attributes:
+        probability: That it is this one.
+        targets, released: States that are entered, pools that get a place back; once per time.
+    """
+
+    probability: float
+    targets: tuple[int, ...]
+    released: tuple[int, ...]
+
+
 @dataclass(slots=True)
 class Effects:
     """What happens besides the change of state, as expected numbers per event."""
@@ -85,16 +108,22 @@ class Effects:
     replied: dict[int, float] = field(default_factory=dict)  # entry -> replies
     cycles: dict[int, float] = field(default_factory=dict)  # population -> cycles or scenarios
     targets: dict[int, float] = field(default_factory=dict)  # state -> masses that enter it
+    outcomes: list[Outcomes] = field(default_factory=list)  # what happens together, if that was asked for
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """The end of a stage: from a state, at ``rate`` per second of full speed, on a processor (-1: none)."""
+    """The end of a stage: from a state, at ``rate`` per second of full speed, on a processor (-1: none).
+
+    ``entry`` and ``op`` say of what it is a stage.
+    """
 
     state: int
     processor: int
     rate: float
     effects: Effects
+    entry: int
+    op: Op
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,11 +180,13 @@ def build_states(code: Code) -> StateSpace:
         ) from None
 
 
-Outcome = tuple[float, Request | None, bool]
+Advance = tuple[float, Request | None, bool]
 """Probability, what is left of the request, and whether its caller has got the reply."""
 
 
 class _Explorer:
+    """Finds the states load can reach; a subclass may look at more than expected numbers (``settle``)."""
+
     def __init__(self, code: Code, *, limit: int, inline: bool) -> None:
         self.code = code
         self.limit = limit
@@ -210,12 +241,12 @@ class _Explorer:
             return
         previous = -1
         alive = False
-        for path, op in self.waiting(state.request):
+        for path, entry, op in self.waiting(state.request):
             alive = True
             effects = Effects()
             self.settle(self.step(state, path), effects)
             if op.do == Do.STAGE:
-                space.moves.append(Move(index, op.a, op.rate, effects))
+                space.moves.append(Move(index, op.a, op.rate, effects, entry, op))
             else:
                 if op.do == Do.AWAIT:
                     parked = self.number(State(PARKED, op.a, None))
@@ -226,16 +257,16 @@ class _Explorer:
             label = self.code.labels[state.request.entry]
             raise SimulationError(f"a join of {label} waits for a branch that can never arrive", where=label)
 
-    def waiting(self, request: Request) -> Iterator[tuple[tuple[int, ...], Op]]:
-        """Yield the paths (one flow per level) to everything that takes time or may have to wait."""
+    def waiting(self, request: Request) -> Iterator[tuple[tuple[int, ...], int, Op]]:
+        """Yield paths (one flow per level) to all that takes time or may have to wait; with entry, step."""
         for i, flow in enumerate(request.flows):
             if isinstance(flow.child, Request):
-                for path, op in self.waiting(flow.child):
-                    yield (i, *path), op
+                for path, entry, op in self.waiting(flow.child):
+                    yield (i, *path), entry, op
             elif isinstance(flow.child, SharedCall):
-                yield (i,), Op(Do.TAKE, flow.child.pool)
+                yield (i,), request.entry, Op(Do.TAKE, flow.child.pool)
             elif flow.address >= 0:
-                yield (i,), self.code.ops[flow.address]
+                yield (i,), request.entry, self.code.ops[flow.address]
 
     def at_once(self, request: Request) -> tuple[int, ...] | None:
         """Return the path to a flow that goes on without any time passing, if there is one."""
@@ -356,7 +387,7 @@ class _Explorer:
     def spawn(self, request: Request) -> None:
         self.spawned.append(State(LOOSE, 0, request))
 
-    def advance(self, request: Request, path: tuple[int, ...]) -> list[Outcome]:
+    def advance(self, request: Request, path: tuple[int, ...]) -> list[Advance]:
         i = path[0]
         flow = request.flows[i]
         if len(path) == 1:
@@ -364,7 +395,7 @@ class _Explorer:
                 return [(1.0, self.moved(request, i, flow.address + 1), False)]
             return self.execute(request, i, self.code.ops[flow.address])
         assert isinstance(flow.child, Request)  # noqa: S101 - a longer path leads into a call
-        outcomes: list[Outcome] = []
+        outcomes: list[Advance] = []
         for probability, child, replied in self.advance(flow.child, path[1:]):
             if replied:
                 if child is not None:
@@ -377,7 +408,7 @@ class _Explorer:
     def moved(self, request: Request, i: int, address: int) -> Request:
         return _with(request, i, Flow(address, request.flows[i].carries))
 
-    def execute(self, request: Request, i: int, op: Op) -> list[Outcome]:
+    def execute(self, request: Request, i: int, op: Op) -> list[Advance]:
         """Carry out one instruction of flow i."""
         flow = request.flows[i]
         do = op.do
@@ -468,7 +499,7 @@ class _Explorer:
             carries and ops[address].do == Do.END and not self.code.entries[request.entry].replies_elsewhere
         )
 
-    def end(self, request: Request, i: int) -> list[Outcome]:
+    def end(self, request: Request, i: int) -> list[Advance]:
         spec = self.code.entries[request.entry]
         carries = request.flows[i].carries
         rest = _without(request, i)
@@ -487,7 +518,7 @@ class _Explorer:
             return self.reply(rest)
         return [(1.0, None if last else rest, False)]
 
-    def reply(self, request: Request) -> list[Outcome]:
+    def reply(self, request: Request) -> list[Advance]:
         """Let the reply leave: it goes its own way, and what is left of the request another."""
         spec = self.code.entries[request.entry]
         rest = request._replace(reply=ANSWERED) if request.flows else None
