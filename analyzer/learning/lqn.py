@@ -1,0 +1,220 @@
+"""Queue lengths over time and an uncalibrated layered queueing network in, a calibrated one out.
+
+Garbi's thesis, chapter 4: inlining, fluid, learned service demands; but second-order, and with the bias of the
+fluid taken off by simulation. ``docs/explanation/learning-lqn.md`` says how well that works, and when not.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import t as student
+
+from analyzer.learning.lqn_columns import beginnings, match_columns
+from analyzer.learning.lqn_correction import correct, misplaced
+from analyzer.learning.lqn_fit import (
+    FluidFit,
+    batch_deviations,
+    column_weights,
+    linear_start,
+    vague_groups,
+)
+from analyzer.learning.lqn_unknowns import find_unknowns, with_means
+from analyzer.learning.traces import Traces
+from mup.errors import UsageError
+from mup.lqn.model import Model
+from simulator.inlined import TimeKey, inline
+
+__all__ = ["LearnedLqn", "LearnedTime", "learn_lqn"]
+
+FloatArray = npt.NDArray[np.float64]
+
+TRAINING: Final = 0.8
+FEWEST_TRACES: Final = 5
+BATCHES: Final = 4
+RANDOM_STARTS: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class LearnedTime:
+    """One learned time.
+
+    Attributes:
+        mean: Seconds.
+        ci95: Half-width of its 95 % interval, from independent batches of traces; None if there were too few
+            traces. It knows the scatter of the traces, not the bias of a wrong model.
+        uncorrected: What the fluid alone said.
+        known: False if the traces do not tell it.
+    """
+
+    mean: float
+    ci95: float | None
+    uncorrected: float
+    known: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LearnedLqn:
+    """A calibrated model, and how good it is.
+
+    Errors are mean absolute differences of the columns, summed over the columns and divided by the number of
+    clients: the part of the requests that the model puts in the wrong place.
+
+    Attributes:
+        model: The calibrated model.
+        times: What was learned.
+        err_train, err_validation: Of the fluid with the times it was fitted with, on the traces to learn from
+            and on those held back.
+        simulated_validation, corrected_validation: Of the simulated model on the traces held back, without and
+            with correction of the fluid's bias; None if nothing was corrected.
+        agreeing_starts: Part of the starts of the search that led to the same place.
+        warnings: What cannot be known, and why.
+        seconds, correction_seconds: Processor time.
+    """
+
+    model: Model
+    times: Mapping[TimeKey, LearnedTime]
+    err_train: float
+    err_validation: float
+    simulated_validation: float | None
+    corrected_validation: float | None
+    agreeing_starts: float
+    warnings: tuple[str, ...]
+    seconds: float = field(compare=False)
+    correction_seconds: float = field(compare=False)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document of ``mup learn lqn --json``."""
+        return {
+            "rates": {str(k): 1.0 / t.mean for k, t in self.times.items()},
+            "times": {
+                str(k): {"mean": t.mean, "ci95": t.ci95, "uncorrected": t.uncorrected, "known": t.known}
+                for k, t in self.times.items()
+            },
+            "err_train": self.err_train,
+            "err_validation": self.err_validation,
+            "simulated": {
+                "err_validation": self.simulated_validation,
+                "err_validation_corrected": self.corrected_validation,
+            },
+            "agreeing_starts": self.agreeing_starts,
+            "warnings": list(self.warnings),
+            "seconds": self.seconds,
+            "correction_seconds": self.correction_seconds,
+        }
+
+
+def learn_lqn(model: Model, traces: Traces, *, seed: int = 0, correction: bool = True) -> LearnedLqn:
+    """Learn the unknown times of a model.
+
+    Args:
+        model: Unknown times are null; if there are none, all positive times are learned.
+        traces: Mean queue lengths; their names are explained in ``analyzer.learning.lqn_columns``.
+        seed: Of the split into training and validation, of random starts and of simulations.
+        correction: Whether to take the bias of the fluid off by simulation.
+
+    Raises:
+        UncalibratedError: The model lacks numbers that cannot be learned: probabilities, counts.
+        UsageError: The traces do not fit the model, or there are too few of them.
+        SimulationError: The model cannot be inlined.
+    """
+    began = time.process_time()
+    unknowns = find_unknowns(model)
+    lqn = inline(unknowns.model)
+    _check(traces)
+    learned = np.array([i for i, k in enumerate(lqn.times) if k in unknowns.keys], dtype=np.int64)
+    if not len(learned):
+        raise UsageError("load reaches none of the unknown times", where=model.name)
+    columns = match_columns(lqn, traces.names)
+    starts, determined = beginnings(lqn, columns, traces.x[:, 0])
+    warnings = _structure_warnings(determined=determined)
+    order = np.random.default_rng(seed).permutation(len(traces.x))
+    cut = min(len(order) - 1, max(1, round(TRAINING * len(order))))
+    training, held_back = np.sort(order[:cut]), np.sort(order[cut:])
+    everything = FluidFit(
+        lqn, learned, columns, starts, traces.x, traces.dt, column_weights(traces.x[training])
+    )
+    train = everything.select(training)
+    guess = linear_start(train)
+    around = np.full(len(learned), np.log(traces.dt)) if guess is None else guess
+    fit = train.search([around, *train.random_starts(around, RANDOM_STARTS, seed)])
+    clients = lqn.clients
+    values = everything.predict(fit.logs)[0]
+    residuals, slopes = train.linearised(fit.logs)
+    widths = _intervals(residuals, slopes)
+    groups = vague_groups(residuals, slopes)
+    vague = {i for group in groups for i in group}
+    names = [str(lqn.times[i]) for i in learned]
+    warnings += [
+        f"the traces do not tell {' from '.join(names[i] for i in group)}"
+        if len(group) > 1
+        else f"the traces do not tell how long {names[group[0]]} is"
+        for group in groups
+        if group
+    ]
+    seconds = time.process_time() - began
+    began = time.process_time()
+    logs, before, after = fit.logs, None, None
+    if correction:
+        corrected = correct(everything, training, fit.logs, seed=seed)
+        logs = corrected.logs
+        data = traces.x[held_back]
+        before = misplaced(corrected.simulated_before[held_back], data, clients)
+        after = misplaced(corrected.simulated[held_back], data, clients)
+    times = {
+        lqn.times[index]: LearnedTime(
+            mean=float(np.exp(logs[i])),
+            ci95=None if widths is None else float(np.exp(logs[i]) * widths[i]),
+            uncorrected=float(np.exp(fit.logs[i])),
+            known=i not in vague,
+        )
+        for i, index in enumerate(learned)
+    }
+    return LearnedLqn(
+        model=with_means(model, {k: t.mean for k, t in times.items()}),
+        times=times,
+        err_train=misplaced(values[training], traces.x[training], clients),
+        err_validation=misplaced(values[held_back], traces.x[held_back], clients),
+        simulated_validation=before,
+        corrected_validation=after,
+        agreeing_starts=fit.agreeing,
+        warnings=tuple(warnings),
+        seconds=seconds,
+        correction_seconds=time.process_time() - began,
+    )
+
+
+def _check(traces: Traces) -> None:
+    if len(traces.x) < FEWEST_TRACES:
+        raise UsageError(
+            f"x: {len(traces.x)} traces are too few: at least {FEWEST_TRACES} from different beginnings are"
+            " needed (a fifth is held back to judge the result), some dozens give good results"
+        )
+    if (np.ptp(traces.x, axis=1) < 1e-9).all():
+        raise UsageError(
+            "x: nothing moves in any trace; how long things take shows only while queue lengths change",
+            hint="begin from states far from the mean",
+        )
+
+
+def _structure_warnings(*, determined: bool) -> list[str]:
+    if determined:
+        return []
+    return [
+        "the columns do not tell all states apart: in which state a trace began was completed with"
+        " one of those that fit"
+    ]
+
+
+def _intervals(residuals: FloatArray, slopes: FloatArray) -> FloatArray | None:
+    """Return relative half-widths of 95 % intervals, from disjoint batches of the traces."""
+    if len(residuals) < 2 * BATCHES:
+        return None
+    deviations = batch_deviations(residuals, slopes, BATCHES)
+    quantile = float(student.ppf(0.975, BATCHES - 1))
+    return np.asarray(quantile * deviations.std(axis=0, ddof=1) / np.sqrt(BATCHES))

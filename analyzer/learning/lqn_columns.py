@@ -1,0 +1,123 @@
+"""What does a column of a trace count in an inlined model, and in which state did a trace begin?
+
+A column is named after what it counts:
+
+==========================  ====================================================================
+``B``                       requests at task B: waiting for a thread, or having one
+``B.serve``, ``B/path/``    the same for one entry
+``B.serve:work``            requests that spend the demand or delay of one activity
+``B.serve:(waiting)``       requests that wait for a thread to execute the entry
+``client.cycle:(thinking)`` clients in their think time; ``(joining)``, ``(front)`` accordingly
+``A.a:ask>B.serve:work``    only those that came by this call, with as many steps as needed
+==========================  ====================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import nnls
+
+from mup.errors import UsageError, did_you_mean
+from mup.lqn.model import entry_label
+from simulator.inlined import InlinedLqn, requests_of
+
+__all__ = ["Columns", "column_names", "match_columns"]
+
+FloatArray = npt.NDArray[np.float64]
+
+MISFIT = 0.01
+"""Beginnings may miss what the columns say by this part of the clients."""
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The columns of traces, seen from the states of an inlined model.
+
+    Attributes:
+        names: M.
+        counts: Requests of every column per state; shape (M, n).
+    """
+
+    names: tuple[str, ...]
+    counts: FloatArray
+
+
+def column_names(lqn: InlinedLqn) -> tuple[str, ...]:
+    """Return the names of the finest columns: where every single flow can be."""
+    return tuple(str(p) for p in lqn.positions)
+
+
+def match_columns(lqn: InlinedLqn, names: Sequence[str]) -> Columns:
+    """Find what every column counts.
+
+    Raises:
+        UsageError: A name stands for nothing in the model; the message lists what there is.
+    """
+    rows = []
+    for name in names:
+        row = _count(lqn, name)
+        if not row.any():
+            known = [*sorted({t for p in lqn.positions for t in p.tasks}), *column_names(lqn)]
+            raise UsageError(
+                f"column {name!r} counts nothing in the model; {did_you_mean(name, known)}",
+                hint="name columns after tasks, entries (TASK.entry) or activities (TASK.entry:activity)",
+            )
+        rows.append(row)
+    return Columns(tuple(names), np.array(rows))
+
+
+def _count(lqn: InlinedLqn, name: str) -> FloatArray:
+    model = lqn.model
+    labels = [(t.name, entry_label(t.name, e.name)) for t in model.tasks for e in t.entries]
+    # What a request is engaged in counts once, however many branches it has.
+    wanted = {i for i, (task, label) in enumerate(labels) if name in (task, label)}
+    if wanted:
+        return np.array(
+            [sum(r.entry in wanted for r in requests_of(lqn, s)) for s in range(lqn.system.size)], dtype=float
+        )
+    path = tuple(name.split(">"))
+    row = np.zeros(lqn.system.size)
+    for index, position in enumerate(lqn.positions):
+        if position.path[-len(path) :] == path:
+            row += lqn.counts[index]
+    return row
+
+
+def beginnings(lqn: InlinedLqn, columns: Columns, first: FloatArray) -> tuple[FloatArray, bool]:
+    """Return the states in which traces begin.
+
+    Args:
+        lqn: The model; n states.
+        columns: M.
+        first: What the columns say at time 0; shape (R, M).
+
+    Returns:
+        Requests per state, shape (R, n), and whether the columns determine them.
+
+    Raises:
+        UsageError: No state of the model looks like the beginning of a trace.
+    """
+    space = lqn.space
+    rows, fixed = [columns.counts], []
+    for number, population in enumerate(space.code.populations):
+        own = np.array([float(s.owner == number) for s in space.states]) * lqn.client_states
+        rest = own - own @ np.linalg.pinv(columns.counts) @ columns.counts
+        if np.abs(rest).max() > 1e-6:  # the columns do not say how many clients there are: the model does
+            rows.append(own[None])
+            fixed.append(population.clients)
+    matrix = np.vstack(rows)
+    found = np.array([nnls(matrix, np.concatenate([row, fixed]))[0] for row in first])
+    missed = np.abs(found @ columns.counts.T - first).sum(axis=1)
+    worst = int(np.argmax(missed / np.maximum(first.sum(axis=1), 1.0)))
+    if missed[worst] > MISFIT * max(1.0, first[worst].sum()):
+        column = columns.names[int(np.argmax(np.abs(found[worst] @ columns.counts.T - first[worst])))]
+        raise UsageError(
+            f"x: no state of the model looks like the beginning of trace {worst}: column {column!r} is"
+            f" {first[worst][columns.names.index(column)]:g} there",
+            hint="do the columns overlap, or has the model another number of clients (--clients)?",
+        )
+    return np.where(found < 1e-9, 0.0, found), bool(np.linalg.matrix_rank(matrix) == lqn.system.size)

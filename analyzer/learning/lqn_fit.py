@@ -1,0 +1,234 @@
+"""Which times make the fluid of an inlined model follow the traces?
+
+Nonlinear least squares on the logarithms of the means, by a trust-region method with the cell's own tangents
+(``simulator.inlined_fluid``), from several starts: a linear one (``linear_start``) where the columns show every
+state, and random ones. The thesis (section 4.2.2) minimises the mean absolute error by gradient descent
+instead; squares have second-order methods, and so need a dozen evaluations instead of thousands. A column's
+residuals are divided by the square root of its mean, for numbers of requests scatter like that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import null_space
+from scipy.optimize import least_squares, nnls
+
+from analyzer.learning.lqn_columns import Columns
+from simulator.inlined import InlinedLqn
+from simulator.inlined_fluid import FluidCell
+
+__all__ = ["Fit", "FluidFit", "batch_deviations", "column_weights", "linear_start", "vague_groups"]
+
+FloatArray = npt.NDArray[np.float64]
+
+SHORTEST: Final = 200
+"""The shortest time that is looked for is this part of the time between two samples."""
+LONGEST: Final = 100.0
+"""The longest one is so many times the length of a trace."""
+EVALUATIONS: Final = 12
+FIRST_EVALUATIONS: Final = 5
+MIDDLE_EVALUATIONS: Final = 20
+FIRST_TRACES: Final = 8
+SPREAD: Final = 0.7
+"""Standard deviation of the random starts, in logarithms."""
+SAME: Final = 1.02
+"""Starts whose costs differ by less than this factor have arrived at the same place."""
+VAGUE: Final = 0.5
+"""A logarithm with a larger standard error is not known."""
+OFFSET: Final = 0.02
+"""Added to the mean of a column before it becomes a weight, as a part of the mean of all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """Where the search ended.
+
+    Attributes:
+        logs: Logarithms of the learned means; shape (P,).
+        cost: Half the sum of squared residuals.
+        agreeing: Part of the starts that came to about the same cost (1 if there was one start).
+    """
+
+    logs: FloatArray
+    cost: float
+    agreeing: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class FluidFit:
+    """R traces of H samples and M columns; T times of the model, P of them learned.
+
+    Attributes:
+        lqn: The model.
+        learned: Indices of the learned times; shape (P,).
+        columns: M.
+        starts: Where the traces begin; shape (R, n).
+        data: What the columns say; shape (R, H, M).
+        dt: Seconds between samples.
+        weights: Residuals are multiplied by them; shape (M,).
+    """
+
+    lqn: InlinedLqn
+    learned: npt.NDArray[np.int64]
+    columns: Columns
+    starts: FloatArray
+    data: FloatArray
+    dt: float
+    weights: FloatArray
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Logarithms of the shortest and the longest time."""
+        seconds = self.dt * (self.data.shape[1] - 1)
+        return float(np.log(self.dt / SHORTEST)), float(np.log(LONGEST * seconds))
+
+    def means(self, logs: FloatArray) -> FloatArray:
+        """Return the means of all times; shape (T,)."""
+        means = self.lqn.means.copy()
+        means[self.learned] = np.exp(logs)
+        return means
+
+    def select(self, rows: npt.NDArray[np.int64]) -> FluidFit:
+        """Return the same for some of the traces."""
+        return replace(self, starts=self.starts[rows], data=self.data[rows])
+
+    def predict(self, logs: FloatArray, *, tangents: bool = False) -> tuple[FloatArray, FloatArray]:
+        """Return the fluid's columns, shape (R, H, M), and their derivatives, (R, H, M, P) or empty."""
+        cell = FluidCell(self.lqn)
+        means = self.means(logs)
+        samples = self.data.shape[1]
+        values = np.empty(self.data.shape)
+        slopes = np.empty((*self.data.shape, len(logs) if tangents else 0))
+        counts = self.columns.counts
+        for r, start in enumerate(self.starts):
+            x, dx = cell.trajectory(means, start, dt=self.dt, samples=samples, tangents=tangents)
+            values[r] = x @ counts.T
+            if tangents:
+                slopes[r] = np.einsum("ms,hsp->hmp", counts, dx[:, :, self.learned])
+        return values, slopes
+
+    def linearised(self, logs: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return weighted residuals, shape (R, H M), and their derivatives, (R, H M, P)."""
+        values, slopes = self.predict(logs, tangents=True)
+        many = len(values)
+        residuals = ((values - self.data) * self.weights).reshape(many, -1)
+        return residuals, (slopes * self.weights[:, None]).reshape(many, -1, len(logs))
+
+    def run(self, logs: FloatArray, evaluations: int = EVALUATIONS) -> Fit:
+        """Search from one start."""
+        low, high = self.bounds
+        last: list[tuple[FloatArray, FloatArray]] = []
+
+        def residuals(u: FloatArray) -> FloatArray:
+            values, slopes = self.linearised(u)
+            last[:] = [(u.copy(), slopes.reshape(-1, len(u)))]
+            return values.ravel()
+
+        def jacobian(u: FloatArray) -> FloatArray:
+            # A rejected step may have come in between.
+            if not np.array_equal(last[0][0], u):
+                residuals(u)
+            return last[0][1]
+
+        begin = np.clip(logs, low + 1e-6, high - 1e-6)
+        found = least_squares(
+            residuals, begin, jacobian, bounds=(low, high), ftol=1e-5, xtol=1e-3, gtol=1e-10,
+            max_nfev=evaluations,
+        )  # fmt: skip
+        return Fit(np.asarray(found.x), float(found.cost))
+
+    def search(self, starts: Sequence[FloatArray]) -> Fit:
+        """Follow all starts for a few steps on a few traces, the best to the end there, and then on all."""
+        rows = np.unique(np.linspace(0, len(self.data) - 1, FIRST_TRACES).astype(np.int64))
+        few = self.select(rows)
+        first = [few.run(s, FIRST_EVALUATIONS) for s in starts]
+        best = min(first, key=lambda f: f.cost)
+        agreeing = sum(f.cost <= SAME * best.cost for f in first) / len(first)
+        middle = few.run(best.logs, MIDDLE_EVALUATIONS)
+        return replace(self.run(middle.logs), agreeing=agreeing)
+
+    def random_starts(self, around: FloatArray, count: int, seed: int) -> list[FloatArray]:
+        """Return logarithms that scatter around others."""
+        rng = np.random.default_rng(seed)
+        return [around + rng.normal(0.0, SPREAD, len(around)) for _ in range(count)]
+
+
+def vague_groups(residuals: FloatArray, slopes: FloatArray) -> list[tuple[int, ...]]:
+    """Return groups of learned times that the traces do not tell.
+
+    A direction in which the residuals hardly change is one: its standard error, with the residuals as they
+    are, exceeds ``VAGUE``. The times that matter in it are a group, by their places among the learned ones.
+
+    Args:
+        residuals: Of a fit; shape (R, H M).
+        slopes: Their derivatives; shape (R, H M, P).
+    """
+    jacobian = slopes.reshape(-1, slopes.shape[2])
+    scale = float(np.sqrt((residuals**2).sum() / max(1, len(jacobian) - jacobian.shape[1])))
+    values, vectors = np.linalg.eigh(jacobian.T @ jacobian)
+    groups = []
+    for value, vector in zip(values, vectors.T, strict=True):
+        if value <= 0 or scale / np.sqrt(value) > VAGUE:
+            groups.append(tuple(int(i) for i in np.flatnonzero(np.abs(vector) > 0.3)))
+    return groups
+
+
+def batch_deviations(residuals: FloatArray, slopes: FloatArray, batches: int) -> FloatArray:
+    """Return how far the learned logarithms of disjoint batches of traces are from those of all.
+
+    One step of Gauss and Newton from the common solution; arguments as in ``vague_groups``.
+
+    Returns:
+        Shape (batches, P).
+    """
+    found = []
+    for first in range(batches):
+        a = slopes[first::batches].reshape(-1, slopes.shape[2])
+        found.append(-np.linalg.lstsq(a, residuals[first::batches].ravel(), rcond=None)[0])
+    return np.array(found)
+
+
+def column_weights(data: FloatArray) -> FloatArray:
+    """Return 1 / sqrt(mean) per column, columns of small means bounded; shape (M,)."""
+    means = data.mean(axis=(0, 1))
+    return np.asarray(1.0 / np.sqrt(means + OFFSET * means.mean() + 1e-12))
+
+
+def linear_start(fit: FluidFit) -> FloatArray | None:
+    """Estimate the learned times by linear regression, without solving any equation.
+
+    If the columns show all states, so do they the flows: what leaves a state in an interval is its rate times
+    the integral of the requests that are served there. Admissions are not observed; combinations of states that
+    they leave alone (the left null space of their jumps) are.
+
+    Returns:
+        Logarithms of the means; None if the columns leave states in the dark.
+    """
+    counts, lqn = fit.columns.counts, fit.lqn
+    system = lqn.system
+    if np.linalg.matrix_rank(counts) < system.size:
+        return None
+    x = fit.data @ np.linalg.pinv(counts).T
+    shape = x.shape
+    shares = np.array([np.append(system.shares(system.running @ row)[0], 1.0) for row in x.reshape(-1, shape[2])])
+    served = (shares[:, system.processor] * x.reshape(-1, shape[2])[:, system.source_q]).reshape(*shape[:2], -1)
+    given = fit.dt * (served[:, 1:] + served[:, :-1]) / 2 * lqn.factor
+    jumps = system.jumps_a.toarray()
+    rest = null_space(jumps.T) if jumps.shape[1] else np.eye(system.size)
+    effects = rest.T @ system.jumps_q.toarray()
+    change = (x[:, 1:] - x[:, :-1]) @ rest
+    design = np.zeros((*change.shape, len(lqn.times)))
+    for move, time in enumerate(lqn.time_of):
+        design[..., time] += given[..., move, None] * effects[:, move]
+    known = np.setdiff1d(np.arange(len(lqn.times)), fit.learned)
+    target = change - design[..., known] @ (1.0 / lqn.means[known])
+    a = design[..., fit.learned].reshape(-1, len(fit.learned))
+    q, r = np.linalg.qr(a)
+    rates = nnls(r, q.T @ target.ravel())[0]
+    low, high = fit.bounds
+    return np.asarray(np.clip(-np.log(np.maximum(rates, np.exp(-high))), low, high))
