@@ -11,9 +11,9 @@ itself), or what one branch is doing (``anonymous``: the join and wait nodes of 
 Positions
 ---------
 What can be counted from outside is not the state but where its flows are. A *position* is a path of calls,
-``client.cycle:ask>B.serve:work``: the activity ``work`` of entry ``B.serve``, called by ``ask``. In the place of
-an activity stands ``(waiting)`` for a thread, ``(thinking)``, ``(front)``, ``(joining)`` (done, a branch of
-the same request is not) or ``(x joined)`` (the branch that ended with x, anonymous joins only).
+``client.cycle:ask>B.serve:work``: activity ``work`` of entry ``B.serve``, called by ``ask``. In place of an
+activity stands ``(waiting)`` for a thread, ``(thinking)``, ``(front)``, ``(joining)`` (done, while a branch
+of the same request is not) or ``(x joined)`` (the branch that ended with x, anonymous joins only).
 """
 
 from __future__ import annotations
@@ -159,8 +159,7 @@ def inline(model: Model, *, join: JoinRule = "siblings") -> InlinedLqn:
     positions: dict[Position, int] = {}
     cells: list[tuple[int, int]] = []
     for s, state in enumerate(space.states):
-        for position in _positions(space, state):
-            cells.append((positions.setdefault(position, len(positions)), s))
+        cells += [(positions.setdefault(p, len(positions)), s) for p in _positions(space, state)]
     counts = np.zeros((len(positions), len(space.states)))
     for row, column in cells:
         counts[row, column] += 1
@@ -195,7 +194,9 @@ def _positions(space: StateSpace, state: State) -> list[Position]:
     if state.request is None:
         label = code.pools[state.owner].name.removeprefix("join ") if state.kind == PARKED else ""
         entry = label.partition(":(")[0]
-        owner = next(t.name for t in code.model.tasks for e in t.entries if entry_label(t.name, e.name) == entry)
+        owner = next(
+            t.name for t in code.model.tasks for e in t.entries if entry_label(t.name, e.name) == entry
+        )
         return [Position((owner,), (entry,), (label,))]
     found: list[Position] = []
 

@@ -1,7 +1,7 @@
-"""Where are the requests of an inlined model at given moments, as a fluid, and how does that depend on its times?
+"""Where are the requests of an inlined model over time, as a fluid, and how does that depend on its times?
 
-The recurrent cell of Garbi's thesis, section 4.2.1: one step after the other, rates as weights. dx/dt is that of
-equation 4.9. As there, a step is split (Strang): a slow part, the ends of stages, and a fast one, whatever
+The recurrent cell of Garbi's thesis, section 4.2.1: one step after the other, rates as weights. dx/dt is that
+of equation 4.9. As there, a step is split (Strang): a slow part, the ends of stages, and a fast one, whatever
 takes no time. Three things differ, all of them because the thesis approximates "at once" by a large rate H:
 
 - The fast part is exact: waiting requests and free places of a pool annul each other (``_sweep``).
@@ -23,7 +23,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from simulator.compiling import compiled, inlined, internal
+from simulator.compiling import compiled, internal
 from simulator.inlined import InlinedLqn, held_pools
 
 __all__ = ["FluidCell"]
@@ -38,6 +38,10 @@ MAX_STEPS: Final = 400
 """Steps between two moments; so a time may be as short as a six hundredth of that."""
 
 SWEEPS: Final = 24
+
+YOUNG: Final = 0.4
+"""Those who came within this part of a step share what is given back; less makes short queues unstable."""
+
 TINY: Final = 1e-10
 
 
@@ -59,7 +63,9 @@ class FluidCell:
         self.into = _sparse([e.targets for e in events])
         self.gives = _sparse([e.released for e in events])
         held = held_pools(lqn)
-        self.holds = _sparse([{int(p): float(held[p, s]) for p in np.flatnonzero(held[:, s])} for s in range(system.size)])
+        self.holds = _sparse(
+            [{int(p): float(held[p, s]) for p in np.flatnonzero(held[:, s])} for s in range(system.size)]
+        )
         self.capacity = system.capacity
         self.passes = self._passes()
 
@@ -68,7 +74,10 @@ class FluidCell:
         moves, count = len(self.move_state), len(self.admission_state)
         reaches = np.zeros((count, count), dtype=bool)
         for a in range(count):
-            for (first, columns, _), causes in ((self.into, self.admission_state), (self.gives, self.admission_pool)):
+            for (first, columns, _), causes in (
+                (self.into, self.admission_state),
+                (self.gives, self.admission_pool),
+            ):
                 hit = columns[first[moves + a] : first[moves + a + 1]]
                 reaches[a] |= np.isin(causes, hit)
         found, paths = 1, reaches
@@ -124,20 +133,20 @@ def _sparse(rows: list[dict[int, float]]) -> tuple[IntArray, IntArray, FloatArra
     return first, columns, np.array([v for row in rows for v in row.values()], dtype=float)
 
 
-@inlined
+@internal
 def _clear(rows: Any) -> None:
     for i in range(rows.shape[0]):
         for k in range(rows.shape[1]):
             rows[i, k] = 0.0
 
 
-@inlined
+@internal
 def _add(target: Any, factor: float, source: Any) -> None:
     for k in range(len(target)):
         target[k] += factor * source[k]
 
 
-@inlined
+@internal
 def _add_product(target: Any, sign: float, a: Any, b: Any) -> None:
     """Add sign * a * b, with its derivatives."""
     value, other = a[0], b[0]
@@ -146,7 +155,7 @@ def _add_product(target: Any, sign: float, a: Any, b: Any) -> None:
         target[k] += sign * (a[k] * other + value * b[k])
 
 
-@inlined
+@internal
 def _add_quotient(target: Any, sign: float, a: Any, b: Any, c: Any) -> None:
     """Add sign * a * b / c, with its derivatives."""
     inverse = 1.0 / c[0]
@@ -271,7 +280,7 @@ def _slow(
                     if z[s, 0] > 0.0:
                         _add(weight[b], 1.0, z[s])
                     if arrive[s, 0] > 0.0:
-                        _add(weight[b], h, arrive[s])
+                        _add(weight[b], YOUNG * h, arrive[s])
                     _add(total[admission_pool[b]], 1.0, weight[b])
             a = last
         for a in range(admissions):
@@ -286,7 +295,9 @@ def _slow(
 
 
 @internal
-def _move(z: Any, amount: Any, event: int, state: int, into_first: Any, into_state: Any, into_value: Any) -> None:
+def _move(
+    z: Any, amount: Any, event: int, state: int, into_first: Any, into_state: Any, into_value: Any
+) -> None:
     """Admit an amount (with derivatives) of a state; a negative one goes back."""
     _add(z[state], -1.0, amount)
     for j in range(into_first[event], into_first[event + 1]):

@@ -1,9 +1,9 @@
 """How many requests are where, on average, at given moments after a given beginning?
 
-Exact stochastic simulation (Gillespie, "Exact stochastic simulation of coupled chemical reactions", 1977) of an
-inlined model: in a state, the next event comes after an exponential time, and is one of those possible in
-proportion to their rates. Only the numbers of requests per state are kept, so a thousand clients cost what one
-costs. Who is admitted is drawn uniformly among all who wait (the GPS admission of Garbi's thesis, 4.1.2,
+Exact stochastic simulation (Gillespie, "Exact stochastic simulation of coupled chemical reactions", 1977) of
+an inlined model: in a state, the next event comes after an exponential time, and is one of those possible in
+proportion to their rates. Only the numbers of requests per state are kept, so a thousand clients cost what
+one costs. Who is admitted is drawn uniformly among all who wait (the GPS admission of Garbi's thesis, 4.1.2,
 the ``random`` admission of a model); what follows at once follows in the same event.
 """
 
@@ -148,7 +148,8 @@ class InlinedProcess:
             events += count
             if status == EXHAUSTED:
                 raise SimulationError(
-                    f"more than {max_events:.3g} events", hint="simulate fewer replications, or a shorter time"
+                    f"more than {max_events:.3g} events",
+                    hint="simulate fewer replications, or a shorter time",
                 )
             if status == OVERFLOW:
                 raise SimulationError("too much happens at one moment", where=self.lqn.model.name)
@@ -163,7 +164,9 @@ class InlinedProcess:
         """
         rng = np.random.default_rng(seed)
         mine = np.flatnonzero(self.lqn.client_states)
-        return np.array([self._spread(rng, mine, rng.dirichlet(np.full(len(mine), 0.3))) for _ in range(count)])
+        return np.array(
+            [self._spread(rng, mine, rng.dirichlet(np.full(len(mine), 0.3))) for _ in range(count)]
+        )
 
     def extreme_starts(self) -> FloatArray:
         """Return the states in which as many clients as possible are in one entry; shape (entries, n)."""
@@ -277,7 +280,7 @@ def _push(
     top: int, stack: Any, outcome: int, target_first: Any, target_list: Any, released_first: Any,
     released_list: Any,
 ) -> int:  # fmt: skip
-    """Put what an outcome does on the stack; what is given back comes first. Returns -1 if there is no room."""
+    """Put what an outcome does on the stack, what is given back on top; -1 if there is no room."""
     if top + 64 > len(stack):
         return -1
     for j in range(target_first[outcome], target_first[outcome + 1]):
@@ -292,8 +295,8 @@ def _push(
 @compiled
 def _run(
     stream: Bits, sums: Any, start: Any, free_at_start: Any, counts: Any, free: Any, stack: Any, work: Any,
-    dt: float, replications: int, max_events: int, rate: Any, move_state: Any, move_processor: Any, cores: Any,
-    parent: Any, parents_first: Any, admission_state: Any, admission_pool: Any, state_first: Any,
+    dt: float, replications: int, max_events: int, rate: Any, move_state: Any, move_processor: Any,
+    cores: Any, parent: Any, parents_first: Any, admission_state: Any, admission_pool: Any, state_first: Any,
     state_list: Any, pool_first: Any, pool_list: Any, first: Any, odds: Any, target_first: Any,
     target_list: Any, released_first: Any, released_list: Any, taken: Any,
 ) -> Any:  # fmt: skip

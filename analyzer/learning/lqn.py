@@ -1,7 +1,8 @@
 """Queue lengths over time and an uncalibrated layered queueing network in, a calibrated one out.
 
-Garbi's thesis, chapter 4: inlining, fluid, learned service demands; but second-order, and with the bias of the
-fluid taken off by simulation. ``docs/explanation/learning-lqn.md`` says how well that works, and when not.
+Garbi's thesis, chapter 4: inlining, fluid, learned service demands; but second-order, and with the bias of
+the fluid taken off by simulation.
+``docs/explanation/learning-lqn.md`` says how well that works, and when not.
 """
 
 from __future__ import annotations
@@ -70,8 +71,8 @@ class LearnedLqn:
         times: What was learned.
         err_train, err_validation: Of the fluid with the times it was fitted with, on the traces to learn from
             and on those held back.
-        simulated_validation, corrected_validation: Of the simulated model on the traces held back, without and
-            with correction of the fluid's bias; None if nothing was corrected.
+        simulated_validation, corrected_validation: Of the simulated model on the traces held back, without
+            and with correction of the fluid's bias; None if nothing was corrected.
         agreeing_starts: Part of the starts of the search that led to the same place.
         warnings: What cannot be known, and why.
         seconds, correction_seconds: Processor time.
@@ -205,10 +206,7 @@ def _check(traces: Traces) -> None:
 def _structure_warnings(*, determined: bool) -> list[str]:
     if determined:
         return []
-    return [
-        "the columns do not tell all states apart: in which state a trace began was completed with"
-        " one of those that fit"
-    ]
+    return ["the columns do not tell all states apart: traces are taken to begin in one of those that fit"]
 
 
 def _intervals(residuals: FloatArray, slopes: FloatArray) -> FloatArray | None:

@@ -1,10 +1,10 @@
 """How wrong is the fluid at the learned times, and which times are left when that is taken off?
 
-A fluid is too optimistic near saturation (``docs/explanation/fluid.md``); a fit makes up for that by bending the
-times. Here the model with the learned times is simulated from the same beginnings as the data. The difference
-between simulation and fluid, the bias at these times, is taken off the data, and the fit repeated. In the
-fixed point the *simulated* model fits the data. This is indirect inference (Gourieroux, Monfort, Renault,
-"Indirect inference", 1993) with the fluid as the auxiliary model.
+A fluid is too optimistic near saturation (``docs/explanation/fluid.md``); a fit makes up for that by bending
+the times. Here the model with the learned times is simulated from the same beginnings as the data. The
+difference between simulation and fluid, the bias at these times, is taken off the data, and the fit repeated.
+In the fixed point the *simulated* model fits the data. This is indirect inference (Gourieroux, Monfort,
+Renault, "Indirect inference", 1993) with the fluid as the auxiliary model.
 """
 
 from __future__ import annotations
@@ -69,7 +69,12 @@ def simulated(fit: FluidFit, logs: FloatArray, seed: int, replications: int = RE
 
 
 def correct(
-    everything: FluidFit, training: npt.NDArray[np.int64], logs: FloatArray, *, seed: int, rounds: int = ROUNDS
+    everything: FluidFit,
+    training: npt.NDArray[np.int64],
+    logs: FloatArray,
+    *,
+    seed: int,
+    rounds: int = ROUNDS,
 ) -> Correction:
     """Take the bias of the fluid off the learned times.
 

@@ -1,8 +1,8 @@
 """Which times make the fluid of an inlined model follow the traces?
 
 Nonlinear least squares on the logarithms of the means, by a trust-region method with the cell's own tangents
-(``simulator.inlined_fluid``), from several starts: a linear one (``linear_start``) where the columns show every
-state, and random ones. The thesis (section 4.2.2) minimises the mean absolute error by gradient descent
+(``simulator.inlined_fluid``), from several starts: a linear one (``linear_start``) where the columns show
+every state, and random ones. The thesis (section 4.2.2) minimises the mean absolute error by gradient descent
 instead; squares have second-order methods, and so need a dozen evaluations instead of thousands. A column's
 residuals are divided by the square root of its mean, for numbers of requests scatter like that.
 """
@@ -203,8 +203,8 @@ def linear_start(fit: FluidFit) -> FloatArray | None:
     """Estimate the learned times by linear regression, without solving any equation.
 
     If the columns show all states, so do they the flows: what leaves a state in an interval is its rate times
-    the integral of the requests that are served there. Admissions are not observed; combinations of states that
-    they leave alone (the left null space of their jumps) are.
+    the integral of the requests that are served there. Admissions are not observed; combinations of states
+    that they leave alone (the left null space of their jumps) are.
 
     Returns:
         Logarithms of the means; None if the columns leave states in the dark.
@@ -215,8 +215,12 @@ def linear_start(fit: FluidFit) -> FloatArray | None:
         return None
     x = fit.data @ np.linalg.pinv(counts).T
     shape = x.shape
-    shares = np.array([np.append(system.shares(system.running @ row)[0], 1.0) for row in x.reshape(-1, shape[2])])
-    served = (shares[:, system.processor] * x.reshape(-1, shape[2])[:, system.source_q]).reshape(*shape[:2], -1)
+    shares = np.array(
+        [np.append(system.shares(system.running @ row)[0], 1.0) for row in x.reshape(-1, shape[2])]
+    )
+    served = (shares[:, system.processor] * x.reshape(-1, shape[2])[:, system.source_q]).reshape(
+        *shape[:2], -1
+    )
     given = fit.dt * (served[:, 1:] + served[:, :-1]) / 2 * lqn.factor
     jumps = system.jumps_a.toarray()
     rest = null_space(jumps.T) if jumps.shape[1] else np.eye(system.size)

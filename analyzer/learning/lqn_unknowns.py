@@ -1,8 +1,8 @@
 """Which times of a layered queueing network are to be learned, and how do learned ones get back into it?
 
-Times that are null in the model are unknown. If none is (an ``lqnx`` file has no null), all positive times are
-learned and the file's numbers only count as structure. Where both the demand and the delay of an activity are
-null, the demand is learned and the delay is 0: no queue length tells one from the other.
+Times that are null in the model are unknown. If none is (an ``lqnx`` file has no null), all positive times
+are learned and the file's numbers only count as structure. Where both the demand and the delay of an activity
+are null, the demand is learned and the delay is 0: no queue length tells one from the other.
 """
 
 from __future__ import annotations
@@ -76,13 +76,15 @@ def with_means(model: Model, means: Mapping[TimeKey, float]) -> Model:
     for task in model.tasks:
         think = task.think
         key = TimeKey(task.name, task.entries[0].name, "", "think") if task.is_reference else None
-        if think is not None and key in means:
+        if think is not None and key is not None and key in means:
             think = _scaled(think, means[key])
         entries = tuple(
             replace(
                 entry,
                 activities=tuple(
-                    _with_times(a, {k.time: m for k, m in means.items() if k[:3] == (task.name, entry.name, a.name)})
+                    _with_times(
+                        a, {k.time: m for k, m in means.items() if k[:3] == (task.name, entry.name, a.name)}
+                    )
                     for a in entry.activities
                 ),
             )

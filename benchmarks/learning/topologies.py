@@ -1,24 +1,26 @@
-"""The three layered systems of Garbi's thesis, section 4.3.1: who calls whom; the numbers are drawn per instance.
+"""The three layered systems of Garbi's thesis, section 4.3.1: who calls whom; numbers are drawn per instance.
 
 The thesis names them, cites where they come from and states ranges (its Table 1), not the models. So:
 
 shop
     Tribastone, "A Fluid Model for Layered Queueing Networks", IEEE TSE 39(6), 2013. As the file
-    ``tribastone.lqnx`` of the public test models of the LQN tools (github.com/layeredqueuing/V5): clients visit
-    (an OR: from a cache or an external read), buy (an AND fork: pack and ship), are notified and save; a file
-    server with second phases and a backup. The client's direct ``read`` is left out, its three visits are one.
+    ``tribastone.lqnx`` of the public test models of the LQN tools (github.com/layeredqueuing/V5): clients
+    visit (an OR: from a cache or an external read), buy (an AND fork: pack and ship), are notified and save;
+    a file server with second phases and a backup. The client's direct ``read`` is left out, its three visits
+    are one.
 msrv
-    Gias, Casale, Woodside, "ATOM", ICDCS 2019, model the Sock Shop demonstration system. The public
-    descriptions of that system give: router, front end with home, catalogue and cart pages, catalogue and cart
-    services, each with a database. How many activities ATOM's model has is not in them: one per entry here.
+    Gias, Casale, Woodside, "ATOM", ICDCS 2019, model the Sock Shop demonstration system. Built here from what
+    is publicly known of that system: router, front end with home, catalogue and cart pages, catalogue and
+    cart services, each with a database. How many activities ATOM's model has was not found: one per entry.
 gcs
-    Petriu, Shen, "Applying the UML Performance Profile", TOOLS 2002, model a group communication server: users
+    Petriu, Shen, "Applying the UML Performance Profile", TOOLS 2002: a group communication server whose users
     subscribe, submit, update and retrieve documents of a server with disks. Its LQN was not found in text
     form; this one is built from that description alone, with an AND fork in the update.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -64,7 +66,9 @@ class _Draw:
     def act(self, name: str, *calls: str, work: bool = True, replies: bool = False) -> Activity:
         low, high = self.ranges.times
         time = Exponential(float(self.rng.uniform(low, high))) if work else ZERO
-        return Activity(name=name, demand=time, delay=ZERO, calls=tuple(map(self.call, calls)), replies=replies)
+        return Activity(
+            name=name, demand=time, delay=ZERO, calls=tuple(map(self.call, calls)), replies=replies
+        )
 
     def call(self, target: str) -> Call:
         task, entry = target.split(".")
@@ -100,7 +104,7 @@ class _Draw:
 
 def _chain(name: str, *activities: Activity) -> Entry:
     names = [a.name for a in activities]
-    arcs = tuple(Precedence(pre=(a,), post=(b,)) for a, b in zip(names, names[1:], strict=False))
+    arcs = tuple(Precedence(pre=(a,), post=(b,)) for a, b in itertools.pairwise(names))
     return Entry(name=name, start=names[0], activities=activities, precedences=arcs)
 
 
@@ -130,10 +134,14 @@ def shop(seed: int) -> Model:
             Precedence(pre=("pack", "ship"), post=("display",), join="and"),
         ),
     )
-    server = d.task("Server", visit, buy, _chain("notify", d.act("notify")), _chain("save", d.act("save", "Files.write")))
+    server = d.task(
+        "Server", visit, buy, _chain("notify", d.act("notify")), _chain("save", d.act("save", "Files.write"))
+    )
     write = _chain("write", d.act("write", replies=True), d.act("flush", "Backup.get", "Backup.update"))
     files = d.task("Files", _chain("read", d.act("read")), write, processor="PDisk")
-    backup = d.task("Backup", _chain("get", d.act("get")), _chain("update", d.act("update")), processor="PDisk")
+    backup = d.task(
+        "Backup", _chain("get", d.act("get")), _chain("update", d.act("update")), processor="PDisk"
+    )
     return d.model("shop", d.clients(cycle), server, files, backup)
 
 
@@ -141,20 +149,28 @@ def msrv(seed: int) -> Model:
     """Return an instance of the microservices: 16 times."""
     d = _Draw("msrv", seed)
     pages = ("home", "catalogue", "cart")
-    cycle = _choice(
-        "cycle", d.act("think"), d.odds(3), *(d.act(p, f"Router.{p}", work=False) for p in pages)
-    )
+    cycle = _choice("cycle", d.act("think"), d.odds(3), *(d.act(p, f"Router.{p}", work=False) for p in pages))
     router = d.task("Router", *(_chain(p, d.act(p, f"Front.{p}")) for p in pages))
     front = d.task(
         "Front",
         _chain("home", d.act("home")),
         _chain("catalogue", d.act("catalogue", "Catalogue.list", "Catalogue.item")),
-        _choice("cart", d.act("cart"), d.odds(2), d.act("show", "Carts.get", work=False), d.act("put", "Carts.add", work=False)),
+        _choice(
+            "cart",
+            d.act("cart"),
+            d.odds(2),
+            d.act("show", "Carts.get", work=False),
+            d.act("put", "Carts.add", work=False),
+        ),
     )
     catalogue = d.task(
-        "Catalogue", _chain("list", d.act("list", "CatalogueDb.query")), _chain("item", d.act("item", "CatalogueDb.query"))
+        "Catalogue",
+        _chain("list", d.act("list", "CatalogueDb.query")),
+        _chain("item", d.act("item", "CatalogueDb.query")),
     )
-    carts = d.task("Carts", _chain("get", d.act("get", "CartsDb.find")), _chain("add", d.act("add", "CartsDb.write")))
+    carts = d.task(
+        "Carts", _chain("get", d.act("get", "CartsDb.find")), _chain("add", d.act("add", "CartsDb.write"))
+    )
     catalogue_db = d.task("CatalogueDb", _chain("query", d.act("query")))
     carts_db = d.task("CartsDb", _chain("find", d.act("find")), _chain("write", d.act("write")))
     return d.model("msrv", d.clients(cycle), router, front, catalogue, carts, catalogue_db, carts_db)
@@ -168,7 +184,12 @@ def gcs(seed: int) -> Model:
     update = Entry(
         name="update",
         start="validate",
-        activities=(d.act("validate"), d.act("store", "Documents.write"), d.act("announce", "Sender.send"), d.act("confirm")),
+        activities=(
+            d.act("validate"),
+            d.act("store", "Documents.write"),
+            d.act("announce", "Sender.send"),
+            d.act("confirm"),
+        ),
         precedences=(
             Precedence(pre=("validate",), post=("store", "announce"), fork="and"),
             Precedence(pre=("store", "announce"), post=("confirm",), join="and"),

@@ -9,6 +9,7 @@ from mup.cli.lazy_group import LazyGroup
 # name: (module with a click command called ``command``, line of help).
 COMMANDS: dict[str, tuple[str, str]] = {
     "qn": ("mup.cli.learn_qn", "Learn a closed queueing network: service rates and routing."),
+    "lqn": ("mup.cli.learn_lqn", "Learn the unknown times of a layered queueing network."),
 }
 
 

@@ -1,0 +1,124 @@
+"""``mup learn lqn``: how long do the activities of a known structure take, judging by queue lengths?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from analyzer.learning.lqn import LearnedLqn
+    from mup.lqn.model import Model
+
+
+@click.command()
+@click.argument("model", type=click.Path())
+@click.argument("traces", type=click.Path(), required=False)
+@click.option("-o", "--output", type=click.Path(), metavar="MODEL.json", help="Write the calibrated model.")
+@click.option("--columns", is_flag=True, help="Only list the columns that traces of MODEL can have.")
+@click.option("--clients", type=click.IntRange(1), help="Clients of the traces.  [default: as in the model]")
+@click.option(
+    "--correction/--no-correction",
+    default=True,
+    show_default=True,
+    help="Take the bias of the fluid off the learned times by simulating the learned model.",
+)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Same seed, same result.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def command(
+    model: str,
+    traces: str | None,
+    output: str | None,
+    columns: bool,
+    clients: int | None,
+    correction: bool,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Learn the unknown times of MODEL (.json or .lqnx) from TRACES (.npz or .csv) of mean queue lengths.
+
+    Unknown times are null in MODEL, as 'mup model --static' writes them; if none is, all positive times are
+    learned. A column of TRACES is named after what it counts: a task (B), an entry (B.serve, B/path/), an
+    activity (B.serve:work), or requests that wait for a thread ('B.serve:(waiting)'). A fifth of the traces
+    is held back to judge the result.
+    """
+    import json
+
+    from mup.cli.options import check_output
+    from mup.errors import UsageError
+    from mup.lqn.edits import with_clients
+    from mup.lqn.files import read_model, write_model
+
+    check_output(output, starts=("{", "<"))
+    loaded = read_model(model)
+    if clients is not None:
+        loaded = with_clients(loaded, clients)
+    if columns:
+        _list_columns(loaded, as_json=as_json)
+        return
+    if traces is None:
+        raise UsageError(
+            "TRACES is missing", hint="name a file of queue lengths, or list possible columns with --columns"
+        )
+    from analyzer.learning.lqn import learn_lqn
+    from analyzer.learning.trace_files import read_traces
+    from mup.cli.first_run import announce_compilation
+
+    read = read_traces(traces)
+    announce_compilation()
+    try:
+        learned = learn_lqn(loaded, read, seed=seed, correction=correction)
+    except UsageError as error:
+        raise UsageError(error.message, where=error.where or traces, hint=error.hint) from error
+    if output is not None:
+        write_model(learned.model, output)
+    if as_json:
+        click.echo(json.dumps({"model": output} | learned.to_json(), indent=1))
+        return
+    from mup.cli.display import console
+
+    _show(console(), learned)
+    if output is not None:
+        click.echo(f"wrote {output}")
+
+
+def _list_columns(model: Model, *, as_json: bool) -> None:
+    import json
+
+    from analyzer.learning.lqn_columns import column_names
+    from analyzer.learning.lqn_unknowns import find_unknowns
+    from simulator.inlined import inline
+
+    names = column_names(inline(find_unknowns(model).model))
+    click.echo(json.dumps({"columns": names}, indent=1) if as_json else "\n".join(names))
+
+
+def _show(out: Console, learned: LearnedLqn) -> None:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for name in ("time", "mean", "+-", "fluid alone"):
+        table.add_column(name, justify="left" if name == "time" else "right")
+    for key, time in learned.times.items():
+        half = "-" if time.ci95 is None else f"{1e3 * time.ci95:.3g}"
+        known = "" if time.known else "  (not known)"
+        table.add_row(f"{key}{known}", f"{1e3 * time.mean:.4g} ms", half, f"{1e3 * time.uncorrected:.4g} ms")
+    out.print(table)
+    out.print("+- is the half-width of the 95 % interval, from disjoint batches of traces.", soft_wrap=True)
+    out.print()
+    errors = {
+        "fluid, learned from": learned.err_train,
+        "fluid, held back": learned.err_validation,
+        "simulated, held back": learned.simulated_validation,
+        "simulated and corrected, held back": learned.corrected_validation,
+    }
+    for name, error in errors.items():
+        if error is not None:
+            out.print(f"{100 * error:.2f} % of the requests in the wrong place ({name})", markup=False)
+    for sentence in learned.warnings:
+        out.print(f"warning: {sentence}", markup=False, soft_wrap=True)
+    out.print(
+        f"{learned.seconds:.1f} s of processor time to learn, {learned.correction_seconds:.1f} s to correct"
+    )

@@ -1,0 +1,58 @@
+"""``mup learn lqn``: files in, a model that simulates out; and messages."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from layered_systems import running_example, traces_of, without_times
+
+from analyzer.learning.trace_files import write_traces
+from mup.cli.main import main
+from mup.lqn import load_model, save_model
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with an uncalibrated model and traces."""
+    folder = tmp_path_factory.mktemp("learn")
+    save_model(without_times(running_example(), "B", "D"), folder / "model.json")
+    write_traces(folder / "traces.npz", traces_of(running_example(), count=12, replications=30))
+    return folder
+
+
+def run(*words: object) -> int:
+    with pytest.raises(SystemExit) as stop:
+        main([str(w) for w in words])
+    assert isinstance(stop.value.code, int)
+    return stop.value.code
+
+
+def test_a_calibrated_model_comes_out(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Rates, errors and seconds as JSON, and a model in which nothing is unknown."""
+    output = files / "learned.json"
+    assert run("learn", "lqn", files / "model.json", files / "traces.npz", "-o", output, "--json") == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["rates"]["B.serve:comp demand"] == pytest.approx(20.0, rel=0.15)
+    assert set(document) >= {"rates", "times", "err_train", "err_validation", "simulated", "seconds"}
+    assert all(a.calibrated for _, _, a in load_model(output).walk())
+
+
+def test_columns_are_listed(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("learn", "lqn", files / "model.json", "--columns") == 0
+    assert "A.cycle:think1>B.serve:(waiting)" in capsys.readouterr().out.split()
+
+
+def test_a_wrong_column_is_named_with_its_file(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One message that names the file, the column and what is close; nothing is written."""
+    traces = traces_of(running_example(), count=6, replications=2)
+    write_traces(files / "wrong.npz", replace(traces, names=("A.cycle:thnk1", *traces.names[1:])))
+    output = files / "never.json"
+    assert run("learn", "lqn", files / "model.json", files / "wrong.npz", "-o", output) == 2
+    message = capsys.readouterr().err
+    assert "wrong.npz" in message
+    assert "'A.cycle:thnk1' counts nothing" in message
+    assert "A.cycle:think1" in message
+    assert not output.exists()
