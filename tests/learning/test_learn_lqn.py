@@ -35,7 +35,7 @@ def test_demands_come_back(traces: Traces) -> None:
     assert learned.simulated_validation is not None
     assert learned.corrected_validation is not None
     assert learned.corrected_validation < learned.simulated_validation + 0.003
-    assert learned.err_validation < 0.05
+    assert learned.err_validation < 0.1
     assert not learned.warnings
     found = learned.model.task("B").entry("serve").activity("comp").demand
     assert found is not None
