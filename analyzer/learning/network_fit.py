@@ -28,7 +28,7 @@ CLOSE = 1e-4
 LONGEST = 1000
 """Evaluations times parameters; what comes after them is in the noise."""
 SPREAD = 0.2
-REACH = 0.8
+REACH = 0.5
 """Of a cell, in units of the fastest time constant."""
 
 

@@ -10,6 +10,7 @@ from mup.cli.lazy_group import LazyGroup
 COMMANDS: dict[str, tuple[str, str]] = {
     "qn": ("mup.cli.learn_qn", "Learn a closed queueing network: service rates and routing."),
     "lqn": ("mup.cli.learn_lqn", "Learn the unknown times of a layered queueing network."),
+    "traces": ("mup.cli.learn_traces", "Make traces of queue lengths from logs."),
 }
 
 

@@ -1,0 +1,281 @@
+"""Can closed queueing networks be learned from queue lengths? The studies of the thesis, section 3.2.1.
+
+    python benchmarks/learning/queueing_networks.py            # the running example and all ten networks
+    python benchmarks/learning/queueing_networks.py --quick    # the running example and one small network
+
+*Running example*: 50 traces of 500 runs; servers (1000, 30, 25), then (1000, 6, 1).
+
+*Random networks*: M = 5 (seeds 1 to 5) and M = 10 (seeds 6 to 10); routing uniform, rates in [4, 30], servers
+in {15, .., 30}; 100 traces of 500 runs from 0 to 40 clients per station, dt = 0.01, 10 s. Half of the traces
+are learned from.
+
+- *Population*: 100 unseen states of 0 to 120 clients per station (the papers show one with 111).
+- *Concurrency*: 20 servers more at the bottleneck, again and again until it is none; states as learned from.
+
+What really happens is the mean of 200 simulations of the true network. Predictions are the papers' (fluid of
+the uncorrected network), and simulated ones of the corrected and of the TRUE network: the floor, which is the
+noise of the runs they are compared with. Errors are the largest part of clients misplaced, percent.
+
+A network that is done is in benchmarks/results/queueing-networks.json and is not computed again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from analyzer.learning.misplaced import misplaced
+from analyzer.learning.network_learning import learn_network
+from analyzer.learning.traces import Traces
+from simulator.closed_network import ClosedNetwork
+from simulator.network_fluid import fluid_means
+from simulator.network_prediction import predicted_means
+from simulator.network_simulation import transient_means
+
+RESULTS = Path(__file__).resolve().parents[1] / "results" / "queueing-networks.json"
+DT, SAMPLES = 0.01, 1001
+LEARN_RUNS, RUNS, PREDICTION_RUNS = 500, 200, 40
+TRACES, UNSEEN, STATES = 100, 100, 5
+"""Traces to learn from (half of them), unseen states, and states per step of concurrency."""
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+Predictor = Callable[[ClosedNetwork, IntArray], FloatArray]
+
+
+def balancer(servers: tuple[float, ...]) -> ClosedNetwork:
+    """Return the running example of the thesis."""
+    routing = np.array([[0, 0.5, 0.5], [1, 0, 0], [1, 0, 0]])
+    return ClosedNetwork(
+        names=("M1", "M2", "M3"),
+        rates=np.array([1.0, 11.0, 11.0]),
+        routing=routing,
+        servers=np.array(servers),
+    )
+
+
+def random_network(stations: int, seed: int) -> ClosedNetwork:
+    """Draw a network from the ranges of the thesis, section 3.2.1."""
+    draw = np.random.default_rng(seed)
+    routing = draw.uniform(size=(stations, stations))
+    np.fill_diagonal(routing, 0.0)
+    return ClosedNetwork(
+        names=tuple(f"M{i + 1}" for i in range(stations)),
+        rates=draw.uniform(4.0, 30.0, stations),
+        routing=routing / routing.sum(axis=1, keepdims=True),
+        servers=draw.integers(15, 31, stations).astype(float),
+    )
+
+
+def states(seed: int, many: int, stations: int, most: int) -> IntArray:
+    """Draw states of 0 to ``most`` clients per station, none of them empty."""
+    drawn = np.random.default_rng(seed).integers(0, most + 1, (many, stations))
+    drawn[drawn.sum(axis=1) == 0, 0] = 1
+    return drawn
+
+
+def real(network: ClosedNetwork, starts: IntArray, runs: int, seed: int) -> Any:
+    """Return simulated means of what really happens."""
+    return transient_means(network, starts, dt=DT, samples=SAMPLES, runs=runs, seed=seed)
+
+
+def fluid(network: ClosedNetwork, starts: IntArray) -> FloatArray:
+    """Predict with the fluid."""
+    return fluid_means(network, starts.astype(float), dt=DT, samples=SAMPLES)
+
+
+def simulated(network: ClosedNetwork, starts: IntArray) -> FloatArray:
+    """Predict by simulation."""
+    return predicted_means(network, starts, dt=DT, samples=SAMPLES, runs=PREDICTION_RUNS, seed=9).x
+
+
+def judge(
+    truth: ClosedNetwork,
+    networks: dict[str, tuple[ClosedNetwork, Predictor]],
+    starts: IntArray,
+    change: Callable[[ClosedNetwork], ClosedNetwork],
+    seed: int,
+) -> dict[str, list[float]]:
+    """Return the errors of each prediction from each state, in the changed system."""
+    observed = real(change(truth), starts, RUNS, seed).x
+    return {
+        name: misplaced(observed, predict(change(network), starts)).tolist()
+        for name, (network, predict) in networks.items()
+    }
+
+
+def study(truth: ClosedNetwork, seed: int) -> dict[str, Any]:
+    """Learn one network and ask the what-ifs of the thesis."""
+    stations = len(truth.names)
+    starts = states(seed, TRACES, stations, 40)
+    means = real(truth, starts, LEARN_RUNS, seed)
+    traces = Traces(x=means.x, dt=DT, names=truth.names, servers=truth.servers)
+    warm_up(traces)
+    learned = learn_network(traces)
+    networks: dict[str, tuple[ClosedNetwork, Predictor]] = {
+        "fluid": (learned.uncorrected, fluid),
+        "corrected": (learned.network, simulated),
+        "true": (truth, simulated),
+    }
+    unseen = states(seed + 100, UNSEEN, stations, 120)
+    population = judge(truth, networks, unseen, lambda n: n, seed + 200)
+    concurrency: dict[str, list[float]] = {name: [] for name in networks}
+    steps, added = bottleneck_steps(truth, means.x)
+    for number, more in enumerate(added):
+        name = truth.names[steps]
+        servers = float(truth.servers[steps]) + more
+        errors = judge(
+            truth,
+            networks,
+            starts[:STATES],
+            lambda n, name=name, servers=servers: n.with_servers(name, servers),  # type: ignore[misc]
+            seed + 300 + number,
+        )
+        for key, values in errors.items():
+            concurrency[key] += values
+    return {
+        "stations": stations,
+        "seed": seed,
+        "clients": unseen.sum(axis=1).tolist(),
+        "seconds": learned.seconds,
+        "err_train": learned.err_train.mean,
+        "err_validation": learned.err_validation.mean,
+        "rates_off": {
+            "uncorrected": float(np.abs(learned.uncorrected.rates / truth.rates - 1).max()),
+            "corrected": float(np.abs(learned.network.rates / truth.rates - 1).max()),
+        },
+        "covered": covered(learned.rates_half, learned.network.rates, truth.rates),
+        "population": population,
+        "steps": added,
+        "concurrency": concurrency,
+    }
+
+
+def covered(half: FloatArray | None, rates: FloatArray, truth: FloatArray) -> float:
+    """Return the part of the rates that are within their intervals."""
+    return float(np.mean(np.abs(rates - truth) <= (0.0 if half is None else half)))
+
+
+def warm_up(traces: Traces) -> None:
+    """Compile everything before processor time is taken."""
+    few = traces.select(range(4))
+    learn_network(few)
+
+
+def bottleneck_steps(truth: ClosedNetwork, x: FloatArray) -> tuple[int, list[float]]:
+    """Return the station with the longest queue per server, and by how much it has to grow."""
+    settled = x[:, -1].mean(axis=0)
+    station = int(np.argmax(settled / truth.servers))
+    starts = x[:, 0]
+    added: list[float] = []
+    while True:
+        added.append(20.0 * (len(added) + 1))
+        wider = truth.with_servers(truth.names[station], float(truth.servers[station]) + added[-1])
+        rest = fluid_means(wider, starts, dt=DT, samples=SAMPLES)[:, -1].mean(axis=0)
+        if int(np.argmax(rest / wider.servers)) != station or len(added) >= 10:
+            return station, added
+
+
+def running_example() -> None:
+    """Print the running example beside the figures of the thesis."""
+    truth, changed = balancer((1000, 30, 25)), (1000, 6, 1)
+    starts = np.vstack(([[26, 86, 0]], states(1, 49, 3, 100)))
+    means = real(truth, starts, LEARN_RUNS, 1)
+    traces = Traces(x=means.x, dt=DT, names=truth.names, servers=truth.servers)
+    warm_up(traces)
+    began = time.process_time()
+    learned = learn_network(traces)
+    seconds = time.process_time() - began
+    print(f"running example: rates {np.round(learned.network.rates, 3).tolist()} (true 1, 11, 11);")
+    print(f"  routing from M1 {np.round(learned.network.routing[0], 3).tolist()} (true 0, 0.5, 0.5)")
+    for name, predicted in (
+        ("fluid, uncorrected", fluid(learned.uncorrected, starts)),
+        ("simulated, corrected", simulated(learned.network, starts)),
+        ("simulated, true parameters", simulated(truth, starts)),
+    ):
+        trained = misplaced(means.x, predicted)
+        print(
+            f"  training, {name}: (26, 86, 0) {trained[0]:.2f} % (thesis 0.69 %);"
+            f" all 50 traces: mean {trained.mean():.2f} %, worst {trained.max():.2f} %"
+        )
+    narrow = balancer(changed)
+    start = np.array([[49, 47, 0]])
+    observed = real(narrow, start, LEARN_RUNS, 2).x
+    for name, network, predict in (
+        ("fluid, uncorrected", learned.uncorrected, fluid),
+        ("simulated, corrected", learned.network, simulated),
+        ("simulated, true parameters", truth, simulated),
+    ):
+        asked = ClosedNetwork(
+            names=network.names, rates=network.rates, routing=network.routing, servers=narrow.servers
+        )
+        error = misplaced(observed, predict(asked, start))[0]
+        print(f"  servers (1000, 6, 1) from (49, 47, 0), {name}: {error:.2f} % (thesis 1.49 %)")
+    print(f"  {seconds:.1f} s of processor time, judging included")
+
+
+def table(done: list[dict[str, Any]]) -> None:
+    """Print one line per network, and the papers' figures."""
+    print()
+    head = (
+        "M  seed | learn s  all s | train  held | rates off      | in ci | population: fluid corrected  true"
+    )
+    print(f"{head} | concurrency: fluid corrected  true")
+    for one in done:
+        learn = sum(one["seconds"].values()) - one["seconds"]["judging"]
+        population = " ".join(f"{max(one['population'][k]):9.2f}" for k in ("fluid", "corrected", "true"))
+        wider = " ".join(f"{max(one['concurrency'][k]):9.2f}" for k in ("fluid", "corrected", "true"))
+        off = one["rates_off"]
+        print(
+            f"{one['stations']:2d} {one['seed']:4d}  | {learn:6.1f} {sum(one['seconds'].values()):7.1f}"
+            f" | {one['err_train']:5.2f} {one['err_validation']:5.2f}"
+            f" | {100 * off['uncorrected']:5.1f} -> {100 * off['corrected']:4.1f} %"
+            f" | {100 * one['covered']:3.0f} % | {population:>30} | {wider:>30} ({len(one['steps'])} steps)"
+        )
+    print("Worst case of each network, percent of the clients. Thesis: population < 10, concurrency < 5;")
+    print("74 minutes (M = 5) and 86 minutes (M = 10).")
+    for kind in ("population", "concurrency"):
+        for name in ("fluid", "corrected", "true"):
+            values = np.concatenate([one[kind][name] for one in done])
+            quarters = np.percentile(values, [25, 50, 75])
+            print(
+                f"{kind:12s} {name:10s} median {quarters[1]:.2f} [{quarters[0]:.2f}, {quarters[2]:.2f}],"
+                f" worst {values.max():.2f} of {len(values)}"
+            )
+
+
+def main() -> None:
+    """Run what is missing, print all."""
+    sys.path.append(str(Path(__file__).resolve().parents[1]))
+    from machine import describe  # noqa: PLC0415  (benchmarks are not a package)
+
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--quick", action="store_true", help="one small network only; nothing is kept")
+    arguments = parser.parse_args()
+    print(describe("numpy", "scipy", "numba"))
+    running_example()
+    if arguments.quick:
+        table([study(random_network(5, 1), 1)])
+        return
+    done: list[dict[str, Any]] = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
+    for stations, seed in [(5, k) for k in range(1, 6)] + [(10, k) for k in range(6, 11)]:
+        if any(one["seed"] == seed for one in done):
+            continue
+        done.append(study(random_network(stations, seed), seed))
+        done.sort(key=lambda one: one["seed"])
+        RESULTS.parent.mkdir(exist_ok=True)
+        RESULTS.write_text(json.dumps(done))
+        print(f"M = {stations}, seed {seed} done", flush=True)
+    table(done)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,61 @@
+"""``mup learn traces``: queue lengths over time from logs of visits."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command()
+@click.argument("runs", type=click.Path())
+@click.option("--dt", type=float, default=0.01, show_default=True, help="Seconds between samples.")
+@click.option("--seconds", type=float, default=10.0, show_default=True, help="Length of a trace.")
+@click.option(
+    "--servers",
+    multiple=True,
+    required=True,
+    metavar="STATION=N",
+    help="Clients a station serves at once, 'inf' for a pure delay; every station is named once.",
+)
+@click.option("--rest", metavar="STATION", help="Where clients are that no log has; needs their number.")
+@click.option("-o", "--output", type=click.Path(), required=True, metavar="TRACES.npz", help="Write here.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def command(
+    runs: str,
+    dt: float,
+    seconds: float,
+    servers: tuple[str, ...],
+    rest: str | None,
+    output: str,
+    as_json: bool,
+) -> None:
+    """Make traces of queue lengths from RUNS, a table (.csv) of visits or of event logs.
+
+    Visits, as access logs have them: columns trace, run, station, start, duration. Event logs of mup: columns
+    trace, folder. Runs of the same trace began in the same state. Clients, if --rest needs them: column clients.
+    """
+    import json
+
+    from analyzer.learning.trace_files import write_traces
+    from analyzer.learning.visits import read_runs, traces_of_runs
+    from mup.cli.options import check_output, named_texts
+    from mup.errors import UsageError
+
+    check_output(output, starts=("PK",))
+    counts: dict[str, float] = {}
+    for name, text in named_texts(servers, "--servers", "C1=4").items():
+        try:
+            counts[name] = float(text)
+        except ValueError:
+            raise UsageError(f"--servers: must be a whole number or inf, got {text!r} for {name!r}") from None
+    read = read_runs(runs)
+    try:
+        traces = traces_of_runs(read, dt=dt, seconds=seconds, servers=counts, rest=rest)
+    except UsageError as error:
+        raise UsageError(error.message, where=error.where or runs, hint=error.hint) from error
+    write_traces(output, traces)
+    many, samples, stations = traces.x.shape
+    if as_json:
+        about = {"file": output, "traces": many, "runs": len(read), "samples": samples, "stations": stations}
+        click.echo(json.dumps(about, indent=1))
+        return
+    click.echo(f"wrote {output}: {many} traces of {len(read)} runs, {samples} samples, {stations} stations")
