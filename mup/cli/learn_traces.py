@@ -31,7 +31,7 @@ def command(
     """Make traces of queue lengths from RUNS, a table (.csv) of visits or of event logs.
 
     Visits, as access logs have them: columns trace, run, station, start, duration. Event logs of mup: columns
-    trace, folder. Runs of the same trace began in the same state. Clients, if --rest needs them: column clients.
+    trace, folder. Runs of the same trace began in the same state. The column clients is for --rest.
     """
     import json
 
