@@ -174,11 +174,12 @@ def learn_network(
     watch = _Watch()
 
     linear = regress(learn.x, fluid_busy(learn.x, servers, traces.dt), pairs)
-    fit = fit_fluid(learn, servers, pairs, linear)
+    pace = float(linear.sum(axis=1).max())
+    fit = fit_fluid(learn, servers, pairs, linear, pace=pace)
     generator = np.random.default_rng(seed)
     for _ in range(starts - 1):
         begin = linear * np.exp(generator.normal(0.0, SPREAD, linear.shape))
-        fit = min(fit, fit_fluid(learn, servers, pairs, begin), key=lambda f: f.cost)
+        fit = min(fit, fit_fluid(learn, servers, pairs, begin, pace=pace), key=lambda f: f.cost)
     flows = fit.flows if method == "second-order" else train(learn, held, pairs, seed=seed)
     uncorrected = ClosedNetwork.of_flows(flows, traces.names, servers)
     watch.lap("fit")
