@@ -13,6 +13,7 @@ factors. Three sources, the first that the data have:
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -31,6 +32,8 @@ ASSUMED: Final = 0.05
 """Relative standard deviation of a mean as long as nothing is known."""
 LEAST_PRIOR, MOST_PRIOR = 4.0, 1e4
 """Weight, in rows, of what all configurations together say about the spread of one."""
+MOST_ALIKE: Final = 0.8
+"""Correlation of neighbouring rows beyond which they are not taken for more alike."""
 SHARED: Final = 8.0
 """Rows per measure that the correlation of all configurations together is worth for that of one."""
 FINEST: Final = 1e-4
@@ -97,8 +100,9 @@ def errors_of(data: Data, predicted: FloatArray | None = None, fitted: int = 0) 
 def _from_rows(data: Data, freedom: int, predicted: FloatArray | None) -> Errors:
     """Return covariances from the scatter of rows, each configuration's drawn towards that of all."""
     measures = len(data.measures)
-    centred = [np.sqrt(t.counts / t.counts.mean())[:, None] * (t.rows - t.means) for t in data.trials]
-    usable = [np.nan_to_num(c) for c in centred]
+    # As for ratios: how much more than its share a row adds to the weighted sum.
+    usable = [np.nan_to_num(t.weights / t.weights.mean(axis=0) * (t.rows - t.means)) for t in data.trials]
+    widening = _widening(usable)
     means = np.array([t.means for t in data.trials])
     levels = means if predicted is None else np.where(np.isfinite(means), predicted, math.nan)
     squares = np.array([(u**2).sum(axis=0) for u in usable])
@@ -114,7 +118,7 @@ def _from_rows(data: Data, freedom: int, predicted: FloatArray | None) -> Errors
         weight = SHARED * measures
         rows = len(trial.rows) - 1
         correlation = (weight * together + rows * _correlation(own, together)) / (weight + rows)
-        deviation = np.sqrt(np.nan_to_num(variances[index], nan=1.0))
+        deviation = np.sqrt(np.nan_to_num(variances[index], nan=1.0) * widening[index])
         number = np.maximum(np.isfinite(trial.rows).sum(axis=0), 1)
         scale = np.maximum(deviation / np.sqrt(number), FINEST * np.nan_to_num(np.abs(trial.means)))
         scale[scale == 0] = 1.0
@@ -122,6 +126,26 @@ def _from_rows(data: Data, freedom: int, predicted: FloatArray | None) -> Errors
     # Meier, "Variance of a weighted mean" (1953): 1 + 4 sum(w (1 - w)) / freedom of a weight; the sum is < 1.
     each = float(np.mean(left + prior))
     return Errors("rows", covariances, float(freedom), 1 + 4 / each)
+
+
+def _widening(deviations: Sequence[FloatArray]) -> FloatArray:
+    """Return by how much neighbouring rows that are alike raise variances of means, shape (trials, measures).
+
+    Batches of one run are not independent if they are short. The correlation of neighbours, of each
+    configuration and of all in equal parts, widens as in a first-order autoregressive process; where there
+    is none by nature, what chance makes of it costs a few percent.
+    """
+    neighbours = np.array([(d[:-1] * d[1:]).sum(axis=0) for d in deviations])
+    squares = np.array([(d**2).sum(axis=0) for d in deviations])
+    rows = np.array([max(len(d), 1) for d in deviations])
+    own = np.divide(neighbours, squares, out=np.zeros_like(squares), where=squares > 0)
+    total = squares.sum(axis=0)
+    everywhere = np.divide(neighbours.sum(axis=0), total, out=np.zeros_like(total), where=total > 0)
+    # Deviations from their own mean are correlated by -1 / rows.
+    correlation = (own + everywhere) / 2 + 1 / rows[:, None]
+    correlation = np.clip(correlation, 0.0, MOST_ALIKE)
+    found: FloatArray = (1 + correlation) / (1 - correlation)
+    return found
 
 
 def _prior_rows(variances: FloatArray, left: npt.NDArray[np.int64]) -> FloatArray:
@@ -145,7 +169,7 @@ def _prior_rows(variances: FloatArray, left: npt.NDArray[np.int64]) -> FloatArra
 def _stated(trial: Trial) -> FloatArray:
     """Return the standard deviations of a trial's means that its half-widths say."""
     variances = (trial.half_widths / NORMAL_95) ** 2
-    weights = np.where(np.isnan(trial.rows), 0.0, trial.counts[:, None])
+    weights = np.where(np.isnan(trial.rows), 0.0, trial.weights)
     total = weights.sum(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
         found: FloatArray = np.sqrt((weights**2 * np.nan_to_num(variances)).sum(axis=0)) / total
@@ -156,7 +180,7 @@ def _assumed(trial: Trial, levels: FloatArray) -> FloatArray:
     """Return standard deviations proportional to the means, and falling with what they stand for."""
     means = np.abs(levels)
     floor = np.nanmax(means) * 1e-6 if np.isfinite(means).any() else 1.0
-    found: FloatArray = ASSUMED * np.maximum(means, floor) / math.sqrt(float(trial.counts.sum()))
+    found: FloatArray = ASSUMED * np.maximum(means, floor) / np.sqrt(trial.weights.sum(axis=0))
     return found
 
 

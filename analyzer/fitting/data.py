@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -26,6 +26,9 @@ __all__ = ["Data", "Trial", "read_data", "settings_of"]
 FloatArray = npt.NDArray[np.float64]
 
 LABELS: Final = ("trial", "batch")
+WEIGHTS: Final = ("count", "seconds")
+TIMES: Final = ("response_time", "cycle_time")
+"""Figures that are means per request; the others are means over time."""
 HALF_WIDTHS: Final = (".ci95", "±")
 NORMAL_95: Final = 1.959964
 
@@ -38,22 +41,23 @@ class Trial:
         settings: The configuration.
         rows: Repeated measurements or batches, shape (rows, measures); NaN = not measured.
         half_widths: Their 95 % half-widths as far as stated, else NaN; same shape.
-        counts: How much each row stands for (requests, seconds), shape (rows,); 1 unless stated.
+        weights: How much each figure stands for, same shape: requests for times, seconds for everything else;
+            1 unless stated.
+        means: Weighted means of the rows; NaN where nothing was measured.
     """
 
     settings: Settings
     rows: FloatArray
     half_widths: FloatArray
-    counts: FloatArray
+    weights: FloatArray
+    means: FloatArray = field(init=False)
 
-    @property
-    def means(self) -> FloatArray:
-        """Means of the rows, weighted by their counts; NaN where nothing was measured."""
-        weights = np.where(np.isnan(self.rows), 0.0, self.counts[:, None])
+    def __post_init__(self) -> None:
+        weights = np.where(np.isnan(self.rows), 0.0, self.weights)
         total = weights.sum(axis=0)
         sums = np.where(np.isnan(self.rows), 0.0, self.rows * weights).sum(axis=0)
-        found: FloatArray = np.divide(sums, total, out=np.full(len(total), math.nan), where=total > 0)
-        return found
+        found = np.divide(sums, total, out=np.full(len(total), math.nan), where=total > 0)
+        object.__setattr__(self, "means", found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +106,7 @@ class _Columns:
         self.settings: dict[int, str] = {}
         self.measures: dict[int, str] = {}
         self.half_widths: dict[int, str] = {}
-        self.count: int | None = None
+        self.weights: dict[str, int] = {}
         for index, name in enumerate(names):
             self._add(index, name)
         repeated = sorted({n for n in names if n and names.count(n) > 1})
@@ -121,8 +125,8 @@ class _Columns:
     def _add(self, index: int, name: str) -> None:
         if not name or name.startswith("#") or name in LABELS:
             return
-        if name == "count":
-            self.count = index
+        if name in WEIGHTS:
+            self.weights[name] = index
             return
         for suffix in HALF_WIDTHS:
             if name.endswith(suffix) and is_measure(name.removesuffix(suffix)):
@@ -134,7 +138,7 @@ class _Columns:
             parameter(name)
             self.settings[index] = name
         else:
-            known = [*KINDS, *SHORT, "cycle", "tasks", "entries", "processors", "count", *LABELS]
+            known = [*KINDS, *SHORT, "cycle", "tasks", "entries", "processors", *WEIGHTS, *LABELS]
             raise UsageError(
                 f"column {name!r} is neither a setting nor a measured figure; {did_you_mean(name, known)}",
                 where=self.path,
@@ -143,7 +147,7 @@ class _Columns:
 
     def data(self, lines: Iterable[tuple[int, list[str]]]) -> Data:
         """Group the rows by configuration, in the order of their first appearance."""
-        groups: dict[tuple[float, ...], list[tuple[list[float], list[float], float]]] = {}
+        groups: dict[tuple[float, ...], list[tuple[list[float], list[float], list[float]]]] = {}
         for number, cells in lines:
             if len(cells) > len(self.names):
                 raise UsageError(
@@ -155,10 +159,16 @@ class _Columns:
             means = [self._number(number, row, i) for i in self.measures]
             widths = {name: self._number(number, row, i) for i, name in self.half_widths.items()}
             halves = [widths.get(name, math.nan) for name in self.measures.values()]
-            count = 1.0 if self.count is None else self._number(number, row, self.count, empty=False)
-            if any(w <= 0 for w in halves) or not count > 0:
-                raise UsageError(f"line {number}: half-widths and counts must be > 0", where=self.path)
-            groups.setdefault(key, []).append((means, halves, count))
+            weigh = {name: self._number(number, row, i, empty=False) for name, i in self.weights.items()}
+            if any(w <= 0 for w in (*halves, *weigh.values())):
+                raise UsageError(
+                    f"line {number}: half-widths, counts and seconds must be > 0", where=self.path
+                )
+            weights = [
+                weigh.get("count" if m.rpartition(".")[2] in TIMES else "seconds", 1.0)
+                for m in self.measures.values()
+            ]
+            groups.setdefault(key, []).append((means, halves, weights))
         trials = []
         for key, rows in groups.items():
             settings = tuple(
@@ -169,7 +179,7 @@ class _Columns:
                     settings,
                     np.array([means for means, _, _ in rows]),
                     np.array([halves for _, halves, _ in rows]),
-                    np.array([count for _, _, count in rows]),
+                    np.array([weights for _, _, weights in rows]),
                 )
             )
         return Data(tuple(self.measures.values()), tuple(trials))

@@ -244,6 +244,8 @@ class ExactForward:
         slopes = np.empty((*means.shape, len(values)))
         for group, clients in self._groups:
             point = _Point(group, values)
+            if point.demands.sum() + point.beside.sum() <= 0:
+                return np.full_like(means, math.nan), np.full_like(slopes, math.nan)
             solved = mean_values(
                 point.demands, group.demands[1], float(point.beside.sum()), group.beside[1].sum(axis=0),
                 tuple(clients.values()),

@@ -225,6 +225,18 @@ def _descend(
         values[free] = part * scales
         return values
 
+    if problem.forward.exact and evaluations == MAX_EVALUATIONS:
+        # Most minima are not at a bound, and MINPACK's Levenberg-Marquardt, which knows none, is much faster.
+        quick = least_squares(
+            lambda part: problem.residuals(whole(part)),
+            start[free] / scales,
+            jac=lambda part: problem.jacobian(whole(part))[:, free] * scales,
+            method="lm",
+            xtol=1e-7,
+        )
+        values = whole(quick.x)
+        if quick.status > 0 and np.all(low + AT_BOUND * problem.scales < values) and np.all(values < high):
+            return Solution(values, 2 * float(quick.cost), int(quick.nfev), converged=True)
     inside = np.clip(start[free], low[free] + 1e-6 * scales, high[free] - 1e-6 * scales)
     found = least_squares(
         lambda part: problem.residuals(whole(part)),

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, Final
 
 import numpy as np
 
 from analyzer.fitting.data import Data
+from analyzer.fitting.design import Experiment, elasticities
 from analyzer.fitting.fit import Fit
 from analyzer.fitting.forward import Settings
 from analyzer.fitting.predictions import Prediction, draws_of
+from analyzer.fitting.structures import FTest
 from mup.lqn.model import Model, entry_label
 from mup.lqn.uncertainty import Replicate, Uncertainty
 
-__all__ = ["document", "fitted_model"]
+__all__ = ["comparison", "document", "fitted_model", "ranking"]
 
 REPLICATES: Final = 20
 
@@ -26,18 +28,8 @@ def document(
 ) -> dict[str, Any]:
     """Return the JSON document of a fit."""
     sure = fit.confidence
-    parameters = {
-        p.path: {
-            "value": value,
-            "low": _finite(own.low),
-            "high": _finite(own.high),
-            "method": own.method,
-            "joint": [_finite(all_.low), _finite(all_.high)],
-        }
-        for p, value, own, all_ in zip(fit.parameters, fit.values, fit.intervals, fit.joint, strict=True)
-    }
     content: dict[str, Any] = {
-        "parameters": parameters,
+        "parameters": _parameters(fit),
         "level": 0.95 if sure is None else sure.level,
         "squares": fit.squares,
         "freedom": fit.freedom,
@@ -62,8 +54,12 @@ def document(
             "residuals": {
                 m: _finite(r) for m, r in zip(data.measures, row.tolist(), strict=True) if math.isfinite(r)
             },
+            "sensitivities": {
+                m: {p.path: float(s) for p, s in zip(fit.problem.parameters, column, strict=True)}
+                for m, column in zip(data.measures, slopes, strict=True)
+            },
         }
-        for trial, row in zip(data.trials, fit.residuals, strict=True)
+        for trial, row, slopes in zip(data.trials, fit.residuals, elasticities(fit), strict=True)
     ]
     content["predictions"] = [
         {
@@ -82,6 +78,41 @@ def document(
     ]
     content["doubts"] = list(fit.doubts)
     return content
+
+
+def comparison(other: Fit, test: FTest) -> dict[str, Any]:
+    """Return the JSON object of a second structure."""
+    return {
+        "parameters": _parameters(other),
+        "doubts": list(other.doubts),
+        "test": {**asdict(test), "significant": test.significant},
+    }
+
+
+def ranking(fit: Fit, found: Sequence[Experiment]) -> list[dict[str, Any]]:
+    """Return the JSON list of further trials."""
+    paths = [p.path for p in fit.problem.parameters]
+    return [
+        {
+            "settings": {s.path: v for s, v in e.settings},
+            "shrinkage": e.shrinkage,
+            "half_widths": dict(zip(paths, e.half_widths, strict=True)),
+        }
+        for e in found
+    ]
+
+
+def _parameters(fit: Fit) -> dict[str, Any]:
+    return {
+        p.path: {
+            "value": value,
+            "low": _finite(own.low),
+            "high": _finite(own.high),
+            "method": own.method,
+            "joint": [_finite(all_.low), _finite(all_.high)],
+        }
+        for p, value, own, all_ in zip(fit.parameters, fit.values, fit.intervals, fit.joint, strict=True)
+    }
 
 
 def _finite(value: float) -> float | str:

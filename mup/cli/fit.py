@@ -37,6 +37,30 @@ if TYPE_CHECKING:
     help="Also predict the measured figures of another configuration, for example clients=50,pool.B=4; "
     "repeatable.",
 )
+@click.option(
+    "--simplify",
+    metavar="TASK",
+    help="Also fit a smaller model in which a task, and all that only it needs, is a pure delay; -o then "
+    "writes that one.",
+)
+@click.option(
+    "--versus",
+    type=click.Path(),
+    metavar="MODEL2",
+    help="Also fit another structure; an F test tells whether the one with more parameters is better.",
+)
+@click.option(
+    "--versus-estimate",
+    multiple=True,
+    metavar="PATH[=START][,..]",
+    help="Parameters of the other structure (of MODEL without --versus).  [default: as --estimate]",
+)
+@click.option(
+    "--candidate",
+    multiple=True,
+    metavar="PATH=VALUE[,..]",
+    help="A further trial that could be made; they are ranked by how much they would tell; repeatable.",
+)
 @click.option("--level", default=0.95, show_default=True, help="Confidence level of all intervals.")
 @click.option(
     "--intervals",
@@ -61,6 +85,10 @@ def command(
     bounds: tuple[str, ...],
     expert: tuple[str, ...],
     predict: tuple[str, ...],
+    simplify: str | None,
+    versus: str | None,
+    versus_estimate: tuple[str, ...],
+    candidate: tuple[str, ...],
     level: float,
     intervals: str,
     correct: bool,
@@ -89,22 +117,40 @@ def command(
 
     from analyzer.fitting.confidence import METHODS
     from analyzer.fitting.data import read_data
+    from analyzer.fitting.design import experiments
     from analyzer.fitting.fit import Options, fit
     from analyzer.fitting.predictions import predict as predicted
-    from analyzer.fitting.report import document, fitted_model
+    from analyzer.fitting.report import comparison, document, fitted_model, ranking
+    from analyzer.fitting.structures import compare, kept, simplified
 
     if intervals not in METHODS:
         raise UsageError(f"--intervals: no {intervals!r}; {did_you_mean(intervals, list(METHODS))}")
+    if simplify is not None and (versus is not None or versus_estimate):
+        raise UsageError(
+            "--simplify and --versus exclude each other", hint="ask for one comparison at a time"
+        )
     asked = wanted(estimate, bounds, expert)
-    others = [settings(text) for text in predict]
+    second = wanted(versus_estimate, (), expert) if versus_estimate else asked
+    others = [settings(text, "--predict") for text in predict]
+    further = [settings(text, "--candidate") for text in candidate]
     loaded = read_model(model)
+    rival = read_model(versus) if versus is not None else loaded
+    if simplify is not None:
+        rival, delays = simplified(loaded, simplify)
+        second = [*kept(asked, rival, simplify), *delays]
     measured = read_data(data)
     options = Options(level=level, method=intervals, correct=correct, seed=seed)  # type: ignore[arg-type]
     found = fit(loaded, measured, asked, options)
     figures = predicted(found, others, measured.measures, correct=correct, seed=seed) if others else []
     content = document(found, measured, list(zip(others, figures, strict=True)))
+    content["experiments"] = ranking(found, experiments(found, further))
+    written = found
+    if simplify is not None or versus is not None or versus_estimate:
+        other = fit(rival, measured, second, options)
+        content["versus"] = comparison(other, compare(found, other))
+        written = other if simplify is not None else found
     if output is not None:
-        write_model(fitted_model(found, data, seed), output)
+        write_model(fitted_model(written, data, seed), output)
     if as_json:
         click.echo(json.dumps(content, indent=1))
         return
@@ -148,8 +194,41 @@ def _show(found: Fit, others: list[Settings], content: dict[str, Any]) -> None:
         f"measurements: {SOURCES[content['errors']]}; {_solver(found)}",
         markup=False,
     )
+    if content["experiments"]:
+        rows = [
+            [", ".join(f"{k}={v:g}" for k, v in e["settings"].items()), f"{e['shrinkage']:.3f}"]
+            + [f"{e['half_widths'][path]:.3g}" for path in e["half_widths"]]
+            for e in content["experiments"]
+        ]
+        widths = [f"+- {path}" for path in content["experiments"][0]["half_widths"]]
+        title = "Further trials, the most telling first (volume of the joint region relative to now)"
+        print_table(out, title, ["trial", "volume", *widths], rows)
+    if "versus" in content:
+        _show_comparison(content["versus"])
     for doubt in content["doubts"]:
         out.print(f"warning: {doubt}", markup=False)
+
+
+def _show_comparison(versus: dict[str, Any]) -> None:
+    from mup.cli.display import console
+    from mup.cli.figures import number, print_table, span
+
+    out = console()
+    rows = [
+        [path, number(p["value"], (p["high"] - p["low"]) / 2), span(p["low"], p["high"]), p["method"]]
+        for path, p in versus["parameters"].items()
+    ]
+    print_table(out, "The other structure", ["parameter", "value", "interval", "found by"], rows)
+    test = versus["test"]
+    verdict = "explain more than chance would" if test["significant"] else "explain no more than chance would"
+    out.print(
+        f"{test['parameters'][1]} parameters {verdict} compared with {test['parameters'][0]}: "
+        f"E {test['squares'][1]:.4g} and {test['squares'][0]:.4g}, "
+        f"F({test['freedom'][0]}, {test['freedom'][1]}) = {test['statistic']:.3g}, p = {test['p_value']:.2g}",
+        markup=False,
+    )
+    for doubt in versus["doubts"]:
+        out.print(f"warning: of the other structure: {doubt}", markup=False)
 
 
 SOURCES = {

@@ -62,7 +62,7 @@ def wanted(estimate: Iterable[str], bounds: Iterable[str], expert: Iterable[str]
     return list(found.values())
 
 
-def settings(text: str) -> Settings:
+def settings(text: str, option: str) -> Settings:
     """Return the configuration ``PATH=VALUE,PATH=VALUE`` stands for.
 
     Raises:
@@ -75,9 +75,9 @@ def settings(text: str) -> Settings:
         path, value = _assigned(part.strip())
         if not value:
             raise UsageError(
-                f"--predict: must be PATH=VALUE[,PATH=VALUE..], got {text!r}", hint="for example clients=50"
+                f"{option}: must be PATH=VALUE[,PATH=VALUE..], got {text!r}", hint="for example clients=50"
             )
-        values[path] = _number("--predict", part, value)
+        values[path] = _number(option, part, value)
     return settings_of(values)
 
 

@@ -98,5 +98,5 @@ def measured(
     found = []
     for trial, means in zip(trials, true_means(model, trials, measures), strict=True):
         values = means * (1 + error * random.standard_normal((rows, len(means))))
-        found.append(Trial(trial, values, np.full_like(values, math.nan), np.ones(rows)))
+        found.append(Trial(trial, values, np.full_like(values, math.nan), np.ones_like(values)))
     return Data(tuple(measures), tuple(found))

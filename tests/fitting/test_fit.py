@@ -28,7 +28,7 @@ def test_exact_measurements_give_exact_parameters() -> None:
     data = Data(
         MEASURES,
         tuple(
-            Trial(t, row[None, :], 0.01 * row[None, :], np.ones(1))
+            Trial(t, row[None, :], 0.01 * row[None, :], np.ones((1, len(row))))
             for t, row in zip(trials, means, strict=True)
         ),
     )
@@ -41,18 +41,18 @@ def test_exact_measurements_give_exact_parameters() -> None:
 
 
 def test_intervals_contain_the_truth_as_often_as_they_say() -> None:
-    """Of 30 fits with 95 % intervals of 3 parameters and a prediction, at most 12 of 100 miss."""
+    """Of 20 fits with 95 % intervals of 3 parameters and a prediction, at most 12 of 100 miss."""
     random, inside, joint = np.random.default_rng(1), 0, 0
     true_response = true_means(three_queues(), loads([20]), ["response_time"])[0, 0]
-    for _ in range(30):
+    for _ in range(20):
         data = measured(three_queues(), loads(range(1, 9)), MEASURES, rows=8, error=0.05, random=random)
         found = fit(three_queues(), data, WANTED, Options(method="linear"))
         inside += sum(i.contains(v) for i, v in zip(found.intervals, TRUE, strict=True))
         joint += all(i.contains(v) for i, v in zip(found.joint, TRUE, strict=True))
         ((prediction,),) = predict(found, loads([20]), ["response_time"])
         inside += prediction.interval.contains(true_response)
-    assert 0.88 <= inside / 120 <= 0.995
-    assert joint >= 25
+    assert 0.88 <= inside / 80 <= 0.995
+    assert joint >= 16
 
 
 def test_errors_are_taken_from_residuals_where_nothing_else_is_known() -> None:
@@ -86,7 +86,7 @@ def test_pools_are_found_among_whole_numbers() -> None:
     """The size of a pool and a demand are found together, although the search starts with another size."""
     figures = ("response_time", "throughput", "tasks.back.utilization")
     data = measured(
-        two_layers(threads=2), loads([2, 5, 9]), figures, rows=6, error=0.01, random=np.random.default_rng(0)
+        two_layers(threads=2), loads([2, 9]), figures, rows=6, error=0.01, random=np.random.default_rng(0)
     )
     wanted = [Wanted(parameter("demand.back.serve"), start=0.04), Wanted(parameter("pool.front"))]
     found = fit(two_layers(threads=4), data, wanted, Options(correct=False))
@@ -116,7 +116,8 @@ def test_the_error_of_the_solver_is_removed_by_simulation() -> None:
     data = Data(
         figures,
         tuple(
-            Trial(t, np.array(r[:1]), np.array(r[1:]), np.ones(1)) for t, r in zip(trials, rows, strict=True)
+            Trial(t, np.array(r[:1]), np.array(r[1:]), np.ones((1, 2)))
+            for t, r in zip(trials, rows, strict=True)
         ),
     )
     wanted = [Wanted(parameter("demand.back.serve"))]

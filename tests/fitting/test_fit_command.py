@@ -139,17 +139,17 @@ def test_all_kinds_of_columns(tmp_path: Path) -> None:
     """Settings, figures, half-widths, counts, labels and what is left out; rows of one configuration are one trial."""
     path = tmp_path / "data.csv"
     path.write_text(
-        "trial,clients,pool.web,throughput,throughput.ci95,entries.web.serve.response_time,count,#note\n"
-        "a,1,2,0.5,0.1,1.5,10,x\na,1,2,0.7,0.2,,30,\nb,2,2,0.9,0.1,2.5,10,\n",
+        "trial,clients,pool.web,throughput,throughput.ci95,entries.web.serve.response_time,count,seconds,#note\n"
+        "a,1,2,0.5,0.1,1.5,10,1,x\na,1,2,0.7,0.2,2.5,30,3,\nb,2,2,0.9,0.1,,10,1,\n",
         encoding="utf-8",
     )
     data = read_data(path)
     assert data.measures == ("throughput", "entries.web.serve.response_time")
     first, second = data.trials
     assert [(s.path, v) for s, v in first.settings] == [("clients", 1), ("pool.web", 2)]
-    assert first.means.tolist() == pytest.approx([0.65, 1.5])
+    assert first.means.tolist() == pytest.approx([0.65, 2.25])
     assert second.half_widths[0, 0] == 0.1
-    assert data.values == 4
+    assert data.values == 3
 
 
 def test_a_figure_the_model_lacks_is_refused(

@@ -1,0 +1,152 @@
+"""Does a model with more parameters explain measurements better than chance would? Would less do as well?
+
+Source: Woodside, "The Relationship of Performance Models to Data", sections 3.1 and 5.2. The statistic is
+[(E1 - E2) / (n2 - n1)] / [E2 / (mT - n2)]; the appendix prints it with the two E exchanged.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from scipy.special import fdtrc
+
+from analyzer.fitting.fit import Fit, Wanted
+from analyzer.fitting.parameters import Parameter, parameter
+from analyzer.fitting.regression import Problem, minimise
+from mup.errors import MupError, UsageError, did_you_mean
+from mup.lqn.distributions import Constant, Exponential
+from mup.lqn.model import Activity, Entry, Model, Task, entry_label
+from simulator.analytic import estimate
+
+__all__ = ["FTest", "compare", "kept", "simplified"]
+
+USUAL: Final = 0.05
+"""Probability below which a difference is called significant."""
+
+
+@dataclass(frozen=True, slots=True)
+class FTest:
+    """A comparison of two structures fitted to the same measurements.
+
+    Attributes:
+        squares: E of the one with fewer parameters, and of the other, with the same weights.
+        parameters: Their numbers of parameters.
+        statistic, freedom: F and its two degrees of freedom.
+        p_value: How likely an F as large is if the structure with fewer parameters is right.
+    """
+
+    squares: tuple[float, float]
+    parameters: tuple[int, int]
+    statistic: float
+    freedom: tuple[int, int]
+    p_value: float
+
+    @property
+    def significant(self) -> bool:
+        """True if the additional parameters explain more than chance would."""
+        return self.p_value < USUAL
+
+
+def compare(one: Fit, other: Fit) -> FTest:
+    """Compare two fits to the same measurements.
+
+    The one with fewer parameters is fitted once more with the weights of the other: where these come from
+    residuals, each fit has its own, and their E could not be compared.
+
+    Raises:
+        UsageError: They have equally many parameters, or nothing is left to judge by.
+    """
+    smaller, larger = sorted((one, other), key=lambda f: len(f.parameters))
+    counts = len(smaller.parameters), len(larger.parameters)
+    if counts[0] == counts[1]:
+        raise UsageError(
+            f"both structures have {counts[0]} parameters: the F test is for one that has more",
+            hint="compare their E: the smaller one explains the measurements better",
+        )
+    left = larger.freedom
+    if left < 1:
+        raise UsageError("there are no more measured values than parameters, so nothing to judge a fit by")
+    problem = smaller.problem
+    again = Problem.of(
+        problem.parameters,
+        problem.scales,
+        problem.forward,
+        problem.data,
+        larger.problem.errors,
+        problem.experts,
+        problem.correction,
+    )
+    squares = minimise(again, smaller.solution.values).squares, larger.squares
+    gain = (squares[0] - squares[1]) / (counts[1] - counts[0])
+    statistic = gain / (squares[1] / left) if squares[1] > 0 else math.inf
+    freedom = counts[1] - counts[0], left
+    p_value = float(fdtrc(*freedom, max(statistic, 0.0)))
+    return FTest(squares, counts, statistic, freedom, p_value)
+
+
+def simplified(model: Model, task: str) -> tuple[Model, list[Wanted]]:
+    """Return the model with a task, and all that only it needs, replaced by a pure delay per entry.
+
+    Args:
+        model: A calibrated model.
+        task: A task that is called.
+
+    Returns:
+        The smaller model, and its delays as parameters that start at the response times the model predicts.
+
+    Raises:
+        UsageError: There is no such task, or it is a source of load.
+    """
+    called = [t.name for t in model.tasks if not t.is_reference]
+    if task not in called:
+        raise UsageError(f"no task {task!r} that is called; {did_you_mean(task, called)}")
+    times = estimate(model).entries
+    wanted, entries = [], []
+    for entry in model.task(task).entries:
+        label = entry_label(task, entry.name)
+        seconds = times[label][1] or 0.0
+        wait = Activity(name="delay", demand=Constant(0.0), delay=Exponential(seconds))
+        entries.append(Entry(name=entry.name, start="delay", activities=(wait,), arrivals=entry.arrivals))
+        if seconds > 0:
+            wanted.append(Wanted(parameter(f"delay.{label}"), start=seconds))
+    delay = Task(name=task, role=model.task(task).role, threads=math.inf, entries=tuple(entries))
+    smaller = [delay if t.name == task else t for t in model.tasks]
+    reached = _reached(smaller)
+    tasks = tuple(t for t in smaller if t.name in reached)
+    processors = tuple(
+        p
+        for p in model.processors
+        if any(t.processor == p.name for t in tasks) or any(q.parent == p.name for q in model.processors)
+    )
+    return replace(model, tasks=tasks, processors=processors, uncertainty=None), wanted
+
+
+def _reached(tasks: Sequence[Task]) -> set[str]:
+    """Return the tasks that load gets to."""
+    by_name = {t.name: t for t in tasks}
+    pending = [t for t in tasks if t.is_reference or any(e.arrivals is not None for e in t.entries)]
+    reached = {t.name for t in pending}
+    while pending:
+        for entry in pending.pop().entries:
+            targets = [c.task for a in entry.activities for c in a.calls] + [f.task for f in entry.forwards]
+            for target in targets:
+                if target not in reached:
+                    reached.add(target)
+                    pending.append(by_name[target])
+    return reached
+
+
+def kept(wanted: Sequence[Wanted], model: Model, task: str) -> list[Wanted]:
+    """Return the parameters a model simplified by a task still has, without those of the task itself."""
+
+    def there(parameter: Parameter) -> bool:
+        try:
+            parameter.read(model)
+        except MupError:
+            return False
+        return parameter.name != task and not parameter.name.startswith((f"{task}/", f"{task}."))
+
+    return [w for w in wanted if there(w.parameter)]

@@ -1,0 +1,1 @@
+"""Fitting models to measurements: the tables of Woodside's paper, and how often intervals hold."""

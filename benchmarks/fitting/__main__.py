@@ -1,0 +1,13 @@
+"""Fitting models to measurements: the tables of the paper. ``python benchmarks/fitting COMMAND``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+if __name__ == "__main__":
+    # Started as a folder, Python looks for modules inside it; the package itself is one level up.
+    sys.path[0] = str(Path(__file__).resolve().parents[1])
+    from fitting.command import main
+
+    sys.exit(main())

@@ -1,0 +1,32 @@
+"""The command line of the benchmark."""
+
+from __future__ import annotations
+
+import argparse
+
+from machine import describe
+
+from .coverage import coverage
+from .tables import table_1, table_2, table_3
+
+
+def main() -> int:
+    """Run what is asked for."""
+    parser = argparse.ArgumentParser(
+        description="Fitting: the tables of the paper, and coverage of intervals."
+    )
+    parser.add_argument("command", choices=("table1", "table2", "table3", "coverage", "all"))
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--repetitions", type=int, default=200, help="of the coverage")
+    parser.add_argument("--quick", action="store_true", help="only show that it works")
+    asked = parser.parse_args()
+    print(describe("numpy", "scipy", "numba"), f"seed {asked.seed}", sep="; ", flush=True)
+    if asked.command in ("table1", "all"):
+        table_1(asked.seed)
+    if asked.command in ("table2", "all"):
+        table_2(asked.seed)
+    if asked.command in ("coverage", "all"):
+        coverage(5 if asked.quick else asked.repetitions, asked.seed)
+    if asked.command in ("table3", "all"):
+        table_3(asked.seed, quick=asked.quick)
+    return 0

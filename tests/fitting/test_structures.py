@@ -1,0 +1,146 @@
+"""Which structure, and which experiment next?"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fitted_models import (
+    MEASURES,
+    NAMES,
+    PATHS,
+    TRUE,
+    clients,
+    loads,
+    measured,
+    server,
+    three_queues,
+    two_layers,
+)
+from test_fit_command import run, write_data
+
+from analyzer.fitting.design import elasticities, experiments
+from analyzer.fitting.fit import Wanted, fit
+from analyzer.fitting.parameters import parameter
+from analyzer.fitting.structures import compare, kept, simplified
+from mup.errors import UsageError
+from mup.lqn import Exponential, Model
+from mup.lqn.files import read_model, write_model
+
+WANTED = [Wanted(parameter(p)) for p in PATHS]
+GHOST = Wanted(parameter("demand.ghost.serve"))
+
+
+def four_queues(ghost: float) -> Model:
+    """Return the network with a fourth queue that no figure is measured of."""
+    model = three_queues()
+    queue = server("ghost", Exponential(ghost))
+    return replace(model, tasks=(clients((*NAMES, "ghost"), 4), *model.tasks[1:], queue))
+
+
+@pytest.mark.parametrize(("truth", "significant"), [pytest.param(0.0, False, id="not-there"), (1.0, True)])
+def test_a_further_queue_is_significant_if_it_is_there(truth: float, significant: bool) -> None:
+    """The F test tells a queue that exists from one that does not; its E is never larger."""
+    system = four_queues(truth) if truth else three_queues()
+    data = measured(system, loads(range(1, 9)), MEASURES, rows=8, error=0.02, random=np.random.default_rng(1))
+    three, four = fit(three_queues(), data, WANTED), fit(four_queues(0.5), data, [*WANTED, GHOST])
+    test = compare(three, four)
+    assert test.significant is significant
+    assert test.parameters == (3, 4)
+    assert test.freedom == (1, 8 * 4 - 4)
+    assert test.squares[1] <= test.squares[0] * (1 + 1e-6)
+    statistic = (test.squares[0] - test.squares[1]) / (test.squares[1] / 28)
+    assert test.statistic == pytest.approx(statistic)
+
+
+def test_equally_many_parameters_cannot_be_tested() -> None:
+    """The F test needs one structure that has more."""
+    data = measured(
+        three_queues(), loads([1, 4]), MEASURES, rows=5, error=0.1, random=np.random.default_rng(0)
+    )
+    found = fit(three_queues(), data, WANTED)
+    with pytest.raises(UsageError, match="both structures have 3 parameters"):
+        compare(found, found)
+
+
+def test_a_task_becomes_a_delay() -> None:
+    """What only the task needs goes with it; the delay starts at the response time the whole model predicts."""
+    smaller, delays = simplified(two_layers(), "back")
+    assert [t.name for t in smaller.tasks] == ["Users", "front", "back"]
+    assert smaller.task("back").threads == float("inf")
+    (delay,) = delays
+    assert delay.parameter.path == "delay.back.serve"
+    assert delay.start is not None
+    assert delay.start > 0.05  # its demand, and some waiting
+    both = [Wanted(parameter("demand.front.serve")), Wanted(parameter("demand.back.serve"))]
+    assert kept(both, smaller, "back") == both[:1]
+    whole, _ = simplified(two_layers(), "front")
+    assert [t.name for t in whole.tasks] == ["Users", "front"]
+    assert whole.processors == ()
+
+
+def test_only_tasks_that_are_called_become_delays() -> None:
+    """Clients cannot be a delay."""
+    with pytest.raises(UsageError, match="no task 'Users' that is called"):
+        simplified(two_layers(), "Users")
+
+
+def test_the_most_telling_experiment_does_tell_most() -> None:
+    """The trial ranked first shrinks the real covariance most when it is really added."""
+    random = np.random.default_rng(11)
+    data = measured(three_queues(), loads([1, 2]), MEASURES, rows=10, error=0.02, random=random)
+    found = fit(three_queues(), data, WANTED)
+    ranked = experiments(found, loads([1, 3, 12]))
+    assert [e.shrinkage for e in ranked] == sorted(e.shrinkage for e in ranked)
+    assert ranked[0].shrinkage < 1
+    volumes = {}
+    for experiment in ranked:
+        more = measured(
+            three_queues(), [*loads([1, 2]), experiment.settings], MEASURES, rows=10, error=0.02,
+            random=np.random.default_rng(11),
+        )  # fmt: skip
+        if experiment.settings in loads([1, 2]):
+            continue
+        sure = fit(three_queues(), more, WANTED).confidence
+        assert sure is not None
+        volumes[experiment.settings] = float(np.linalg.det(sure.covariance))
+    assert list(volumes) == sorted(volumes, key=lambda s: volumes[s])
+
+
+def test_elasticities_of_a_bottleneck() -> None:
+    """Many clients: throughput falls by 1 % per percent of the slowest demand, and not with the others."""
+    data = measured(
+        three_queues(), loads([1, 40]), MEASURES, rows=5, error=0.01, random=np.random.default_rng(0)
+    )
+    found = fit(three_queues(), data, WANTED)
+    np.testing.assert_allclose(elasticities(found)[1, 3], [0, 0, -1], atol=0.02)
+    np.testing.assert_allclose(elasticities(found)[0, 3], -np.array(TRUE) / sum(TRUE), rtol=0.05)
+
+
+def test_command_compares_simplifies_and_ranks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One run fits the model and a smaller one, tests them, ranks further trials, and writes the smaller one."""
+    write_model(three_queues(), tmp_path / "model.json")
+    data = measured(
+        three_queues(), loads([2, 5]), MEASURES, rows=8, error=0.02, random=np.random.default_rng(5)
+    )
+    arguments = [str(tmp_path / "model.json"), str(write_data(tmp_path / "data.csv", data))]
+    arguments += ["--estimate", ",".join(PATHS), "--candidate", "clients=1", "--candidate", "clients=9"]
+    code, _, err = run(capsys, *arguments, "--simplify", "web", "--json")
+    assert code == 2
+    assert "both structures have 3 parameters" in err or err == ""
+    code, out, _ = run(
+        capsys, *arguments, "--versus-estimate", ",".join(PATHS[1:]), "-o", str(tmp_path / "f.json"), "--json"
+    )
+    content = json.loads(out)
+    assert code == 0
+    assert len(content["experiments"]) == 2
+    assert content["versus"]["test"]["parameters"] == [2, 3]
+    assert content["trials"][0]["sensitivities"]["throughput"][PATHS[2]] < 0
+    assert read_model(tmp_path / "f.json").provenance["fit"]["freedom"] == 5
+    code, out, _ = run(capsys, *arguments, "--versus-estimate", PATHS[0])
+    assert code == 0
+    assert "explain more than chance would" in out or "explain no more than chance would" in out
+    assert "Further trials" in out
