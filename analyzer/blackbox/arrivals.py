@@ -9,15 +9,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from analyzer.blackbox.families import Family, choose_family
-from mup.errors import UsageError
+from analyzer.blackbox.inversion import FloatArray
+from mup.errors import UsageError, did_you_mean
+from mup.events.reader import log_files, read_log
+from mup.events.record import Event
 
-__all__ = ["FEWEST_ARRIVALS", "ArrivalModel", "identify_arrivals"]
+__all__ = ["FEWEST_ARRIVALS", "ArrivalModel", "arrivals_in_logs", "identify_arrivals"]
 
 FEWEST_ARRIVALS = 30
 NORMAL = 1.96
@@ -64,6 +68,29 @@ class ArrivalModel:
             "distribution": self.family.distribution.to_json(),
             **self.family.to_json(),
         }
+
+
+def arrivals_in_logs(folder: Path, service: str) -> FloatArray:
+    """Return when requests arrived at a service, at any of its replicas; seconds, ascending.
+
+    Args:
+        folder: Event logs of one machine.
+        service: Name of the service.
+
+    Raises:
+        LogError: A log cannot be read.
+        UsageError: There is no log of a front of this service.
+    """
+    fronts = [log for log in map(read_log, log_files(folder)) if log.header["role"] == "front"]
+    names = sorted({str(log.header["service"]) for log in fronts})
+    if service not in names:
+        raise UsageError(
+            f"there is no log of a service {service!r}; {did_you_mean(service, names)}", where=str(folder)
+        )
+    own = [log.records for log in fronts if log.header["service"] == service]
+    times = [records["time"][records["event"] == Event.ARRIVE] for records in own]
+    arrived: FloatArray = np.sort(np.concatenate(times)) * 1e-9
+    return arrived
 
 
 def identify_arrivals(arrivals: ArrayLike, *, seed: int = 0) -> ArrivalModel:

@@ -31,6 +31,8 @@ BUSY = 0.95
 """Utilization of a resource beyond which it is."""
 HELD_BACK = (0.45, 0.75)
 """Loads of the validation, as fractions of the largest one that was borne."""
+LATE = 0.25
+"""Share of the mean response time by which requests may be late on average."""
 REPETITIONS = 2
 """So often a load is injected again during which the generator was late."""
 VALIDATION = 4
@@ -198,7 +200,7 @@ class _Ramp:
         self.used += seconds
         for _ in range(REPETITIONS):
             # A generator that is late for once was disturbed, and so may be the target.
-            if step.lateness <= self._limits.lateness or self.used + seconds > self._limits.seconds:
+            if not self._late(step) or self.used + seconds > self._limits.seconds:
                 break
             step = self._injector.inject(rate, seconds, 1000 * self._seed + self._injected)
             self.used += seconds
@@ -208,6 +210,11 @@ class _Ramp:
                 hint="nothing can be identified from so few; raise the first rate, or the limits",
             )
         return step
+
+    def _late(self, step: LoadStep) -> bool:
+        """Whether the generator fell behind. A little is fine: requests count from when they were sent."""
+        tolerated = max(self._limits.lateness, LATE * float(step.trace.responses.mean()))
+        return step.lateness > tolerated
 
     def _stable(self, rate: float) -> float:
         if self._model is None:
@@ -234,6 +241,6 @@ class _Ramp:
             return f"the station is saturated: all {servers.count} servers are busy", True
         if late > self._limits.response:
             return f"the 95th percentile of the response times is {late:.3g} s", False
-        if step.lateness > self._limits.lateness:
+        if self._late(step):
             return f"the load generator is at its own limit: {1e3 * step.lateness:.1f} ms late", False
         return None

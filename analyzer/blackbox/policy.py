@@ -35,7 +35,7 @@ class Limits:
         seconds: Longest duration of all load together.
         response: Seconds; load is not raised any more when the 95th percentile is above it.
         failures: Failed requests after which the experiment ends at once.
-        lateness: Mean seconds by which the generator may be late; beyond, it is the bottleneck.
+        lateness: Mean seconds by which the generator may be late in any case.
 
     Raises:
         UsageError: A value is out of range.

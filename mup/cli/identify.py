@@ -20,7 +20,7 @@ TOLERATED_DRIFT = 0.2
 
 
 @click.command()
-@click.argument("url")
+@click.argument("url", required=False)
 @click.option("-o", "--output", type=click.Path(), help="Model file of the station.")
 @click.option("--name", default="blackbox", show_default=True, help="Of the station's task.")
 @click.option("--method", default="", help="GET, POST, ... [default: POST with a body, else GET]")
@@ -53,10 +53,17 @@ TOLERATED_DRIFT = 0.2
 @click.option("--metric", default="", help="With --metrics: name of the counter of processor seconds.")
 @click.option("--cores", type=int, help="Cores the target may use [default: those of this machine].")
 @click.option("--seed", default=0, show_default=True, help="Of all arrivals.")
+@click.option(
+    "--arrivals",
+    type=click.Path(),
+    metavar="FILE|FOLDER",
+    help="No URL: describe arrival times, of a file (seconds, one per line) or of event logs (with --of).",
+)
+@click.option("--of", "service", metavar="SERVICE", help="With --arrivals FOLDER: arrivals at this service.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and send nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def command(
-    url: str,
+    url: str | None,
     output: str | None,
     name: str,
     method: str,
@@ -74,6 +81,8 @@ def command(
     metric: str,
     cores: int | None,
     seed: int,
+    arrivals: str | None,
+    service: str | None,
     dry_run: bool,
     as_json: bool,
 ) -> int:
@@ -83,6 +92,8 @@ def command(
     varies, and up to which load it was seen to be so. It is compared with loads that took no part in it.
     Requests to anywhere but this machine need --target. Exit status 1 = it does not predict the loads that
     were held back.
+
+    --arrivals loads nothing: it says how requests arrive at one place of a composed system.
     """
     import json
 
@@ -93,6 +104,15 @@ def command(
     from mup.cli.options import check_output
     from mup.workload.http import HttpLoad
 
+    if arrivals is not None:
+        if url is not None or output is not None:
+            raise UsageError("--arrivals describes times that were recorded: leave out URL and --output")
+        _show_arrivals(arrivals, service, seed, as_json=as_json)
+        return 0
+    if url is None or service is not None:
+        raise UsageError(
+            "name the URL to identify, or times with --arrivals (and --of SERVICE for event logs)"
+        )
     check_output(output, starts=("{",))
     if output is not None and not output.endswith(".json"):
         raise UsageError("the model is written as JSON", where=output, hint="name it .json")
@@ -118,6 +138,35 @@ def command(
     else:
         _show(found, compared, document)
     return 0 if all(comparison.holds for comparison in compared) else 1
+
+
+def _show_arrivals(source: str, service: str | None, seed: int, *, as_json: bool) -> None:
+    import json
+    from pathlib import Path
+
+    from analyzer.blackbox.arrivals import arrivals_in_logs, identify_arrivals
+    from mup.workload.times_file import read_trace
+
+    if Path(source).is_dir():
+        if service is None:
+            raise UsageError("arrivals at which service?", where=source, hint="name it with --of SERVICE")
+        times = arrivals_in_logs(Path(source), service)
+        found = identify_arrivals(times, seed=seed)
+    else:
+        if service is not None:
+            raise UsageError("--of goes with a folder of event logs", where=source)
+        found = identify_arrivals(read_trace(source), seed=seed)
+    if as_json:
+        click.echo(json.dumps(found.to_json(), indent=1))
+        return
+    low, high = found.scv_interval
+    click.echo(f"{found.rate:.4g} arrivals/s; squared cv {found.scv:.3f} ({low:.3f} to {high:.3f})")
+    click.echo(f"distribution: {found.family.reason}")
+    beyond = (
+        "beyond chance: no distribution alone describes them" if found.correlated else "not beyond chance"
+    )
+    click.echo(f"correlation of neighbouring times: {found.correlation:+.3f}, {beyond}")
+    click.echo("as Poisson arrivals would be" if found.poisson else "not Poisson arrivals")
 
 
 def _check(*, start_rate: float, precision: float, cores: int | None, name: str) -> None:

@@ -77,7 +77,9 @@ def test_a_service_of_two_workers_is_found(tmp_path: Path, capsys: pytest.Captur
     service = ServiceConfig(name="Box", target="box:Box")
     project = Project(name="box", root=tmp_path, source=tmp_path, services=(service,)).with_any_ports()
     model = tmp_path / "box.json"
-    with Deployment(project) as running:
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    with Deployment(project, log_dir=logs) as running:
         url = running.replicas()[0].url
         code, out, err = run(
             capsys, f"{url}/work/", "-o", str(model), "--json", "--max-seconds", "20", "--precision", "0.2"
@@ -91,6 +93,12 @@ def test_a_service_of_two_workers_is_found(tmp_path: Path, capsys: pytest.Captur
     station = load_model(model)
     assert station.task("blackbox").threads == 2
     assert station.provenance["identified"]["url"] == f"{url}/work/"
+    # What the service logged is what was sent; a step during which the generator was late is in no result.
+    code, out, _ = run(capsys, "--arrivals", str(logs), "--of", "Box", "--json")
+    assert code == 0
+    assert (
+        json.loads(out)["count"] >= sum(each["requests"] for each in found["steps"] + found["held_back"]) - 1
+    )
 
 
 def test_a_target_elsewhere_must_be_named() -> None:
