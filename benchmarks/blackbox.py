@@ -117,7 +117,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="two services, half a minute each")
     parser.add_argument(
-        "--mean", type=float, default=0.04, help="mean service time in seconds (default: 0.04)"
+        "--mean", type=float, default=0.1, help="mean service time in seconds (default: 0.1)"
     )
     parser.add_argument("--seed", type=int, default=0, help="of the arrivals (default: 0)")
     parser.add_argument("--nginx", metavar="URL", help="also identify this server; loopback only")
