@@ -39,9 +39,6 @@ NOISY_SHARE = 0.2
 SIGNIFICANT = 3.0
 """Standard errors by which the likelihood must be larger to prefer more servers."""
 
-PARAMETER = 1.0
-"""So much a parameter must add to the logarithm of the likelihood (Akaike)."""
-
 MAX_CANDIDATES = 64
 """So many numbers of servers are compared, from the lower bound up."""
 
@@ -49,8 +46,6 @@ LATENCY_STEPS = 16
 LARGEST_LATENCY = 0.9
 """Share of the shortest responses: some of them is service."""
 DIFFERENCES = 3
-EXACT = 0.02
-"""Standard error, as a share of the service time, up to which the difference of means will do."""
 TRIMMED = 0.05
 """Share left out at both ends: a machine that stood still for a moment is neither service nor latency."""
 FEWEST_WAITED = 30
@@ -97,7 +92,7 @@ def count_servers(traces: Sequence[Trace], *, noise: float = NOISE) -> Servers:
     scores = {k: _densities(traces, k, 0.0, noise) for k in candidates}
     best = max(scores, key=lambda k: (float(scores[k].sum()), -k))
     count = next(k for k in candidates if k == best or not _exceeds(scores[best], scores[k]))
-    latency = _latency(traces, count, scores[count], noise)
+    latency = _latency(traces, count, noise)
     chosen = _densities(traces, count, latency, noise)
     bounded = _exceeds(chosen, _densities(traces, count + 1, latency, noise))
     return Servers(count, latency, at_least, bounded)
@@ -148,29 +143,38 @@ def _exceeds(better: FloatArray, worse: FloatArray) -> bool:
     return float(difference.sum()) > SIGNIFICANT * spread
 
 
-def _latency(traces: Sequence[Trace], servers: int, none: FloatArray, noise: float) -> float:
+def _latency(traces: Sequence[Trace], servers: int, noise: float) -> float:
     """Return the latency by which service seems longer for requests that did not wait.
 
-    The difference of means is used where it is exact enough, for it is right also where latency varies; for
-    times that vary much themselves it is too coarse, and the likelihood knows better.
+    Two sources: the difference of means, which is right also where latency varies, but coarse for times that
+    vary much themselves; and the likelihood, which is sharp there. The first counts by how exact it is.
     """
     waited = sum(int((service_times(trace, servers)[1] > noise).sum()) for trace in traces)
     if waited < FEWEST_WAITED:
         return 0.0
     # No response is shorter than the latency, but for the noise of the measurement.
     largest = LARGEST_LATENCY * min(float(np.quantile(trace.responses, 0.01)) for trace in traces)
-    latency = 0.0
+    expected = 0.0
     for _ in range(DIFFERENCES):
         # With a latency, fewer requests have waited for a server.
-        change, error = _difference(traces, servers, latency)
-        latency = min(max(latency + change, 0.0), largest)
-    if error < EXACT:
-        return latency
-    return _likeliest_latency(traces, servers, none, largest, noise)
+        change, error = _difference(traces, servers, expected)
+        expected = min(max(expected + change, 0.0), largest)
+
+    def score(latency: float) -> float:
+        off = (latency - expected) / max(error, noise / 10)
+        return float(_densities(traces, servers, latency, noise).sum()) - off**2 / 2
+
+    step = largest / LATENCY_STEPS
+    scores = {float(o): score(float(o)) for o in (*(step * np.arange(LATENCY_STEPS + 1)), expected)}
+    while step > noise / 4:
+        best = max(scores, key=lambda o: scores[o])
+        step /= 2
+        scores |= {o: score(o) for o in (best - step, best + step) if 0 <= o <= largest}
+    return max(scores, key=lambda o: scores[o])
 
 
 def _difference(traces: Sequence[Trace], servers: int, latency: float) -> tuple[float, float]:
-    """Return by how much service seems longer without waiting, and its error as a share of service."""
+    """Return by how much service seems longer without waiting, and the standard error of that; seconds."""
     inferred = [service_times(trace, servers, latency) for trace in traces]
     service = np.concatenate([times for times, _ in inferred])
     waited = np.concatenate([waiting for _, waiting in inferred]) > 0
@@ -180,7 +184,7 @@ def _difference(traces: Sequence[Trace], servers: int, latency: float) -> tuple[
         _trimmed(np.sort(service[~waited])),
         _trimmed(np.sort(service[waited])),
     )
-    return alone - behind, math.hypot(alone_error, behind_error) / float(service.mean())
+    return alone - behind, math.hypot(alone_error, behind_error)
 
 
 def _trimmed(ascending: FloatArray) -> tuple[float, float]:
@@ -190,24 +194,3 @@ def _trimmed(ascending: FloatArray) -> tuple[float, float]:
     winsorised = np.clip(ascending, inner[0], inner[-1])
     error = float(winsorised.std(ddof=1)) / (1 - 2 * TRIMMED) / math.sqrt(ascending.size)
     return float(inner.mean()), error
-
-
-def _likeliest_latency(
-    traces: Sequence[Trace], servers: int, none: FloatArray, largest: float, noise: float
-) -> float:
-    """Return the latency of the largest likelihood; 0 unless it is worth a further parameter."""
-
-    def score(latency: float) -> float:
-        return float(_densities(traces, servers, latency, noise).sum())
-
-    best, step = 0.0, largest / LATENCY_STEPS
-    highest = float(none.sum()) + PARAMETER
-    around = step * np.arange(1, LATENCY_STEPS + 1)
-    while step > noise / 4:
-        scores = {float(o): score(float(o)) for o in around}
-        likeliest = max(scores, key=lambda o: scores[o])
-        if scores[likeliest] > highest:
-            best, highest = likeliest, scores[likeliest]
-        step /= 2
-        around = np.array([o for o in (best - step, best + step) if o > 0])
-    return best
