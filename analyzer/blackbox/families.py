@@ -39,8 +39,9 @@ class Family:
     """The distribution that stands for a sample.
 
     Attributes:
-        distribution: Its mean is the sample's. p_values: Of every family tried, on a part of the sample; 0
-        where the family has no member of its mean and cv. reason: One sentence for people.
+        distribution: Its mean is the sample's.
+        p_values: Of every family tried, on a part of the sample; 0 where it has no member of its moments.
+        reason: One sentence for people.
     """
 
     distribution: Distribution

@@ -59,10 +59,11 @@ class Servers:
     """A number of servers and how well it is supported.
 
     Attributes:
-        count: The smallest number that explains what was seen. latency: Seconds of each response outside of
-        the servers. at_least: The smallest number without negative service times. bounded: Whether more
-        servers would explain it worse. If not, requests never waited enough to tell, and
-            ``count`` is a lower bound.
+        count: The smallest number that explains what was seen.
+        latency: Seconds of each response outside of the servers.
+        at_least: The smallest number with which hardly any service time is negative.
+        bounded: Whether more servers would explain it worse. If not, requests never waited enough to tell,
+            and ``count`` is a lower bound.
     """
 
     count: int

@@ -52,12 +52,14 @@ class StepFigures:
     """One load step, seen through the station.
 
     Attributes:
-        rate: Arrivals per second as they were. requests: How many. response_time, p95: Mean and 95th
-        percentile of the response times, seconds. service_time, cv: Mean in seconds and coefficient of
-        variation of the inferred service times. waited: Share of requests that found all servers busy.
-        load: Share of the servers in use, ``rate x service_time / servers``; above 1 the station did not
-        keep up. utilization, cpu_seconds: As measured; None if nothing was watched. accepted: Families of
-        distributions that are not rejected.
+        rate: Arrivals per second as they were.
+        requests: How many.
+        response_time, p95: Mean and 95th percentile of the response times, seconds.
+        service_time, cv: Mean in seconds and coefficient of variation of the inferred service times.
+        waited: Share of requests that found all servers busy.
+        load: Share of the servers in use, ``rate x service_time / servers``; above 1 they did not keep up.
+        utilization, cpu_seconds: As measured; None if nothing was watched.
+        accepted: Families of distributions that are not rejected.
     """
 
     rate: float
