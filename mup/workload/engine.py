@@ -37,7 +37,7 @@ from mup.workload.times_file import read_times
 __all__ = ["DRAIN_SECONDS", "Engine", "Settings", "check_scenario"]
 
 DRAIN_SECONDS = 60.0
-"""How long cycles begun in the window may take after its end before they count as failed."""
+"""Cycles begun in the window count as failed if after its end none of them ends for so long."""
 DRAIN_THINKS = 100.0
 """So many times the longest think time is added: a thinking user has not failed, an endless scenario has."""
 FAILURE_PAUSE = 0.1
@@ -197,6 +197,7 @@ class _Round:
         # Whether every cycle of the window has begun: an arrival may be late.
         self._admitted = settings.arrivals is None
         self._counted = 0
+        self._last_end = self.window_end
         self._over: asyncio.Future[None] = self._loop.create_future()
         self._cycles: list[Cycle] = []
         self._completions: list[int] = []
@@ -248,6 +249,7 @@ class _Round:
                 self._first_error = _describe(error)
         if counted:
             self._counted -= 1
+            self._last_end = max(self._last_end, end)
             self._check()
 
     def stop(self) -> None:
@@ -340,10 +342,10 @@ class _Round:
             await asyncio.wait((self._over,), timeout=PROGRESS_SECONDS)
             self._tell({"progress": self._progress()})
             limit = DRAIN_SECONDS + DRAIN_THINKS * self.longest_think
-            if self._closed and not self._over.done() and time.monotonic_ns() > self.window_end + limit * 1e9:
+            if self._closed and not self._over.done() and time.monotonic_ns() > self._last_end + limit * 1e9:
                 self._errors += self._counted
                 self._first_error = self._first_error or (
-                    f"{self._counted} cycles did not end within {limit:g} s after the window"
+                    f"{self._counted} cycles did not end within {limit:g} s after the window, or after another"
                 )
                 self._over.set_result(None)
                 for task in self._tasks:

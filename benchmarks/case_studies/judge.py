@@ -1,0 +1,84 @@
+"""How far off is a step? Errors of predictions as the papers define them, and as users would."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["Judged", "judge"]
+
+TIE = 0.03
+"""Services whose utilizations differ by less are the bottleneck together."""
+LIGHT = 0.5
+"""Below this utilization nothing is contended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One step, predicted and measured.
+
+    Attributes:
+        step: The prediction, as stored.
+        measured: The real run.
+        cycle: Relative error of the cycle time, think time included: the papers' response time. Both sides
+            have the think times of the run, for users draw how often they think.
+        response: Relative error of the response time without think time.
+        utilization: Predicted minus measured, by service.
+        bottleneck: Whether the service predicted to be the most utilized was, or was within `TIE` of it.
+    """
+
+    step: Mapping[str, Any]
+    measured: Mapping[str, Any]
+    cycle: float
+    response: float
+    utilization: Mapping[str, float]
+    bottleneck: bool
+
+    @property
+    def light(self) -> bool:
+        """Whether every service was predicted to be utilized by less than half."""
+        return all(figure["mean"] < LIGHT for figure in self.step["utilization"].values())
+
+    @property
+    def missed(self) -> list[str]:
+        """Which of the goals are missed: cycle, response, utilization, bottleneck."""
+        seen = self.measured["response_time"]["mean"]
+        difference = abs(self.response) * seen
+        found = {
+            "cycle": abs(self.cycle) > (0.01 if self.light else 0.05),
+            "response": difference > max(0.10 * seen, 0.02 * (seen + self.measured["think"])),
+            "utilization": max(map(abs, self.utilization.values()), default=0.0) > 0.05,
+            "bottleneck": not self.bottleneck,
+        }
+        return [name for name, is_missed in found.items() if is_missed]
+
+
+def judge(steps: Sequence[Mapping[str, Any]], measured: Mapping[int, Mapping[str, Any]]) -> list[Judged]:
+    """Compare steps with their real runs; those without a successful cycle are left out.
+
+    Args:
+        steps: The predictions.
+        measured: Records of real runs by number of the step.
+    """
+    found = []
+    for step in steps:
+        record = measured.get(step["step"])
+        if record is None or not record["cycles"]:
+            continue
+        seen, expected = record["response_time"]["mean"], step["response_time"]["mean"]
+        busy = {name: share for name, share in record["utilization"].items() if share is not None}
+        errors = {
+            name: figure["mean"] - busy[name] for name, figure in step["utilization"].items() if name in busy
+        }
+        found.append(
+            Judged(
+                step,
+                record,
+                (expected - seen) / (seen + record["think"]),
+                (expected - seen) / seen,
+                errors,
+                busy[step["bottleneck"]] >= max(busy.values()) - TIE,
+            )
+        )
+    return found
