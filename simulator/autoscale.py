@@ -2,7 +2,8 @@
 
 The study of thesis section 5.4: whenever the most utilized service is a bottleneck (a utilization of at least
 85 %), its threads per replica (vertical) or its replicas (horizontal) are doubled; else the clients are. It
-ends with the last number of clients, or at a bottleneck no service can be scaled beyond: a processor.
+ends with the last number of clients, or at a bottleneck no service can be scaled beyond: a processor, or a
+database with a limited number of threads.
 
 One thing is ours: of services that are equally utilized, the one the others wait for counts. Threads that
 wait for a full service are all held, too, and more of them would be held as well.
@@ -34,7 +35,7 @@ __all__ = [
 BOTTLENECK: Final = 0.85
 MAX_CLIENTS: Final = 512
 EQUAL: Final = 0.01
-"""Utilizations that differ by less are those of equally utilized services."""
+"""Utilizations that differ by a smaller share are those of equally utilized services."""
 
 Scaling = Literal["none", "vertical", "horizontal"]
 """What is doubled for a bottleneck: nothing, threads per replica, or replicas."""
@@ -97,13 +98,13 @@ class Step:
 
     @property
     def pools(self) -> dict[str, int]:
-        """Threads per replica of every service that has a utilization."""
-        return {name: int(self.model.task(name).threads) for name in self.seen.utilization}
+        """Threads per replica of every service that can be full."""
+        return {name: int(self.model.task(name).threads) for name in _services(self.model, self.seen)}
 
     @property
     def replicas(self) -> dict[str, int]:
         """Replicas of the same services."""
-        return {name: self.model.task(name).replicas for name in self.seen.utilization}
+        return {name: self.model.task(name).replicas for name in _services(self.model, self.seen)}
 
     def to_json(self) -> dict[str, Any]:
         """Return the step without its model."""
@@ -137,9 +138,10 @@ def autoscale(model: Model, settings: Settings, observe: Observe) -> Iterator[St
     number, last = 1, ""
     while True:
         seen = observe(now)
-        if not seen.utilization:
+        shares = _services(now, seen)
+        if not shares:
             raise UsageError("no service has a finite number of threads: there is nothing to scale")
-        bottleneck = most_utilized(now, {name: share.mean for name, share in seen.utilization.items()})
+        bottleneck = most_utilized(now, shares)
         action, then, clients_then = _decide(now, clients, seen, bottleneck, settings)
         yield Step(
             number=number,
@@ -164,9 +166,21 @@ def most_utilized(model: Model, utilization: Mapping[str, float]) -> str:
         utilization: Of at least one service.
     """
     top = max(utilization.values())
-    equal = {f"task {name}" for name, share in utilization.items() if share > top - EQUAL}
+    equal = {f"task {name}" for name, share in utilization.items() if share >= (1 - EQUAL) * top}
     found = [name.removeprefix("task ") for name in causes(model, equal)]
     return max(found, key=lambda name: utilization[name])
+
+
+def _services(model: Model, seen: Rehearsal) -> dict[str, float]:
+    """Return the utilization of the services that can be full."""
+    return {name: f.mean for name, f in seen.utilization.items() if model.task(name).role == "service"}
+
+
+def _fixed(model: Model, seen: Rehearsal) -> dict[str, float]:
+    """Return the utilization of everything else that can be full."""
+    services = _services(model, seen)
+    tasks = {f"{model.task(n).role} {n}": f.mean for n, f in seen.utilization.items() if n not in services}
+    return {f"processor {name}": f.mean for name, f in seen.processors.items()} | tasks
 
 
 def _decide(
@@ -174,9 +188,10 @@ def _decide(
 ) -> tuple[str, Model | None, int]:
     """Return what to do next, in words and as a model; None if that is nothing."""
     if settings.scaling != "none":
-        full = max(seen.processors, key=lambda name: seen.processors[name].mean, default="")
-        if full and seen.processors[full].mean >= settings.threshold:
-            return f"stop: processor {full} is the bottleneck", None, clients
+        fixed = _fixed(now, seen)
+        full = max(fixed, key=lambda name: fixed[name], default="")
+        if full and fixed[full] >= settings.threshold:
+            return f"stop: {full} is the bottleneck", None, clients
         if seen.utilization[bottleneck].mean >= settings.threshold:
             task = now.task(bottleneck)
             if settings.scaling == "vertical":

@@ -112,7 +112,7 @@ def _row(*cells: str) -> str:
 
 def _table(study: StudyFolder, name: str, found: Sequence[Judged]) -> str:
     settings = read_json(study.study)
-    services = list(found[0].step["utilization"])
+    services = list(found[0].step["pools"])
     stored = read_json(study.family(name).steps)["settings"]
     think = "" if stored["think_scale"] == 1 else f", think times x {stored['think_scale']:g}"
     headings = [

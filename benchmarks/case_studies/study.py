@@ -29,10 +29,12 @@ from mup.lqn.files import read_model
 from mup.lqn.json_io import save_model
 from simulator.autoscale import Settings, autoscale
 from simulator.program import compile_model
-from simulator.rehearsal import rehearse
+from simulator.rehearsal import cycle_seconds, rehearse
 
 __all__ = ["Study", "TimeIsUpError", "scaled"]
 
+LEAST_WARMUP = 2.0
+"""Seconds. The first requests to new services open connections, which no model knows."""
 START_SECONDS = 15.0
 """Starting and stopping services and database, and probing the machine."""
 
@@ -154,10 +156,12 @@ class Study:
         stored = agreed(file, settings)
         if stored is None:
             scaling = Settings(scaling=FAMILIES[family].scaling, max_clients=self.max_clients)
-            observe = partial(rehearse, seconds=self.seconds, precision=self.precision)
+            thinking = scaled(model, self.think_scale)
+            warmup = max(LEAST_WARMUP, cycle_seconds(thinking))
+            observe = partial(rehearse, seconds=self.seconds, warmup=warmup, precision=self.precision)
             steps = []
             with self.quiet.shared():
-                for step in autoscale(scaled(model, self.think_scale), scaling, observe):
+                for step in autoscale(thinking, scaling, observe):
                     self._check_time(0.0)
                     steps.append(step.to_json())
                     self.say(

@@ -137,14 +137,15 @@ def _show(steps: Sequence[Step]) -> None:
     from mup.cli.figures import interval, print_table
 
     out = console()
-    services = list(steps[0].seen.utilization)
+    services = list(steps[0].pools)
+    tasks = list(steps[0].seen.utilization)
     processors = list(steps[0].seen.processors)
     rows = [
         [
             f"{step.clients}",
             f"{step.bottleneck}{' (new)' if step.shifted else ''}",
             " ".join(_threads(step, name) for name in services),
-            *(_percent(step.seen.utilization[name], bold=name == step.bottleneck) for name in services),
+            *(_percent(step.seen.utilization[name], bold=name == step.bottleneck) for name in tasks),
             *(_percent(step.seen.processors[name], bold=False) for name in processors),
             interval(step.seen.cycle_time),
             interval(step.seen.response_time, 1e3),
@@ -157,7 +158,7 @@ def _show(steps: Sequence[Step]) -> None:
         "clients",
         "bottleneck",
         "threads",
-        *(f"{name} %" for name in (*services, *processors)),
+        *(f"{name} %" for name in (*tasks, *processors)),
         "cycle s",
         "response ms",
         "throughput 1/s",

@@ -345,7 +345,7 @@ class _Round:
             if self._closed and not self._over.done() and time.monotonic_ns() > self._last_end + limit * 1e9:
                 self._errors += self._counted
                 self._first_error = self._first_error or (
-                    f"{self._counted} cycles did not end within {limit:g} s after the window, or after another"
+                    f"{self._counted} cycles did not end within {limit:g} s after the window or another cycle"
                 )
                 self._over.set_result(None)
                 for task in self._tasks:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -86,6 +87,15 @@ def test_a_full_processor_ends_the_study() -> None:
     assert steps[-1].clients < 64
 
 
+def test_a_full_database_ends_the_study() -> None:
+    """It is no service: its one thread stays the only one."""
+    changed = shop()
+    changed = changed.with_task(replace(changed.task("back"), role="database"))
+    steps = study(changed, clients=8)
+    assert steps[-1].action == "stop: database back is the bottleneck"
+    assert {tuple(s.pools) for s in steps} == {("front",)}
+
+
 def test_without_scaling_only_clients_come() -> None:
     """Whatever is full."""
     steps = study(shop(cores=1), scaling="none", clients=16)
@@ -102,7 +112,7 @@ def test_without_scaling_only_clients_come() -> None:
     ids=["clear", "equal", "nearly equal"],
 )
 def test_who_is_waited_for_comes_first_among_equals(shares: dict[str, float], expected: str) -> None:
-    """Equal is what differs by less than 0.01."""
+    """Equal is what differs by less than 1 %."""
     assert most_utilized(shop(), shares) == expected
 
 
