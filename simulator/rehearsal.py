@@ -29,11 +29,13 @@ from simulator.program import Population, Program, compile_model
 from simulator.recording import AREA, FloatArray, Layout, Samples
 from simulator.result import Figure, ResponseTime
 
-__all__ = ["RUN_SECONDS", "Rehearsal", "cycle_seconds", "rehearse"]
+__all__ = ["RUN_SECONDS", "Rehearsal", "cycle_seconds", "rehearse", "settling_seconds"]
 
 RUN_SECONDS: Final = 60.0
 FIRST_REPEATS: Final = 8
 MAX_REPEATS: Final = 128
+SETTLING_CYCLES: Final = 20
+"""At least so many cycles of all clients together show how long one takes."""
 MAX_EVENTS: Final = 30_000_000
 """Timed steps of all repeats together after which no more are begun."""
 RESPONSE_SHARE: Final = 0.2
@@ -98,6 +100,31 @@ def cycle_seconds(model: Model) -> float:
     return _clients(compile_model(model)).nominal.total
 
 
+def settling_seconds(model: Model, *, seed: int = 0) -> float:
+    """Return about how long a cycle takes with all clients, from the first ones; a sensible warm-up.
+
+    Clients that come spread over it begin their cycles at the rate at which a full system completes them.
+    With a shorter one all may have begun before the window, and none begins in it.
+
+    Raises:
+        UsageError: The load of the model is not one kind of clients.
+        UncalibratedError: The model lacks numbers.
+        SimulationError: The scenario deadlocks.
+    """
+    program = compile_model(model)
+    population = _clients(program)
+    engine = CompiledEngine(program, seed)
+    wanted = max(SETTLING_CYCLES, population.clients)
+    while True:
+        engine.run_until(engine.now + population.nominal.total)
+        ends, _ = engine.population_samples[0].unordered()
+        if len(ends) >= wanted or engine.events >= MAX_EVENTS:
+            break
+    # Little's law. The first cycles themselves are shorter: whoever came first had nobody before him.
+    span = float(np.ptp(ends)) if len(ends) > 1 else 0.0
+    return max(population.nominal.total, population.clients * span / max(len(ends) - 1, 1))
+
+
 def rehearse(
     model: Model,
     *,
@@ -113,8 +140,7 @@ def rehearse(
     Args:
         model: Calibrated at least where clients can get to; its load is one kind of clients.
         seconds: Length of the window.
-        warmup: Seconds before it, in which clients come one by one. Default: as long as a cycle takes when
-            nobody waits.
+        warmup: Seconds before it, in which clients come one by one. Default: `settling_seconds`.
         precision: There are enough repeats when the 95 % half-widths of the cycle time (as a fraction) and of
             all utilizations (absolute) are within it.
         seed: Of the first repeat; the k-th has ``seed + k``, as with ``mup load --repeats``.
@@ -131,7 +157,7 @@ def rehearse(
     if not 0 < precision < 1:
         raise UsageError(f"precision must be a fraction between 0 and 1, got {precision!r}")
     if warmup is None:
-        warmup = cycle_seconds(model)
+        warmup = settling_seconds(model)
     if not 0 <= warmup < math.inf:
         raise UsageError(f"the warm-up must be a number of seconds >= 0, got {warmup!r}")
     program = compile_model(model, arrive_within=warmup)

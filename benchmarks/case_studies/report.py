@@ -130,9 +130,10 @@ def _table(study: StudyFolder, name: str, found: Sequence[Judged]) -> str:
         "missed",
     ]
     where = found[0].measured["circumstances"]
+    warmups = [judged.step["warmup"] for judged in found]
     run = (
-        f"{settings['settings']['database']}; windows of {stored['seconds']:g} s after"
-        f" {found[0].step['warmup']:.1f} s{think}; revision {where['revision']}, {where['cores']} cores;"
+        f"{settings['settings']['database']}; windows of {stored['seconds']:g} s after {min(warmups):.1f} to"
+        f" {max(warmups):.1f} s{think}; revision {where['revision']}, {where['cores']} cores;"
         f" run from {found[0].measured['created']} to {found[-1].measured['created']}."
     )
     return "\n".join(

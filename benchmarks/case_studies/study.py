@@ -6,7 +6,6 @@ import shutil
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +28,7 @@ from mup.lqn.files import read_model
 from mup.lqn.json_io import save_model
 from simulator.autoscale import Settings, autoscale
 from simulator.program import compile_model
-from simulator.rehearsal import cycle_seconds, rehearse
+from simulator.rehearsal import Rehearsal, rehearse, settling_seconds
 
 __all__ = ["Study", "TimeIsUpError", "scaled"]
 
@@ -157,11 +156,9 @@ class Study:
         if stored is None:
             scaling = Settings(scaling=FAMILIES[family].scaling, max_clients=self.max_clients)
             thinking = scaled(model, self.think_scale)
-            warmup = max(LEAST_WARMUP, cycle_seconds(thinking))
-            observe = partial(rehearse, seconds=self.seconds, warmup=warmup, precision=self.precision)
             steps = []
             with self.quiet.shared():
-                for step in autoscale(thinking, scaling, observe):
+                for step in autoscale(thinking, scaling, self._observe):
                     self._check_time(0.0)
                     steps.append(step.to_json())
                     self.say(
@@ -173,6 +170,10 @@ class Study:
             write_json(file, stored)
         found: list[dict[str, Any]] = stored["steps"]
         return found
+
+    def _observe(self, model: Model) -> Rehearsal:
+        warmup = max(LEAST_WARMUP, settling_seconds(model))
+        return rehearse(model, seconds=self.seconds, warmup=warmup, precision=self.precision)
 
     def _measure(self, family: str, step: dict[str, Any]) -> None:
         folder = self.folder.family(family)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Length of the run each step is judged by.",
 )
-@click.option("--warmup", type=float, help="Seconds before it, in which clients come.  [default: one cycle]")
+@click.option("--warmup", type=float, help="Seconds before it, in which clients come.  [default: a cycle]")
 @click.option(
     "--precision",
     type=float,
@@ -82,7 +82,7 @@ def command(
     from mup.lqn.files import read_model
     from simulator.autoscale import Settings, autoscale
     from simulator.limits import check_size
-    from simulator.rehearsal import cycle_seconds, rehearse
+    from simulator.rehearsal import rehearse
 
     if workers is not None and workers < 1:
         raise UsageError(f"--workers: must be a whole number >= 1, got {workers}")
@@ -94,12 +94,11 @@ def command(
         clients=clients,
         max_clients=max_clients,
     )
-    before = cycle_seconds(loaded) if warmup is None else warmup
 
     def observe(changed: Model) -> Rehearsal:
         check_size(changed)
         return rehearse(
-            changed, seconds=run_seconds, warmup=before, precision=precision, seed=seed, workers=workers
+            changed, seconds=run_seconds, warmup=warmup, precision=precision, seed=seed, workers=workers
         )
 
     announce_compilation()
@@ -167,8 +166,9 @@ def _show(steps: Sequence[Step]) -> None:
     print_table(out, "", headings, rows, texts=3)
     first = steps[0].seen
     out.print(
-        f"Each step: what load runs of {first.seconds:g} s show after {first.warmup:.3g} s in which clients"
-        " come; +- is the half-width of the 95 % interval of their mean."
+        f"Each step: what load runs of {first.seconds:g} s show after a warm-up of {first.warmup:.3g} to"
+        f" {max(s.seen.warmup for s in steps):.3g} s in which clients come; +- is the half-width of the 95 %"
+        " interval of their mean."
     )
     out.print(
         "threads: per replica of "

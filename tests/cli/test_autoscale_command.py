@@ -81,4 +81,4 @@ def test_arrivals_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     changed = shop().with_task(replace(source, threads=float("inf"), think=None, entries=(cycle,)))
     code, out, _ = run(capsys, "autoscale", saved(tmp_path, changed), "--json")
     assert code == 2
-    assert "one kind of clients" in json.loads(out)["error"]["message"]
+    assert "has no clients" in json.loads(out)["error"]["message"]

@@ -11,7 +11,7 @@ from mup.errors import UsageError
 from mup.lqn import Constant, Distribution, Exponential, Model, Processor, Task
 from mup.workload.starts import start_share
 from simulator import simulate
-from simulator.rehearsal import cycle_seconds, rehearse
+from simulator.rehearsal import cycle_seconds, rehearse, settling_seconds
 from simulator.saturation import saturation
 
 WARMUP, WINDOW = 4.0, 10.0
@@ -78,6 +78,15 @@ def test_the_same_seed_gives_the_same_figures_with_any_number_of_workers() -> No
 def test_a_cycle_is_as_long_as_nobody_waits() -> None:
     """Think time and work, whatever the number of clients."""
     assert cycle_seconds(shop(500, Constant(1.5), Constant(0.25))) == pytest.approx(1.75)
+
+
+def test_a_full_system_has_cycles_in_every_window() -> None:
+    """100 clients of a service of 0.1 s: cycles take 10 s, and begin in a window of 2 s all the same."""
+    model = shop(100, Constant(0.5), Constant(0.1))
+    assert settling_seconds(model) == pytest.approx(10.0, rel=0.15)
+    found = rehearse(model, seconds=2.0, precision=0.05)
+    assert found.throughput.mean == pytest.approx(10.0, rel=0.02)
+    assert found.cycle_time.mean == pytest.approx(10.0, rel=0.1)
 
 
 @pytest.mark.parametrize(
