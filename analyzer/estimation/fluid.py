@@ -37,7 +37,7 @@ from analyzer.estimation.samples import ArrivalSamples, FloatArray, IntArray
 
 __all__ = ["Phases", "fluid_densities", "fmlps", "fmlps_hyperexponential"]
 
-SPREAD = math.log(1000.0)
+SPREAD = math.log(30.0)
 """Rates are searched within this factor (its logarithm) of where they start."""
 
 STEP = 0.1

@@ -20,10 +20,10 @@ from analyzer.estimation.samples import ArrivalSamples, FloatArray, IntArray
 
 __all__ = ["MOST_WORK", "chain_densities", "minps", "mlps"]
 
-MOST_WORK = 3e9
-"""State updates one evaluation of the likelihood may need; more would take minutes per estimate."""
+MOST_WORK = 3e8
+"""State updates one evaluation of the likelihood may need, some seconds per estimate."""
 
-SPREAD = math.log(1000.0)
+SPREAD = math.log(30.0)
 """Rates are searched within this factor (its logarithm) of where they start."""
 
 
@@ -157,7 +157,7 @@ def mlps(samples: ArrivalSamples, cores: float, threads: float) -> Fit:
     if (work := _work(groups, np.exp(start), think, cores)) > MOST_WORK:
         raise ValueError(
             f"the Markov chains of these samples need {work:.0e} steps per evaluation: too many requests "
-            "were seen, or the classes differ too much in speed"
+            "were seen, or the classes differ too much in speed; ldps and fmlps do not mind"
         )
 
     def log_density(parameters: FloatArray) -> FloatArray:

@@ -30,7 +30,7 @@ from estimation.tracked import PERIOD, tracking_rows
 REPEATS = 30
 WINDOWS = 100
 COVERED = (Setting("coverage", 2, 8, ("ldps",)), Setting("coverage", 8, 64, ("ldps",), ratio=10.0))
-COVERAGE_RUNS = 400
+COVERAGE_RUNS = 200
 TRACKED = 20
 
 
