@@ -33,7 +33,7 @@ from analyzer.learning.traces import FloatArray, Traces, require_closed
 from mup.errors import UsageError, did_you_mean
 from simulator.closed_network import ClosedNetwork
 from simulator.network_fluid import Pairs, fluid_means
-from simulator.network_prediction import predicted_means
+from simulator.network_prediction import Prediction, predicted_means
 
 __all__ = [
     "CorrectionKind",
@@ -41,7 +41,6 @@ __all__ = [
     "Method",
     "learn_network",
     "possible_flows",
-    "simulated_errors",
 ]
 
 Method = Literal["second-order", "adam"]
@@ -73,6 +72,8 @@ class LearnedNetwork:
             misplaced: the figures of the papers.
         held_back: Errors of simulated predictions of the ``uncorrected`` network, and of the ``corrected``
             one if there is one, on some of the traces held back.
+        judged: These traces.
+        predicted: What ``network`` predicts for them, simulated.
         unknown: What the traces cannot tell, one sentence each.
         seconds: Processor time by step: ``fit``, ``correction``, ``intervals``, ``judging``.
     """
@@ -85,6 +86,8 @@ class LearnedNetwork:
     err_train: ErrorSummary
     err_validation: ErrorSummary
     held_back: dict[str, ErrorSummary]
+    judged: Traces
+    predicted: Prediction
     unknown: tuple[str, ...]
     seconds: dict[str, float]
 
@@ -207,7 +210,7 @@ def learn_network(
     if correction != "none":
         models["corrected"] = network
     judged = held.select(np.arange(min(JUDGED, len(held.x))))
-    held_back = simulated_errors(models, judged, events=JUDGING_EVENTS, seed=seed)
+    predictions = simulated_predictions(models, judged, events=JUDGING_EVENTS, seed=seed)
     watch.lap("judging")
     return LearnedNetwork(
         network=network,
@@ -217,20 +220,22 @@ def learn_network(
         routing_half=routing_half,
         err_train=err_train,
         err_validation=err_validation,
-        held_back=held_back,
+        held_back={name: summary(misplaced(judged.x, p.x)) for name, p in predictions.items()},
+        judged=judged,
+        predicted=predictions["uncorrected" if correction == "none" else "corrected"],
         unknown=tuple(unknowns(learn, servers, pairs, fit.information, network.rates, rates_half)),
         seconds=watch.laps,
     )
 
 
-def simulated_errors(
+def simulated_predictions(
     models: dict[str, ClosedNetwork], held: Traces, *, events: float, seed: int
-) -> dict[str, ErrorSummary]:
-    """Return the errors of simulated predictions of some networks on traces.
+) -> dict[str, Prediction]:
+    """Return simulated predictions of traces by some networks.
 
     Args:
         models: By name.
-        held: To compare with.
+        held: Where to begin, and for how long.
         events: To simulate in all, roughly.
         seed: Same seed, same numbers.
     """
@@ -240,12 +245,7 @@ def simulated_errors(
     runs = int(np.clip(events / len(models) / max(per_run, 1.0), FEWEST_RUNS, MOST_RUNS))
     samples = held.x.shape[1]
     return {
-        name: summary(
-            misplaced(
-                held.x,
-                predicted_means(network, starts, dt=held.dt, samples=samples, runs=runs, seed=seed).x,
-            )
-        )
+        name: predicted_means(network, starts, dt=held.dt, samples=samples, runs=runs, seed=seed)
         for name, network in models.items()
     }
 

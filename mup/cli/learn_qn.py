@@ -51,6 +51,9 @@ if TYPE_CHECKING:
 )
 @click.option("--clients", type=click.IntRange(1), help="Of the model.  [default: the most a trace has]")
 @click.option("-o", "--output", type=click.Path(), metavar="MODEL.json", help="Write the model here.")
+@click.option(
+    "--plot", type=click.Path(), metavar="FILE.svg", help="Draw the held-back trace predicted worst."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def command(
     traces: str,
@@ -63,6 +66,7 @@ def command(
     reference: str | None,
     clients: int | None,
     output: str | None,
+    plot: str | None,
     as_json: bool,
 ) -> None:
     """Learn service rates and routing from TRACES (.npz or .csv) of mean queue lengths.
@@ -77,11 +81,13 @@ def command(
     from analyzer.learning.trace_files import read_traces
     from mup.cli.first_run import announce_compilation
     from mup.cli.options import check_output
+    from mup.cli.trace_chart import draw_worst_trace
     from mup.errors import UsageError
     from mup.lqn.files import write_model
     from simulator.network_model import default_reference, network_model
 
     check_output(output, starts=("{", "<"))
+    check_output(plot, starts=("<",))
     read = read_traces(traces, servers=None if servers is None else _servers(servers))
     pairs = [_ends(text) for text in without]
     announce_compilation()
@@ -108,6 +114,8 @@ def command(
         raise UsageError(error.message, where=error.where or traces, hint=error.hint) from error
     if output is not None:
         write_model(model, output)
+    if plot is not None:
+        draw_worst_trace(plot, learned)
     if as_json:
         click.echo(json.dumps({"model": output} | learned.to_json(), indent=1))
         return

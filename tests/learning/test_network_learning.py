@@ -103,6 +103,7 @@ def test_the_command_writes_a_model_for_what_ifs(
     out = tmp_path / "learned.json"
     arguments = ["learn", "qn", str(tmp_path / "t.npz"), "--servers", "inf,30,25"]
     arguments += ["--without", "C1->C2", "--without", "C2->C1", "-o", str(out), "--json"]
+    arguments += ["--plot", str(tmp_path / "worst.svg")]
     with pytest.raises(SystemExit) as end:
         main(arguments)
     assert end.value.code == 0
@@ -112,6 +113,9 @@ def test_the_command_writes_a_model_for_what_ifs(
     assert 0 < document["err_train"] < 3
     assert 0 < document["err_validation"] < 3
     assert document["seconds"] > 0
+    picture = (tmp_path / "worst.svg").read_text()
+    assert picture.startswith("<svg")
+    assert "clients at C2" in picture
     model = read_model(out)
     assert model.reference_tasks[0].name == "W"
     assert model.task("C1").threads == 30
