@@ -63,7 +63,7 @@ def test_correction_removes_the_bias_of_the_fluid() -> None:
 
 
 def test_adam_finds_a_network_too(traces: Traces) -> None:
-    few = traces.select(range(6))
+    few = traces.select(range(4))
     found = learn_network(few, method="adam", correction="none")
     assert found.network is found.uncorrected
     assert found.err_train.mean < 5
