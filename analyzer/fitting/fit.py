@@ -17,7 +17,7 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import chdtrc
+from scipy.special import fdtrc
 
 from analyzer.fitting.confidence import Confidence, Interval, Method, confidence
 from analyzer.fitting.correction import Simulated, simulated_means
@@ -117,7 +117,10 @@ class Fit:
         """How likely residuals as large as these are if the model is right; None if they are all there is."""
         if self.problem.errors.source == "residuals" or self.freedom < 1:
             return None
-        return float(chdtrc(self.freedom, self.squares / self.problem.errors.inflation))
+        errors = self.problem.errors
+        # Where the covariance is an estimate, too, E per degree of freedom is like a ratio of two variances.
+        known = errors.freedom if errors.source == "rows" else 1e9
+        return float(fdtrc(self.freedom, known, self.squares / self.freedom / errors.inflation))
 
 
 def fit(model: Model, data: Data, wanted: Sequence[Wanted], options: Options | None = None) -> Fit:
