@@ -16,6 +16,7 @@ from analyzer.fitting.fit import Options, Wanted, fit
 from analyzer.fitting.forward import forward_of
 from analyzer.fitting.parameters import parameter
 from analyzer.fitting.predictions import predict
+from mup.lqn import Model
 
 from .measurements import measure
 from .systems import NODES, TRUE_DEMANDS, queueing
@@ -60,9 +61,9 @@ def _averaged(data: Data) -> Data:
     return Data(data.measures, trials)
 
 
-def _fitted(model: object, data: Data, truth: np.ndarray, figures: list[str]) -> list[bool]:
+def _fitted(model: Model, data: Data, truth: np.ndarray, figures: list[str]) -> list[bool]:
     wanted = [Wanted(parameter(f"demand.{n}.serve")) for n in NODES]
-    found = fit(model, data, wanted, Options())  # type: ignore[arg-type]
+    found = fit(model, data, wanted, Options())
     sure = found.confidence
     if sure is None:
         raise ValueError(data)
@@ -75,11 +76,11 @@ def _fitted(model: object, data: Data, truth: np.ndarray, figures: list[str]) ->
     ]
 
 
-def _naive(model: object, data: Data, truth: np.ndarray) -> list[bool]:
+def _naive(model: Model, data: Data, truth: np.ndarray) -> list[bool]:
     """Plain least squares, intervals from the mean squared residual: R = I."""
     parameters, scales = [parameter(f"demand.{n}.serve") for n in NODES], np.array(TRUE_DEMANDS)
     trials = [t.settings for t in data.trials]
-    forward = forward_of(model, parameters, scales, trials, MEASURES)  # type: ignore[arg-type]
+    forward = forward_of(model, parameters, scales, trials, MEASURES)
     measured = np.array([t.means for t in data.trials])
     found = least_squares(
         lambda x: (forward.means(x) - measured).ravel(),
@@ -93,7 +94,7 @@ def _naive(model: object, data: Data, truth: np.ndarray) -> list[bool]:
     bonferroni = stdtrit(left, 1 - 0.025 / 3) * np.sqrt(np.diag(covariance))
     away = found.x - np.array(TRUE_DEMANDS)
     ellipsoid = float(away @ np.linalg.solve(covariance, away)) <= 3 * fdtri(3, left, 0.95)
-    there = forward_of(model, parameters, scales, clients([PREDICTED]), MEASURES)  # type: ignore[arg-type]
+    there = forward_of(model, parameters, scales, clients([PREDICTED]), MEASURES)
     means, slopes = there.sensitivities(found.x)
     spread = t * np.sqrt(np.einsum("mk,kl,ml->m", slopes[0], covariance, slopes[0]))
     return [
