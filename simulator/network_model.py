@@ -68,6 +68,10 @@ def network_model(
     plain = ClosedNetwork.of_flows(network.flows, network.names, network.servers)
     visits = plain.visits(reference)
     start = plain.index(reference)
+    if plain.rates[start] <= 0:
+        raise ModelError(
+            "no client ever leaves the reference station; name another one", where=f"rates[{reference!r}]"
+        )
     thinks = plain.servers[start] == math.inf
     stations = [i for i in range(len(plain.names)) if visits[i] > UNVISITED and not (thinks and i == start)]
     entry = _choices(plain, start, visits, calls_start=not thinks)

@@ -108,8 +108,6 @@ def command(
             name=f"learned from {traces}",
             provenance={"learned_from": traces, "traces": len(read.x), "seed": seed},
         )
-        if reference is not None:
-            network.index(reference)
     except UsageError as error:
         raise UsageError(error.message, where=error.where or traces, hint=error.hint) from error
     if output is not None:

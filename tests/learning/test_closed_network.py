@@ -188,6 +188,11 @@ def test_clients_that_never_come_back_are_named() -> None:
         network_model(trap, clients=3, reference="home", name="n")
 
 
+def test_a_reference_station_nobody_leaves_is_refused() -> None:
+    with pytest.raises(ModelError, match="no client ever leaves the reference station"):
+        network_model(loop().with_rate("home", 0.0), clients=3, reference="home", name="n")
+
+
 def test_what_if_edits_name_stations() -> None:
     network = balancer().with_servers("C1", 6).with_rate("C2", 22.0).with_routing("W", {"C1": 0.4, "C2": 0.6})
     assert network.servers.tolist() == [1000, 6, 25]
