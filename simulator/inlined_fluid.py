@@ -373,45 +373,40 @@ def _follow(
     flowed, at = area[at : at + admissions], at + admissions
     scratch = area[at:]
     _clear(flowed)
-    _sweep(
-        z, flowed, scratch, moves, admission_state, admission_pool, capacity, into_first, into_state,
-        into_value, hold_first, hold_pool, hold_value,
-    )  # fmt: skip
-    for sample in range(x.shape[0]):
-        for s in range(n):
-            for k in range(rows):
-                x[sample, s, k] = z[s, k]
-        if sample == x.shape[0] - 1:
-            break
-        for _ in range(steps):
-            free = scratch[:pools]
-            _free_places(free, z, capacity, hold_first, hold_pool, hold_value)
-            for p in range(pools):
-                regimes[p] = 0
-            for a in range(admissions):
-                p = admission_pool[a]
-                if z[admission_state[a], 0] > max(TINY, free[p, 0]):
-                    regimes[p] = 1
-            _clear(sum_)
-            _clear(flowed)
-            for stage in range(4):
-                reach = 0.0 if stage == 0 else (1.0 if stage == 3 else 0.5)
-                part = h / 6.0 if stage in (0, 3) else h / 3.0
-                for s in range(n):
-                    for k in range(rows):
-                        inner[s, k] = z[s, k] + reach * h * slope[s, k] if stage > 0 else z[s, k]
-                _slow(
-                    slope, alpha, inner, h, regimes, scratch, rate, time_of, move_state, move_processor,
-                    cores, parent, parents_first, admission_state, admission_pool, into_first, into_state,
-                    into_value, give_first, give_pool, give_value, passes,
-                )  # fmt: skip
-                for s in range(n):
-                    _add(sum_[s], part, slope[s])
-                for a in range(admissions):
-                    _add(flowed[a], part, alpha[a])
+    last = steps * (x.shape[0] - 1)
+    for step in range(last + 1):
+        _sweep(
+            z, flowed, scratch, moves, admission_state, admission_pool, capacity, into_first, into_state,
+            into_value, hold_first, hold_pool, hold_value,
+        )  # fmt: skip
+        if step % steps == 0:
             for s in range(n):
-                _add(z[s], 1.0, sum_[s])
-            _sweep(
-                z, flowed, scratch, moves, admission_state, admission_pool, capacity, into_first, into_state,
-                into_value, hold_first, hold_pool, hold_value,
+                for k in range(rows):
+                    x[step // steps, s, k] = z[s, k]
+        if step == last:
+            break
+        # Invariant: nobody waits where there is a free place, so one waiting state tells the regime.
+        for p in range(pools):
+            regimes[p] = 0
+        for a in range(admissions):
+            if z[admission_state[a], 0] > TINY:
+                regimes[admission_pool[a]] = 1
+        _clear(sum_)
+        _clear(flowed)
+        for stage in range(4):
+            reach = 0.0 if stage == 0 else (1.0 if stage == 3 else 0.5)
+            part = h / 6.0 if stage in (0, 3) else h / 3.0
+            for s in range(n):
+                for k in range(rows):
+                    inner[s, k] = z[s, k] + reach * h * slope[s, k] if stage > 0 else z[s, k]
+            _slow(
+                slope, alpha, inner, h, regimes, scratch, rate, time_of, move_state, move_processor, cores,
+                parent, parents_first, admission_state, admission_pool, into_first, into_state, into_value,
+                give_first, give_pool, give_value, passes,
             )  # fmt: skip
+            for s in range(n):
+                _add(sum_[s], part, slope[s])
+            for a in range(admissions):
+                _add(flowed[a], part, alpha[a])
+        for s in range(n):
+            _add(z[s], 1.0, sum_[s])
