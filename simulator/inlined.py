@@ -12,8 +12,9 @@ Positions
 ---------
 What can be counted from outside is not the state but where its flows are. A *position* is a path of calls,
 ``client.cycle:ask>B.serve:work``: activity ``work`` of entry ``B.serve``, called by ``ask``. In place of an
-activity stands ``(waiting)`` for a thread, ``(thinking)``, ``(front)``, ``(joining)`` (done, while a branch
-of the same request is not) or ``(x joined)`` (the branch that ended with x, anonymous joins only).
+activity stands ``(waiting)`` for a thread, ``(x waiting)`` for it again, behind a call of x that released it,
+``(thinking)``, ``(front)``, ``(joining)`` (done, while a branch of the same request is not) or ``(x joined)``
+(the branch that ended with x, anonymous joins only).
 """
 
 from __future__ import annotations
@@ -210,7 +211,7 @@ def _positions(space: StateSpace, state: State) -> list[Position]:
                 op = code.ops[flow.address]
                 what = op.activity
                 if op.do == Do.ADMIT:
-                    what = "(waiting)"
+                    what = f"({what} waiting)" if what else "(waiting)"  # after a call that released
                 elif op.do == Do.AWAIT:
                     what = "(joining)"
                 elif not what:
