@@ -14,7 +14,7 @@ What can be counted from outside is not the state but where its flows are. A *po
 ``client.cycle:ask>B.serve:work``: activity ``work`` of entry ``B.serve``, called by ``ask``. In place of an
 activity stands ``(waiting)`` for a thread, ``(x waiting)`` for it again, behind a call of x that released it,
 ``(thinking)``, ``(front)``, ``(joining)`` (done, while a branch of the same request is not) or ``(x joined)``
-(the branch that ended with x, anonymous joins only).
+(the branch that ended with x, anonymous joins only). Work no client waits for begins with ``>``.
 """
 
 from __future__ import annotations
@@ -224,7 +224,8 @@ def _positions(space: StateSpace, state: State) -> list[Position]:
             else:
                 found.append(here)
 
-    walk(state.request, Position((), (), ()))
+    # What no client waits for has a root of its own: its path must not be the end of another one.
+    walk(state.request, Position((), (), () if state.kind == CLIENT else ("",)))
     return found
 
 

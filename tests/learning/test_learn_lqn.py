@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from layered_systems import forked, log_error, running_example, traces_of, without_times
+from layered_systems import act, chain, forked, log_error, running_example, traces_of, without_times
 
 from analyzer.learning.lqn import learn_lqn
-from analyzer.learning.lqn_columns import match_columns
+from analyzer.learning.lqn_columns import column_names, match_columns
 from analyzer.learning.traces import Traces
 from mup.errors import UsageError
 from mup.lqn import Model
@@ -79,6 +79,19 @@ def test_a_fork_is_learned() -> None:
     for key, time in learned.times.items():
         # Four clients: the fluid is far from exact, and nothing was corrected.
         assert log_error(time.mean, truth[key]) < 0.35, key
+
+
+def test_finest_columns_count_one_position_each() -> None:
+    """Also where the same activity is called and, elsewhere, sent a request nobody waits for."""
+    model = running_example()
+    query = chain("query", act("select", 0.04, "B.serve", kind="send"))
+    lqn = inline(model.with_task(replace(model.task("D"), entries=(query,))))
+    names = column_names(lqn)
+    assert len(set(names)) == len(names)
+    assert ">B.serve:comp" in names
+    assert np.array_equal(match_columns(lqn, names).counts, lqn.counts)
+    both = match_columns(lqn, ["B.serve:comp"]).counts[0]
+    assert both.sum() == 2
 
 
 def _columns(traces: Traces, names: tuple[str, ...]) -> Traces:
