@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analyzer.learning.network_regression import regress
+from analyzer.learning.network_regression import regress, resolvable
 from analyzer.learning.traces import FloatArray, Traces
 from simulator.closed_network import ClosedNetwork
 from simulator.network_fluid import Pairs
@@ -85,7 +85,7 @@ def correct(
             seed=seed * ROUNDS + number,
         )
         busy = closed_busy(traces.x, closure_of(simulated), servers, traces.dt)
-        found = regress(traces.x, busy, pairs, instruments)
+        found = resolvable(regress(traces.x, busy, pairs, instruments), traces.dt)
         flows = found if number == 0 else flows + DAMPING * (found - flows)
         latest.append(flows)
         times.append(busy)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import least_squares
 
-from analyzer.learning.network_regression import half_of
+from analyzer.learning.network_regression import FASTEST, half_of
 from analyzer.learning.traces import FloatArray, Traces
 from simulator.network_fluid import Pairs, fluid_sensitivities
 
@@ -107,11 +107,12 @@ def fit_fluid(
     # Away from the bounds, where steps are short: a part of every rate goes everywhere alike.
     begin = (1 - SPREAD) * begin + SPREAD * start.sum(axis=1)[pairs[:, 0]] / max(1, m - 1)
     floor = 1e-6 * float(begin.max())
+    begin = np.minimum(begin, 0.99 * FASTEST / traces.dt)
     found = least_squares(
         lambda v: at(v)[0],
         np.maximum(begin, floor),
         jac=lambda v: at(v)[1],
-        bounds=(0.0, np.inf),
+        bounds=(0.0, FASTEST / traces.dt),
         x_scale=np.maximum(begin, 1e-2 * float(begin.max())),
         ftol=CLOSE,
         xtol=1e-6,

@@ -28,7 +28,7 @@ from analyzer.learning.misplaced import ErrorSummary, misplaced, summary
 from analyzer.learning.network_correction import correct, whole_starts
 from analyzer.learning.network_fit import fit_fluid
 from analyzer.learning.network_identifiability import unknowns
-from analyzer.learning.network_regression import fluid_busy, regress
+from analyzer.learning.network_regression import fluid_busy, regress, resolvable
 from analyzer.learning.traces import FloatArray, Traces, require_closed
 from mup.errors import UsageError, did_you_mean
 from simulator.closed_network import ClosedNetwork
@@ -176,8 +176,9 @@ def learn_network(
     learn, held = traces.split(seed)
     watch = _Watch()
 
-    linear = regress(learn.x, fluid_busy(learn.x, servers, traces.dt), pairs)
-    pace = float(linear.sum(axis=1).max())
+    linear = resolvable(regress(learn.x, fluid_busy(learn.x, servers, traces.dt), pairs), traces.dt)
+    # Cells of a third of a step are stable for everything that is resolvable.
+    pace = min(float(linear.sum(axis=1).max()), 1 / traces.dt)
     fit = fit_fluid(learn, servers, pairs, linear, pace=pace)
     generator = np.random.default_rng(seed)
     for _ in range(starts - 1):

@@ -25,10 +25,12 @@ from scipy.optimize import nnls
 from analyzer.learning.traces import FloatArray
 from simulator.network_fluid import Pairs
 
-__all__ = ["fluid_busy", "half_of", "regress"]
+__all__ = ["fluid_busy", "half_of", "regress", "resolvable"]
 
 WEIGHTINGS = 3
 """The first with equal weights; after two more the flows do not change any more."""
+FASTEST = 5.0
+"""Services within one step of time: beyond that a station is empty in nearly every sample."""
 RIDGE = 1e-12
 """Directions with less than this part of the information are not determined and stay out."""
 
@@ -82,6 +84,16 @@ def regress(
         flows[pairs[:, 0], pairs[:, 1]] = _solve(moments, target, noise)
         weights = _inverse_noise(flows, busy[:, -1], jumps, pairs)
     return flows
+
+
+def resolvable(flows: FloatArray, dt: float) -> FloatArray:
+    """Return the flows with every rate at most what samples every ``dt`` can show.
+
+    Where traces say nearly nothing, regression finds any rate, and to follow a very fast station takes ages.
+    """
+    rates = flows.sum(axis=1, keepdims=True)
+    slower: FloatArray = flows * np.minimum(1.0, FASTEST / dt / np.maximum(rates, 1e-300))
+    return slower
 
 
 def half_of(information: FloatArray) -> FloatArray:

@@ -96,6 +96,24 @@ def test_what_cannot_be_known_is_said(traces: Traces) -> None:
     assert any("station 'W' was never full" in sentence for sentence in found.unknown)
 
 
+def test_few_traces_of_many_stations_end_with_resolvable_rates() -> None:
+    """Two traces cannot tell 90 flows; what is found is still finite, and found in finite time."""
+    draw = np.random.default_rng(6)
+    routing = draw.uniform(size=(10, 10))
+    np.fill_diagonal(routing, 0.0)
+    network = ClosedNetwork(
+        names=tuple("ABCDEFGHIJ"),
+        rates=draw.uniform(4.0, 30.0, 10),
+        routing=routing / routing.sum(axis=1, keepdims=True),
+        servers=draw.integers(15, 31, 10).astype(float),
+    )
+    starts = draw.integers(0, 41, (4, 10))
+    means = transient_means(network, starts, dt=0.05, samples=21, runs=20, seed=6)
+    found = learn_network(Traces(x=means.x, dt=0.05, names=network.names, servers=network.servers))
+    assert (found.network.rates <= 5 / 0.05 + 1e-9).all()
+    assert np.isfinite(found.err_validation.mean)
+
+
 def test_the_command_writes_a_model_for_what_ifs(
     traces: Traces, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
