@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from simulator.closed_network import ClosedNetwork, FloatArray
 from simulator.network_fluid import Closure, fluid_means
@@ -115,7 +115,7 @@ def predicted_means(
     found = [fluid_means(network, begin, dt=dt, samples=samples, closure=c) for c in closures(parts)]
     x = np.mean(found, axis=0)
     spread = np.std(found, axis=0, ddof=1) / math.sqrt(BATCHES)
-    return Prediction(x=x, half=float(student.ppf(0.975, BATCHES - 1)) * spread)
+    return Prediction(x=x, half=float(stdtrit(BATCHES - 1, 0.975)) * spread)
 
 
 def _between(values: FloatArray) -> FloatArray:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from mup.errors import UsageError
 from simulator.closed_network import ClosedNetwork, FloatArray
@@ -103,7 +103,7 @@ def transient_means(
     )
     mean = total / runs
     spread = np.sqrt(np.maximum(square / runs - mean**2, 0.0) / (runs - 1))
-    half = float(student.ppf(0.975, runs - 1)) * spread
+    half = float(stdtrit(runs - 1, 0.975)) * spread
     return TransientMeans(x=mean, half=half, busy=busy / runs, free=free / runs, dt=dt, events=int(events))
 
 

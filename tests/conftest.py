@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import uuid
 from collections.abc import Generator, Iterator
@@ -19,6 +20,12 @@ from mongods import CannotRunError, OwnMongod
 from analyzer.host.profile import default_profile, save_profile, this_machine
 from mup.databases.server import DatabaseServer, start_database
 from mup.project import DatabaseConfig
+
+
+def pytest_configure() -> None:
+    """Let commands under test be interrupted: what a shell starts in the background ignores that, and inherits it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(wrapper=True)

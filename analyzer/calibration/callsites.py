@@ -21,6 +21,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeAlias
 
+from scipy.special import chdtrc
+
 from analyzer.calibration.matching import (
     Match,
     Matched,
@@ -144,10 +146,8 @@ def differs(table: Table, *, tests: int = 1) -> bool:
         for behaviour, seen in row.items():
             statistic += 2 * seen * math.log(seen / (columns[behaviour] * share))
         furthest = max(furthest, _distance(row, columns))
-    from scipy.stats import chi2  # noqa: PLC0415  (slow to import; most entries have one caller)
-
     freedom = (len(cells) - 1) * (len(columns) - 1)
-    return furthest > EFFECT and float(chi2.sf(statistic, freedom)) < SIGNIFICANCE / tests
+    return furthest > EFFECT and float(chdtrc(freedom, statistic)) < SIGNIFICANCE / tests
 
 
 def variants(matched: Mapping[str, Matched]) -> dict[str, tuple[Variant, ...]]:

@@ -36,7 +36,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import stats
+from scipy.special import chdtri, ndtri
 
 from analyzer.estimation.baseline import demands
 from analyzer.estimation.methods import Observations, estimate
@@ -316,7 +316,7 @@ class _Watch:
         for some in (list(self._recent)[-1:], list(self._recent)):
             freedom = sum(len(v) for v in some)
             total = float(sum(v @ v for v in some))
-            limit = float(stats.chi2.ppf(1 - FALSE_ALARM / 2, freedom))
+            limit = float(chdtri(freedom, FALSE_ALARM / 2))
             if total > limit:
                 return Alarm(period, "size", total, limit)
         return None
@@ -331,5 +331,5 @@ class _Watch:
             return None
         # The sum of n products of independent standard normal variables has variance n.
         statistic = sum(p for p, _ in pairs) / math.sqrt(sum(n for _, n in pairs))
-        limit = float(stats.norm.ppf(1 - FALSE_ALARM / 2))
+        limit = float(ndtri(1 - FALSE_ALARM / 2))
         return Alarm(period, "whiteness", statistic, limit) if abs(statistic) > limit else None

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from analyzer.learning.lqn_columns import beginnings, match_columns
 from analyzer.learning.lqn_correction import correct, misplaced
@@ -214,5 +214,5 @@ def _intervals(residuals: FloatArray, slopes: FloatArray) -> FloatArray | None:
     if len(residuals) < 2 * BATCHES:
         return None
     deviations = batch_deviations(residuals, slopes, BATCHES)
-    quantile = float(student.ppf(0.975, BATCHES - 1))
+    quantile = float(stdtrit(BATCHES - 1, 0.975))
     return np.asarray(quantile * deviations.std(axis=0, ddof=1) / np.sqrt(BATCHES))

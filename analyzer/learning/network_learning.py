@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from analyzer.learning.adam import train
 from analyzer.learning.misplaced import ErrorSummary, misplaced, summary
@@ -276,7 +276,7 @@ def _intervals(
         for k in kept
     ]
     # Delete-a-group jackknife.
-    factor = float(student.ppf(0.975, groups - 1)) * math.sqrt((groups - 1) ** 2 / groups)
+    factor = float(stdtrit(groups - 1, 0.975)) * math.sqrt((groups - 1) ** 2 / groups)
     rates = np.std([n.rates for n in found], axis=0, ddof=1) * factor
     routing = np.std([n.routing for n in found], axis=0, ddof=1) * factor
     return np.asarray(rates), np.asarray(routing)

@@ -15,4 +15,4 @@ def announce_compilation() -> None:
     # notices that the source or Python has changed. Where there is no such index, nothing is said.
     cache = getattr(getattr(advance, "_cache", None), "_cache_file", None)
     if cache is not None and not cache._load_index():  # noqa: SLF001 - numba has no public way to ask
-        click.echo("compiling the simulator, once (about ten seconds) ...", err=True)
+        click.echo("compiling the simulator, once (less than a minute) ...", err=True)
