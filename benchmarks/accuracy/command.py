@@ -22,7 +22,7 @@ from accuracy.predictions import (
     predict_system,
     set_name,
 )
-from accuracy.quiet import Quiet
+from accuracy.quiet import add_options, quiet_of
 from accuracy.report import Selection, write_report
 from accuracy.store import FIRST, Results
 from analyzer.host.profile import HostProfile, Scheduler, default_profile, this_machine
@@ -74,7 +74,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--explore-seconds", type=float, help="cap of the exploratory run")
     run.add_argument("--precision", type=float, default=0.005, help="of predictions")
     run.add_argument("--max-minutes", type=float, help="stop between two steps after so long")
-    run.add_argument("--exclusive", nargs=2, type=Path, metavar=("GATE", "MACHINE"), help=_EXCLUSIVE)
+    add_options(run)
     predict = command("predict", _predict, "Calibrate and predict again from the stored runs.")
     predict.add_argument("--ingredient", action="append", default=[], metavar="NAME=off", help="repeatable")
     predict.add_argument("--ladder", action="store_true", help="with one ingredient more each time")
@@ -99,7 +99,6 @@ def _parser() -> argparse.ArgumentParser:
 
 _SUMMARY = "Generated services, predicted from one user, then run for real."
 _MOVES = "a scheduler with these constants in place of the profile's"
-_EXCLUSIVE = "lock files by which measurements take turns with other work on the machine"
 
 
 def seeds_of(text: str, option: str = "seeds") -> list[int]:
@@ -142,7 +141,7 @@ def _run(options: argparse.Namespace) -> int:
     minutes = options.max_minutes
     campaign = Campaign(
         results=Results(options.results),
-        quiet=Quiet(*options.exclusive) if options.exclusive else Quiet(),
+        quiet=quiet_of(options),
         points=tuple(filter(None, options.points.split(","))),
         repeats=options.repeats,
         width=options.width,

@@ -2,25 +2,46 @@
 
 Whoever measures holds the *gate* (so that nobody new begins) and then waits for the *machine*, which others
 share while they compute. Without lock files nobody is asked.
+
+What other virtual machines on the same hardware do cannot be agreed upon, but waited for: a short burn on all
+cores shows whether the hypervisor withholds some of them (idle cores show nothing).
 """
 
 from __future__ import annotations
 
+import argparse
 import fcntl
+import os
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Quiet"]
+from mup.workload.cpu import STOLEN_LIMIT, HostCpu
+
+__all__ = ["Quiet", "add_options", "quiet_of"]
+
+BURN = 2.0  # s; the kernel counts what was withheld in ticks of 10 ms
+PAUSE = 10.0  # s between two burns
+_CODE = f"import time\nend = time.monotonic() + {BURN}\nwhile time.monotonic() < end: pass"
 
 
 @dataclass(frozen=True, slots=True)
 class Quiet:
-    """The two lock files; None = nothing to share."""
+    """The two lock files; None = nothing to share.
+
+    Attributes:
+        gate: Held by whoever measures, or waits to.
+        machine: Held by whoever uses the machine.
+        patience: s to wait, before each measurement, for a moment in which the hypervisor withholds nothing.
+    """
 
     gate: Path | None = None
     machine: Path | None = None
+    patience: float = 0.0
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -29,6 +50,9 @@ class Quiet:
             for path in (self.gate, self.machine):
                 if path is not None:
                     stack.enter_context(_locked(path, fcntl.LOCK_EX))
+            end = time.monotonic() + self.patience
+            while time.monotonic() < end and withheld() > STOLEN_LIMIT / 2:
+                time.sleep(PAUSE)
             yield
 
     @contextmanager
@@ -49,3 +73,38 @@ def _locked(path: Path, how: int) -> Iterator[None]:
     with path.open("a") as file:
         fcntl.flock(file, how)
         yield
+
+
+def withheld() -> float:
+    """Burn on all cores for a moment; return the share of them that the hypervisor withheld."""
+    host = HostCpu()
+    host.start()
+    burning = [subprocess.Popen([sys.executable, "-I", "-c", _CODE]) for _ in range(os.cpu_count() or 1)]
+    for process in burning:
+        process.wait()
+    host.stop()
+    return host.stolen
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options from which ``quiet_of`` makes a `Quiet`."""
+    parser.add_argument(
+        "--exclusive",
+        nargs=2,
+        type=Path,
+        metavar=("GATE", "MACHINE"),
+        help="lock files by which measurements take turns with other work on the machine",
+    )
+    parser.add_argument(
+        "--patience",
+        type=float,
+        default=0.0,
+        metavar="MINUTES",
+        help="wait so long, before each measurement, until the hypervisor withholds nothing (default 0)",
+    )
+
+
+def quiet_of(options: argparse.Namespace) -> Quiet:
+    """Return how the machine is shared, as the command line says."""
+    gate, machine = options.exclusive or (None, None)
+    return Quiet(gate, machine, 60 * options.patience)

@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from accuracy.quiet import Quiet
+from accuracy.quiet import add_options, quiet_of
 
 from case_studies.applications import APPLICATIONS, FAMILIES, MODES
 from case_studies.report import write_report
@@ -55,13 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--retries", type=int, default=1, help="of a step whose run is void (default: 1)")
     run.add_argument("--no-host", action="store_true", help="take the machine as ideal")
     run.add_argument("--max-minutes", type=float, help="stop between two steps after so long")
-    run.add_argument(
-        "--exclusive",
-        nargs=2,
-        type=Path,
-        metavar=("GATE", "MACHINE"),
-        help="lock files by which measurements take turns with other work on the machine",
-    )
+    add_options(run)
     run.add_argument(
         "--quick",
         action="store_true",
@@ -98,7 +92,7 @@ def _run(options: argparse.Namespace) -> int:
         precision=options.precision,
         retries=options.retries,
         profile=not options.no_host,
-        quiet=Quiet(*options.exclusive) if options.exclusive else Quiet(),
+        quiet=quiet_of(options),
         deadline=time.monotonic() + 60 * minutes if minutes is not None else float("inf"),
         say=lambda text: print(time.strftime("%H:%M:%S"), text, flush=True),
     )

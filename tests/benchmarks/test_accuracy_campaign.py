@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from accuracy.command import main
 from accuracy.deploy import prepare
 from accuracy.measured import WindowLength
 from accuracy.points import Point, choose
-from accuracy.quiet import Quiet
+from accuracy.quiet import Quiet, withheld
 from accuracy.store import FIRST, Results, SystemFolder, write_json
 from measured_repeats import repeat
 
@@ -123,6 +124,30 @@ def test_measurements_and_work_take_turns(tmp_path: Path) -> None:
         assert free(machine, fcntl.LOCK_SH)
         assert not free(machine, fcntl.LOCK_EX)
     assert free(machine, fcntl.LOCK_EX)
+
+
+def test_a_measurement_waits_for_a_calm_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As long as something is withheld and patience lasts; without patience nothing is even looked at."""
+    seen: list[float] = []
+    shares = iter([0.3, 0.02, 0.0, 0.3])
+
+    def look() -> float:
+        seen.append(next(shares))
+        return seen[-1]
+
+    monkeypatch.setattr("accuracy.quiet.PAUSE", 0.0)
+    monkeypatch.setattr("accuracy.quiet.withheld", look)
+    with Quiet(patience=60.0).alone():
+        assert seen == [0.3, 0.02, 0.0]
+    with Quiet().alone():
+        assert len(seen) == 3
+
+
+def test_what_is_withheld_is_a_share() -> None:
+    """Looking takes as long as the burn does."""
+    began = time.monotonic()
+    assert 0 <= withheld() < 1
+    assert time.monotonic() - began > 1
 
 
 def model(pool: int, delay: float) -> Model:
