@@ -28,6 +28,7 @@ __all__ = ["Run", "queue_lengths", "read_runs", "traces_of_runs"]
 VISITS = ("trace", "run", "station", "start", "duration")
 RUNS = ("trace", "folder")
 CLIENTS = "clients"
+BEGIN = "begin"
 Visits = list[tuple[float, float]]
 
 
@@ -77,7 +78,7 @@ def traces_of_runs(
     *,
     dt: float,
     seconds: float,
-    servers: Mapping[str, float],
+    servers: Mapping[str, float] | None,
     rest: str | None = None,
 ) -> Traces:
     """Return the mean queue lengths of runs, with busy times.
@@ -86,7 +87,8 @@ def traces_of_runs(
         runs: At least one.
         dt: Seconds between samples.
         seconds: Length of a trace.
-        servers: Per station; all stations are named here, and none else.
+        servers: Per station; all stations are named here, and none else. None = the stations are those that
+            were visited, and how many clients they serve at once is for a model to know: no busy times.
         rest: Station of the clients that are nowhere else; None if visits of all stations are known.
 
     Raises:
@@ -94,8 +96,13 @@ def traces_of_runs(
     """
     if not (0 < dt <= seconds < math.inf):
         raise UsageError(f"dt and the length of a trace must be seconds > 0, got {dt!r} and {seconds!r}")
-    names = tuple(servers)
-    unknown = sorted({name for run in runs for name in run.visits} - set(names))
+    visited = {name for run in runs for name in run.visits}
+    if servers is None:
+        many = dict.fromkeys(sorted(visited | ({rest} if rest is not None else set())), math.inf)
+    else:
+        many = dict(servers)
+    names = tuple(many)
+    unknown = sorted(visited - set(names))
     if unknown:
         raise UsageError(
             f"no servers given for {', '.join(unknown)}", hint=f"for example --servers {unknown[0]}=4"
@@ -105,14 +112,14 @@ def traces_of_runs(
     moments = np.arange(round(seconds / dt) + 1, dtype=np.float64) * dt
     groups: dict[str, list[tuple[FloatArray, FloatArray]]] = {}
     for run in runs:
-        groups.setdefault(run.trace, []).append(_observed(run, moments, servers, rest))
+        groups.setdefault(run.trace, []).append(_observed(run, moments, many, rest))
     means = [np.mean(group, axis=0) for group in groups.values()]
     return Traces(
         x=np.array([x for x, _ in means]),
         dt=dt,
         names=names,
-        servers=np.array(list(servers.values()), dtype=float),
-        busy=np.array([busy for _, busy in means]),
+        servers=None if servers is None else np.array(list(servers.values()), dtype=float),
+        busy=None if servers is None else np.array([busy for _, busy in means]),
     )
 
 
@@ -157,12 +164,17 @@ def _elsewhere(visits: Mapping[str, Visits], run: Run, rest: str) -> Visits:
     return found + [(time, math.inf) for time in free]
 
 
-def read_runs(path: str | Path) -> list[Run]:
+def read_runs(path: str | Path, *, by_entry: bool = False) -> list[Run]:
     """Read a table of runs.
 
     Either ``trace, run, station, start, duration``, a line per visit, seconds from the beginning of the run
     (no duration: still there at the end), or ``trace, folder``, a line per run with the folder of its event
-    logs, relative to the table. Both may have a column ``clients``.
+    logs, relative to the table. Both may have a column ``clients``. Where several runs are in the same logs,
+    one after another, ``begin`` tells when each began, in seconds of the logs' (monotonic) clock.
+
+    Args:
+        path: Of the table.
+        by_entry: What event logs tell are visits to endpoints (``A/path/``), not to services.
 
     Raises:
         UsageError: It cannot be read; the message names file and line.
@@ -186,14 +198,34 @@ def read_runs(path: str | Path) -> list[Run]:
         raise UsageError("has no lines below the first", where=str(path))
     if columns >= set(VISITS):
         return _runs_of_visits(file, rows)
-    return [
-        Run(
-            trace=row["trace"],
-            clients=_clients(row, file, line),
-            visits=visits_of_logs(file.parent / row["folder"]),
-        )
-        for line, row in enumerate(rows, 2)
+    return _runs_of_logs(file, rows, by_entry=by_entry)
+
+
+def _runs_of_logs(file: Path, rows: Sequence[Mapping[str, str]], *, by_entry: bool) -> list[Run]:
+    begins = [
+        _seconds(row, BEGIN, file, line) if row.get(BEGIN) else None for line, row in enumerate(rows, 2)
     ]
+    logs: dict[str, tuple[float, dict[str, Visits]]] = {}
+    runs = []
+    for line, (row, begin) in enumerate(zip(rows, begins, strict=True), 2):
+        folder = row["folder"]
+        if folder not in logs:
+            logs[folder] = visits_of_logs(file.parent / folder, by_entry=by_entry)
+        first, visits = logs[folder]
+        if begin is not None:
+            others = zip(rows, begins, strict=True)
+            later = [b for r, b in others if r["folder"] == folder and b is not None and b > begin]
+            visits = _between(visits, begin - first, min(later, default=math.inf) - first)
+        runs.append(Run(trace=row["trace"], clients=_clients(row, file, line), visits=visits))
+    return runs
+
+
+def _between(visits: Mapping[str, Visits], begin: float, end: float) -> dict[str, Visits]:
+    """Return the visits of one of several runs, in seconds from its beginning."""
+    return {
+        station: [(s - begin, e - begin) for s, e in found if e > begin and s < end]
+        for station, found in visits.items()
+    }
 
 
 def _runs_of_visits(file: Path, rows: Sequence[Mapping[str, str]]) -> list[Run]:
@@ -228,10 +260,15 @@ def _clients(row: Mapping[str, str], file: Path, line: int) -> int | None:
     return int(text) if text else None
 
 
-def visits_of_logs(folder: Path) -> dict[str, Visits]:
-    """Return the visits to every service that event logs of one run tell of.
+def visits_of_logs(folder: Path, *, by_entry: bool = False) -> tuple[float, dict[str, Visits]]:
+    """Return the visits that event logs tell of, and when the first event was.
 
-    A visit is from the arrival of a request until its worker is free. The run begins with the first event.
+    A visit is from the arrival of a request until its worker is free, in seconds from the first event, whose
+    time is in seconds of the logs' clock.
+
+    Args:
+        folder: Of the logs.
+        by_entry: Visits to endpoints, not to services.
 
     Raises:
         LogError: There is no log, or one is damaged.
@@ -246,13 +283,15 @@ def visits_of_logs(folder: Path) -> dict[str, Visits]:
     for log in logs:
         if log.header["role"] == "client":
             continue
+        service = str(log.header["service"])
         times = (log.records["time"] - began) / 1e9
         for event, times_of in ((Event.ARRIVE, arrived), (Event.DONE, done)):
             chosen = log.records["event"] == event
             requests = log.records["request"][chosen].tolist()
             times_of.update(zip(requests, times[chosen].tolist(), strict=True))
-            station.update(dict.fromkeys(requests, str(log.header["service"])))
+            for request, name in zip(requests, log.records["name"][chosen].tolist(), strict=True):
+                station[request] = log.names.get(name, service) if by_entry else service
     visits: dict[str, Visits] = {}
     for request, start in arrived.items():
         visits.setdefault(station[request], []).append((start, done.get(request, math.inf)))
-    return visits
+    return began / 1e9, visits

@@ -12,10 +12,11 @@ import click
 @click.option(
     "--servers",
     multiple=True,
-    required=True,
     metavar="STATION=N",
-    help="Clients a station serves at once, 'inf' for a pure delay; every station is named once.",
+    help="Clients a station serves at once, 'inf' for a pure delay; every station is named once."
+    " 'mup learn lqn' needs none: its model knows.",
 )
+@click.option("--entries", is_flag=True, help="Columns are endpoints (A/path/) instead of services.")
 @click.option("--rest", metavar="STATION", help="Where clients are that no log has; needs their number.")
 @click.option("-o", "--output", type=click.Path(), required=True, metavar="TRACES.npz", help="Write here.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
@@ -24,6 +25,7 @@ def command(
     dt: float,
     seconds: float,
     servers: tuple[str, ...],
+    entries: bool,
     rest: str | None,
     output: str,
     as_json: bool,
@@ -31,7 +33,8 @@ def command(
     """Make traces of queue lengths from RUNS, a table (.csv) of visits or of event logs.
 
     Visits, as access logs have them: columns trace, run, station, start, duration. Event logs of mup: columns
-    trace, folder. Runs of the same trace began in the same state. The column clients is for --rest.
+    trace, folder, and begin (seconds of their clock) where several runs are in the same logs. Runs of the
+    same trace began in the same state. The column clients is for --rest.
     """
     import json
 
@@ -47,9 +50,9 @@ def command(
             counts[name] = float(text)
         except ValueError:
             raise UsageError(f"--servers: must be a whole number or inf, got {text!r} for {name!r}") from None
-    read = read_runs(runs)
+    read = read_runs(runs, by_entry=entries)
     try:
-        traces = traces_of_runs(read, dt=dt, seconds=seconds, servers=counts, rest=rest)
+        traces = traces_of_runs(read, dt=dt, seconds=seconds, servers=counts or None, rest=rest)
     except UsageError as error:
         raise UsageError(error.message, where=error.where or runs, hint=error.hint) from error
     write_traces(output, traces)

@@ -135,6 +135,30 @@ def test_event_logs_tell_visits(tmp_path: Path) -> None:
     event_log(tmp_path, "A.0.front", "A", "front", [(Event.ARRIVE, 1, 5.5), (Event.ARRIVE, 2, 6.0)])
     event_log(tmp_path, "A.0.w0", "A", "worker", [(Event.BEGIN, 1, 5.6), (Event.DONE, 1, 7.0)])
     event_log(tmp_path, "users.client", "users", "client", [(Event.BEGIN, 9, 5.0)])
-    assert visits_of_logs(tmp_path) == {"A": [(0.5, 2.0), (1.0, math.inf)]}
+    assert visits_of_logs(tmp_path) == (5.0, {"A": [(0.5, 2.0), (1.0, math.inf)]})
+    assert visits_of_logs(tmp_path, by_entry=True)[1] == {"A/x/": [(0.5, 2.0), (1.0, math.inf)]}
     with pytest.raises(LogError, match="has no event logs"):
         visits_of_logs(tmp_path / "nothing")
+
+
+def test_several_runs_in_the_same_logs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A run has what was there when it began and came until the next one began; columns without servers."""
+    arrivals = [(Event.ARRIVE, 1, 5.0), (Event.ARRIVE, 2, 7.5), (Event.ARRIVE, 3, 12.0)]
+    event_log(tmp_path, "A.0.front", "A", "front", arrivals)
+    ends = [(Event.DONE, 1, 8.0), (Event.DONE, 2, 8.5), (Event.DONE, 3, 13.5)]
+    event_log(tmp_path, "A.0.w0", "A", "worker", ends)
+    table = tmp_path / "runs.csv"
+    table.write_text("trace,folder,begin\nb,.,11\na,.,7\n")
+    out = tmp_path / "t.npz"
+    with pytest.raises(SystemExit) as end:
+        main(["learn", "traces", str(table), "--entries", "--dt", "1", "--seconds", "3", "-o", str(out)])
+    assert end.value.code == 0
+    traces = read_traces(out)
+    assert traces.names == ("A/x/",)
+    assert traces.x[:, :, 0].tolist() == [[0, 1, 1, 0], [1, 1, 0, 0]]
+    assert traces.servers is None
+    table.write_text("trace,folder,begin\nb,.,noon\n")
+    with pytest.raises(SystemExit) as end:
+        main(["learn", "traces", str(table), "--servers", "A=1", "-o", str(out)])
+    assert end.value.code == 2
+    assert "line 2, begin: must be a number of seconds, got 'noon'" in capsys.readouterr().err
