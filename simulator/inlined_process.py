@@ -168,6 +168,29 @@ class InlinedProcess:
             [self._spread(rng, mine, rng.dirichlet(np.full(len(mine), 0.3))) for _ in range(count)]
         )
 
+    def whole(self, x: FloatArray) -> FloatArray:
+        """Return a valid initial population of whole numbers near mean requests per state; shape (n,).
+
+        Rounded by largest remainders. A client for whom no place is left begins a cycle.
+        """
+        near = np.floor(x + 1e-6)
+        missing = round(float((x - near).sum()))
+        space = self.lqn.space
+        unplaced = []
+        for state in np.argsort(near - x).tolist():
+            if missing == 0:
+                break
+            near[state] += 1
+            if (self.free_places(near) < -1e-9).any():
+                near[state] -= 1
+                unplaced.append(state)
+            else:
+                missing -= 1
+        for state in unplaced[:missing]:
+            if self.lqn.client_states[state]:
+                near[int(next(iter(space.start[space.states[state].owner])))] += 1
+        return near
+
     def extreme_starts(self) -> FloatArray:
         """Return the states in which as many clients as possible are in one entry; shape (entries, n)."""
         rng = np.random.default_rng(0)

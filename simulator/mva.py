@@ -290,7 +290,8 @@ class SharedView:
         at = np.concatenate(((0,), _grid(customers)))
         self._grid = at[1:]
         own = at[:, None].astype(float)
-        most = int(min(crowd.limit, crowd.population, len(rates)))
+        # Below nothing where an estimate of who waits elsewhere has more of them than there are.
+        most = int(max(min(crowd.limit, crowd.population, len(rates)), 0.0))
         others = np.arange(most + 1.0)[None, :]
         index = np.maximum(np.minimum(at[:, None] + np.arange(most + 1)[None, :], len(rates)) - 1, 0)
         jobs = np.maximum(own + others, 1.0)

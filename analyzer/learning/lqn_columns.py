@@ -23,7 +23,7 @@ from scipy.optimize import nnls
 
 from mup.errors import UsageError, did_you_mean
 from mup.lqn.model import entry_label
-from simulator.inlined import InlinedLqn, requests_of
+from simulator.inlined import InlinedLqn, held_pools, requests_of
 
 __all__ = ["Columns", "column_names", "match_columns"]
 
@@ -88,7 +88,7 @@ def _count(lqn: InlinedLqn, name: str) -> FloatArray:
 
 
 def beginnings(lqn: InlinedLqn, columns: Columns, first: FloatArray) -> tuple[FloatArray, bool]:
-    """Return the states in which traces begin.
+    """Return the states in which traces begin: no pool has more requests than threads, the others wait.
 
     Args:
         lqn: The model; n states.
@@ -110,7 +110,13 @@ def beginnings(lqn: InlinedLqn, columns: Columns, first: FloatArray) -> tuple[Fl
             rows.append(own[None])
             fixed.append(population.clients)
     matrix = np.vstack(rows)
-    found = np.array([nnls(matrix, np.concatenate([row, fixed]))[0] for row in first])
+    # One more unknown per pool, its free threads, makes an inequality an equation.
+    limited = np.isfinite(lqn.system.capacity)
+    held, capacity = held_pools(lqn)[limited], lqn.system.capacity[limited]
+    free = np.zeros((len(matrix), len(held)))
+    bounded = np.block([[matrix, free], [held, np.eye(len(held))]])
+    size = lqn.system.size
+    found = np.array([nnls(bounded, np.concatenate([row, fixed, capacity]))[0][:size] for row in first])
     missed = np.abs(found @ columns.counts.T - first).sum(axis=1)
     worst = int(np.argmax(missed / np.maximum(first.sum(axis=1), 1.0)))
     if missed[worst] > MISFIT * max(1.0, first[worst].sum()):

@@ -59,7 +59,7 @@ def misplaced(predicted: FloatArray, observed: FloatArray, clients: float) -> fl
 def simulated(fit: FluidFit, logs: FloatArray, seed: int, replications: int = REPLICATIONS) -> FloatArray:
     """Return what the columns are in the simulated model, averaged; shape (R, H, M)."""
     process = InlinedProcess(fit.lqn)
-    starts = np.array([_whole(row) for row in fit.starts])
+    starts = np.array([process.whole(row) for row in fit.starts])
     means = fit.means(logs)
     samples = fit.data.shape[1]
     pilot = process.simulate(means, starts, dt=fit.dt, samples=samples, replications=1, seed=seed)
@@ -112,12 +112,3 @@ def correct(
         simulated=best_columns,
         simulated_before=first,
     )
-
-
-def _whole(x: FloatArray) -> FloatArray:
-    """Round requests per state to whole numbers that add up to the same, by largest remainders."""
-    low = np.floor(x + 1e-6)
-    missing = round(float((x - low).sum()))
-    order = np.argsort(low - x)
-    low[order[:missing]] += 1
-    return low

@@ -9,11 +9,12 @@ import pytest
 from layered_systems import act, chain, forked, log_error, running_example, traces_of, without_times
 
 from analyzer.learning.lqn import learn_lqn
-from analyzer.learning.lqn_columns import column_names, match_columns
+from analyzer.learning.lqn_columns import beginnings, column_names, match_columns
 from analyzer.learning.traces import Traces
 from mup.errors import UsageError
 from mup.lqn import Model
 from simulator.inlined import TimeKey, inline
+from simulator.inlined_process import InlinedProcess
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +69,24 @@ def test_columns_of_tasks_suffice(traces: Traces) -> None:
     truth = {"B.serve:comp demand": 0.05, "D.query:select demand": 0.04}
     for key, time in learned.times.items():
         assert log_error(time.mean, truth[str(key)]) < 0.1
+
+
+def test_whom_no_thread_serves_waits() -> None:
+    """Columns that do not tell waiting from service: no trace begins with more in service than a pool has."""
+    lqn = inline(running_example())
+    process = InlinedProcess(lqn)
+    columns = match_columns(lqn, ("B", "D"))
+    first = np.array([[30.0, 0.0], [0.0, 30.0], [10.5, 7.25]])
+    found, determined = beginnings(lqn, columns, first)
+    assert not determined
+    assert found @ columns.counts.T == pytest.approx(first)
+    for row in found:
+        assert process.free_places(row).min() > -1e-6
+        whole = process.whole(row)
+        assert whole == pytest.approx(np.round(whole))
+        assert process.free_places(whole).min() >= 0
+        assert whole[lqn.client_states].sum() == 30
+        assert np.abs(whole - row).max() < 1
 
 
 def test_a_fork_is_learned() -> None:

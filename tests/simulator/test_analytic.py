@@ -212,6 +212,13 @@ def test_callees_are_not_at_the_processor_while_their_callers_are() -> None:
     assert seen(0.0).rates == pytest.approx([1.0])
 
 
+def test_a_crowd_that_cannot_be_there_is_not() -> None:
+    """Where more requests are thought to wait elsewhere than there are, the own ones have the station."""
+    rates, waiting = np.array([10.0, 20.0, 20.0]), np.array([0.0, 0.0, 1.0])
+    crowd = Crowd(40.0, 40, 0.005, 1.0, -1.4, 1.0, 0.0, callers=1)
+    assert SharedView(rates, waiting, crowd, 2).rates == pytest.approx([10.0, 20.0])
+
+
 def test_branches_delay_each_other_and_not_what_runs_alone() -> None:
     """What parallel branches do to each other at a processor stretches them, not the steps around them."""
     body = entry(
