@@ -171,7 +171,7 @@ class InlinedProcess:
     def whole(self, x: FloatArray) -> FloatArray:
         """Return a valid initial population of whole numbers near mean requests per state; shape (n,).
 
-        Rounded by largest remainders. A client for whom no place is left begins a cycle.
+        By largest remainders. A client for whom no place is left begins a cycle, a branch is left out.
         """
         near = np.floor(x + 1e-6)
         missing = round(float((x - near).sum()))

@@ -16,6 +16,7 @@ import argparse
 import csv
 import itertools
 import json
+import math
 import random
 import sys
 import tempfile
@@ -29,10 +30,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from machine import describe
-from real_runs import Driver, Request, Run, project_in
+from real_runs import Driver, Request, Run, project_in, stored_traces
 
+from analyzer.calibration.intervals import half_width_of_batches
 from analyzer.learning.lqn import learn_lqn
-from analyzer.learning.trace_files import read_traces, write_traces
 from analyzer.learning.traces import Traces
 from analyzer.learning.visits import read_runs, traces_of_runs
 from mup.lqn import Activity, Call, Constant, Entry, Exponential, Model, Precedence, Task
@@ -153,22 +154,14 @@ def measured(clients: int, seconds: float) -> tuple[float, float]:
     """Return the mean response time of so many clients, and the half-width of its 95 % interval."""
     (run,) = execute([[None] * clients], WARM_UP + seconds, clients, None)
     late = np.array([time for moment, time in run.responses if moment > WARM_UP])
-    batches = np.array([part.mean() for part in np.array_split(late, 20)])
-    return float(late.mean()), float(2.09 * batches.std(ddof=1) / np.sqrt(len(batches)))
+    return float(late.mean()), half_width_of_batches(np.array_split(late, 20)) or math.inf
 
 
 def study(states: int, runs: int, seconds: float, folder: Path | None) -> None:
     """Observe, learn, predict, measure; print a table."""
     file = folder / "traces.npz" if folder is not None else None
-    if file is not None and file.exists():
-        traces = read_traces(file)
-    else:
-        traces = observe(states, runs)
-        if file is not None:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            write_traces(file, traces)
-    model = structure()
-    learned = learn_lqn(model, traces)
+    traces = stored_traces(file, lambda: observe(states, runs))
+    learned = learn_lqn(structure(), traces)
     cpu = f"{learned.seconds:.0f} s, corrected in {learned.correction_seconds:.0f} s"
     print(f"learned in {cpu} of processor time (thesis: 5 h)")
     print(f"error on traces held back: {learned.corrected_validation} (fluid: {learned.err_validation:.4f})")

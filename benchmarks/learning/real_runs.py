@@ -12,9 +12,11 @@ from typing import NamedTuple
 
 import aiohttp
 
+from analyzer.learning.trace_files import read_traces, write_traces
+from analyzer.learning.traces import Traces
 from mup.project import Project, load_project
 
-__all__ = ["Driver", "Request", "Run", "project_in"]
+__all__ = ["Driver", "Request", "Run", "project_in", "stored_traces"]
 
 
 class Request(NamedTuple):
@@ -103,3 +105,14 @@ def project_in(folder: Path, env: dict[str, str]) -> Project:
     """Return the project of a folder on free ports, its services with more environment."""
     project = load_project(folder).with_any_ports()
     return replace(project, services=tuple(replace(s, env={**s.env, **env}) for s in project.services))
+
+
+def stored_traces(file: Path | None, make: Callable[[], Traces]) -> Traces:
+    """Return traces from a file; make and store them if there is none. None: nothing is kept."""
+    if file is not None and file.exists():
+        return read_traces(file)
+    traces = make()
+    if file is not None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_traces(file, traces)
+    return traces

@@ -24,7 +24,7 @@ import random
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,15 +36,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from machine import describe
-from real_runs import Driver, Request, project_in
+from real_runs import Driver, Request, project_in, stored_traces
 
 from analyzer.learning.misplaced import misplaced
 from analyzer.learning.network_learning import LearnedNetwork, learn_network
-from analyzer.learning.trace_files import read_traces, write_traces
 from analyzer.learning.traces import Traces
-from analyzer.learning.visits import Run, Visits, traces_of_runs
-from mup.events.reader import log_files, read_log
-from mup.events.record import Event
+from analyzer.learning.visits import Run, Visits, traces_of_runs, visits_of_logs
 from mup.runtime.launcher import Deployment
 from simulator.closed_network import ClosedNetwork
 from simulator.network_prediction import predicted_means
@@ -116,53 +113,26 @@ def observe(
             driver = Driver(url, THINK, lambda _: Request("/ask/", {}), random.Random(seed))
             driver.runs([first_requests((0, 20, 20, 20))] * 2, 1.0)  # connections are made
             began = [r.began for r in driver.runs([first_requests(start) for start in order], SECONDS)]
-        visits = dict(_visits(folder))
+        first, visits = visits_of_logs(folder)
+    ordered = {name: np.array(sorted(visits[name])) for name in SERVERS}
     found = []
     for number, begin in enumerate(began):
         _, *there = order[number]
-        seen = {name: _of_run(visits[name], begin, n) for name, n in zip(SERVERS, there, strict=True)}
+        since = begin * 1e-9 - first
+        seen = {name: _of_run(ordered[name], since, n) for name, n in zip(SERVERS, there, strict=True)}
         found.append(Run(trace=str(number % len(starts)), clients=sum(order[number]), visits=seen))
     return traces_of_runs(found, dt=DT, seconds=SECONDS, servers=servers, rest=THINKING)
 
 
-def _visits(folder: Path) -> Iterator[tuple[str, npt.NDArray[np.float64]]]:
-    """Yield arrivals and departures of every server, ns of the monotonic clock; shape (visits, 2)."""
-    arrived: dict[str, dict[int, int]] = {}
-    done: dict[int, int] = {}
-    for segments in log_files(folder):
-        log = read_log(segments)
-        for event, times in (
-            (Event.ARRIVE, arrived.setdefault(str(log.header["service"]), {})),
-            (Event.DONE, done),
-        ):
-            chosen = log.records["event"] == event
-            requests = log.records["request"][chosen].tolist()
-            times.update(zip(requests, log.records["time"][chosen].tolist(), strict=True))
-    for name in SERVERS:
-        yield name, np.array(sorted((start, done[request]) for request, start in arrived[name].items()))
-
-
-def _of_run(visits: npt.NDArray[np.float64], began: int, first: int) -> Visits:
-    """Return the visits of one run, in seconds; those who begin at a server are there at once."""
-    low, high = np.searchsorted(visits[:, 0], (began, began + (SECONDS + 1) * 1e9))
-    seconds = (visits[low:high] - began) * 1e-9
-    seconds = seconds[seconds[:, 0] < SECONDS]
+def _of_run(visits: npt.NDArray[np.float64], began: float, first: int) -> Visits:
+    """Return the visits of one run, from its beginning; those who begin at a server are there at once."""
+    low, high = np.searchsorted(visits[:, 0], (began, began + SECONDS))
+    seconds = visits[low:high] - began
     seconds[:first, 0] = 0.0
     return [(float(start), float(end)) for start, end in seconds]
 
 
 # What is learned, and how right it is.
-
-
-def stored(file: Path | None, make: Any) -> Traces:
-    """Return traces from a file; make and store them if there is none."""
-    if file is not None and file.exists():
-        return read_traces(file)
-    traces: Traces = make()
-    if file is not None:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        write_traces(file, traces)
-    return traces
 
 
 def predicted(network: ClosedNetwork, start: Sequence[int]) -> npt.NDArray[np.float64]:
@@ -192,7 +162,7 @@ def study(states: int, runs: int, what_if_runs: int, folder: Path | None) -> Non
     def file(name: str) -> Path | None:
         return None if folder is None else folder / f"{name}.npz"
 
-    traces = stored(file("learned-from"), lambda: observe(starts, runs, seed=1))
+    traces = stored_traces(file("learned-from"), lambda: observe(starts, runs, seed=1))
     learn_network(traces.select(range(4)))  # everything is compiled before the clock runs
     clock = time.process_time()
     learned = learn_network(traces)
@@ -205,7 +175,7 @@ def study(states: int, runs: int, what_if_runs: int, folder: Path | None) -> Non
         network = what_if.applied(learned.network)
         expected = predicted(network, what_if.start)
         name = f"what-if-{number}"
-        seen = stored(
+        seen = stored_traces(
             file(name),
             lambda w=what_if, n=number: observe([w.start], what_if_runs, seed=10 + n, what_if=w),  # type: ignore[misc]
         )

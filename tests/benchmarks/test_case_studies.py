@@ -11,6 +11,7 @@ import pytest
 from case_studies.command import main
 from case_studies.judge import Judged, judge
 from case_studies.store import StudyFolder, write_json
+from disturbance import Watch
 
 from mup.lqn.files import read_model
 from mup.lqn.statistics import Size, statistics
@@ -143,7 +144,8 @@ def test_the_short_form_on_real_services(tmp_path: Path, capsys: pytest.CaptureF
 
     The same command again does nothing.
     """
-    assert main([*SHORT, "--results", str(tmp_path)]) == 0
+    with Watch() as watch:
+        assert main([*SHORT, "--results", str(tmp_path)]) == 0
     study = StudyFolder(tmp_path / "acmeair-wait")
     sizes = statistics(read_model(str(study.model)))
     assert sizes.table3 == Size(4, 17, 35, 23, 11, 64, 11)
@@ -153,11 +155,13 @@ def test_the_short_form_on_real_services(tmp_path: Path, capsys: pytest.CaptureF
     assert [(s["clients"], s["bottleneck"]) for s in steps] == [(1, "main"), (2, "main"), (4, "main")]
     assert [m["failed"] for m in measured.values()] == [0, 0, 0]
     found = judge(steps, measured)
-    # Windows of 2 s are too short for more: below saturation utilizations lie close together, and each of the
-    # three may fall into a moment in which others had the machine.
     assert found[2].bottleneck
     assert sorted(abs(j.cycle) for j in found)[1] < 0.6
     assert found[2].measured["response_time"]["mean"] > found[0].measured["response_time"]["mean"]
+    if not watch.said:  # windows of 2 s may fall into a moment in which others had the machine
+        assert [j.bottleneck for j in found] == [True, True, True]
+        assert max(abs(j.cycle) for j in found) < 0.35
+        assert found[2].measured["response_time"]["mean"] > 1.5 * found[0].measured["response_time"]["mean"]
     capsys.readouterr()
     assert main([*SHORT, "--results", str(tmp_path)]) == 0
     assert "measured" not in capsys.readouterr().out.partition("| study")[0]

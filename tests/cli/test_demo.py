@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from disturbance import Watch
 
 from mup.lqn import load_model
 
@@ -29,10 +30,11 @@ def demo(tmp_path_factory: pytest.TempPathFactory, family: Any) -> tuple[Path, d
     """Run a short demo once; the tests look at what it left."""
     folder = tmp_path_factory.mktemp("demo")
     short = ("--clients", "1,6", "--duration", "2", "--explore-seconds", "4", "--precision", "0.05")
-    finished = mup("demo", "--json", *short, cwd=folder, env=family.environment)
+    with Watch() as watch:
+        finished = mup("demo", "--json", *short, cwd=folder, env=family.environment)
     assert finished.returncode == 0, finished.stderr
     assert not family.alive()
-    return folder / "mup-demo", json.loads(finished.stdout)
+    return folder / "mup-demo", {**json.loads(finished.stdout), "disturbed": watch.said}
 
 
 @pytest.mark.services
@@ -49,8 +51,9 @@ def test_the_document_compares_every_load(demo: tuple[Path, dict[str, object]]) 
         assert s["inside_interval"] == (between["low"] <= measured <= between["high"])
         assert set(between["parts"]) >= {"calibration", "simulation", "measurement"}
         assert s["corrected"] is None  # what the example does takes as long on any machine
-        # How close they are is for benchmarks/accuracy to say: machines that run tests do other things beside.
         assert min(predicted, measured) > 0.01  # B alone waits longer
+        # A bound for nonsense, not for accuracy: machines that run tests are busy with other things.
+        assert demo[1]["disturbed"] or 0.3 < predicted / measured < 2
         assert set(s["measured"]["utilization"]) == {"A", "B"}
 
 
@@ -76,10 +79,11 @@ def test_predictions_are_validated(demo: tuple[Path, dict[str, object]], family:
     folder, _ = demo
     options = ("--clients", "2", "--pool", "B=3", "--duration", "2", "--warmup", "1", "--repeats", "2")
     files = ("--prediction", "predicted.json", "--report", "validated.html")
-    finished = mup(
-        "validate", *options, "--retries", "0", "--tolerance", "0", *files, "--json",
-        cwd=folder, env=family.environment,
-    )  # fmt: skip
+    with Watch() as watch:
+        finished = mup(
+            "validate", *options, "--retries", "0", "--tolerance", "0", *files, "--json",
+            cwd=folder, env=family.environment,
+        )  # fmt: skip
     assert finished.returncode == 1, finished.stderr
     assert not family.alive()
     document = json.loads(finished.stdout)
@@ -89,6 +93,7 @@ def test_predictions_are_validated(demo: tuple[Path, dict[str, object]], family:
     assert scenario["prediction"]["run_repeats"] == 2
     assert scenario["corrected"]["error"].keys() == scenario["error"].keys()
     assert scenario["speed"] > 0
+    assert watch.said or scenario["speed"] == pytest.approx(1, abs=0.5)
     assert document["judged_error"] == pytest.approx(abs(scenario["corrected"]["error"]["response_time"]))
     written = json.loads((folder / "predicted.json").read_text())
     assert written["scenarios"][0]["predicted"] == scenario["predicted"]

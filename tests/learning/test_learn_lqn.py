@@ -71,12 +71,21 @@ def test_columns_of_tasks_suffice(traces: Traces) -> None:
         assert log_error(time.mean, truth[str(key)]) < 0.1
 
 
-def test_whom_no_thread_serves_waits() -> None:
+@pytest.mark.parametrize(
+    ("model", "names", "rows"),
+    [
+        (running_example(), ("B", "D"), [[30.0, 0.0], [0.0, 30.0], [10.5, 7.25]]),
+        # Nothing but the six threads of A tells that three of the nine there wait.
+        (forked(scale=3), ("B", "A"), [[6.0, 9.0], [4.0, 12.0]]),
+    ],
+    ids=["side by side", "layers"],
+)
+def test_whom_no_thread_serves_waits(model: Model, names: tuple[str, ...], rows: list[list[float]]) -> None:
     """Columns that do not tell waiting from service: no trace begins with more in service than a pool has."""
-    lqn = inline(running_example())
+    lqn = inline(model)
     process = InlinedProcess(lqn)
-    columns = match_columns(lqn, ("B", "D"))
-    first = np.array([[30.0, 0.0], [0.0, 30.0], [10.5, 7.25]])
+    columns = match_columns(lqn, names)
+    first = np.array(rows)
     found, determined = beginnings(lqn, columns, first)
     assert not determined
     assert found @ columns.counts.T == pytest.approx(first)
@@ -85,7 +94,7 @@ def test_whom_no_thread_serves_waits() -> None:
         whole = process.whole(row)
         assert whole == pytest.approx(np.round(whole))
         assert process.free_places(whole).min() >= 0
-        assert whole[lqn.client_states].sum() == 30
+        assert whole[lqn.client_states].sum() == lqn.clients
         assert np.abs(whole - row).max() < 1
 
 
