@@ -8,7 +8,7 @@ from mup.databases.address import scheme_of
 from mup.databases.command import Command
 from mup.errors import QueryError
 
-__all__ = ["AsyncDriver", "Driver", "open_async_driver", "open_driver"]
+__all__ = ["AsyncDriver", "Driver", "load_drivers", "open_async_driver", "open_driver"]
 
 CONNECT_SECONDS = 2.0
 """How long a driver looks for its server before it gives up."""
@@ -58,7 +58,7 @@ def open_driver(name: str, uri: str) -> Driver:
         QueryError: No driver serves the scheme, or the URI is wrong.
     """
     if scheme_of(uri) in ("mongodb", "mongodb+srv"):
-        # Drivers are imported when they are used: a service without a database carries none.
+        # Drivers are imported when they are used: a project without databases carries none.
         from mup.databases.mongo import MongoDriver  # noqa: PLC0415
 
         return MongoDriver(name, uri)
@@ -81,6 +81,22 @@ def open_async_driver(
 
         return open_motor(name, uri, queries=queries) if client == "motor" else open_pymongo(name, uri)
     raise _unserved(name, uri)
+
+
+def load_drivers(*, awaited: bool) -> None:
+    """Import all that a first query needs, to be called before worker processes are forked.
+
+    PyMongo takes some 0.2 s of CPU to import. A worker that did so at its first query would keep one request
+    waiting for that long, whenever the queue first reaches this worker, and each its own copy in memory.
+
+    Args:
+        awaited: Whether queries will be those of code on an event loop.
+    """
+    if awaited:
+        import mup.databases.mongo_async  # noqa: PLC0415
+    else:
+        import mup.databases.mongo  # noqa: PLC0415
+        import mup.databases.runner  # noqa: F401, PLC0415
 
 
 def _unserved(name: str, uri: str) -> QueryError:

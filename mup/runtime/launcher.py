@@ -429,6 +429,7 @@ class Deployment:
             "advertise": self._advertise,
             "registry_cache": self._project.registry_cache,
             "databases": self._database_uris,
+            "queries": bool(self._project.databases),
             "tls": None if self._tls is None else asdict(self._tls),
             "retries": None if config.retries is None else asdict(config.retries),
             "log_dir": self._log_dir,

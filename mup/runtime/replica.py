@@ -78,6 +78,7 @@ class ReplicaConfig(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         advertise: Address under which others reach this machine; "" = ``host``, or the one the registry sees.
         databases: URIs, with the name of the database and credentials, that workers need not ask the registry
             for; by the name the project gives them.
+        queries: Whether the project has databases: what queries need is loaded before there are workers.
         tls: Certificate and key it serves with; None = unencrypted.
         retries: How the calls of this service are made again; None = they are not.
         drain: Seconds requests in work get when the replica stops.
@@ -107,6 +108,7 @@ class ReplicaConfig(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     registry_cache: float = CACHE_SECONDS
     advertise: str = ""
     databases: dict[str, str] = {}
+    queries: bool = False
     tls: TlsFiles | None = None
     retries: RetryPolicy | None = None
     drain: float = 5.0
@@ -198,6 +200,11 @@ class _Replica:
         # Descriptors of the user's module survive in workers, everything opened from here on does not.
         inherited = open_descriptors() - {self._report.fileno()}
         self._listener = self._bind()
+        if self._config.queries:
+            # What drivers are made of is loaded where there are databases.
+            from mup.databases.driver import load_drivers  # noqa: PLC0415
+
+            load_drivers(awaited=self._run.runtime == "async")
         self._workforce = Workforce(self._run, self._pool_size, inherited)
         with asyncio.Runner(loop_factory=new_event_loop) as runner:
             runner.run(self._serve())

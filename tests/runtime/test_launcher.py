@@ -20,7 +20,7 @@ from click.testing import CliRunner
 from deployments import ask, make_project, running, wait_for
 
 from mup.errors import DeploymentError, UsageError
-from mup.project import load_project
+from mup.project import DatabaseConfig, load_project
 from mup.runtime.launcher import Deployment
 
 pytestmark = pytest.mark.services
@@ -351,6 +351,26 @@ def test_replica_refuses_a_wrong_configuration(tmp_path: Path) -> None:
     )
     assert done.returncode == 2
     assert "configuration is wrong" in json.loads(done.stdout)["error"]
+
+
+@pytest.mark.parametrize("runtime", ["process", "thread", "async"])
+def test_no_request_waits_for_a_driver_to_be_imported(tmp_path: Path, runtime: str) -> None:
+    """With databases in the project a fresh worker has their drivers; without, it carries none."""
+    source = f"""
+import sys
+from mup import EP, MS
+
+class Fresh(MS):
+    runtime = {runtime!r}
+    @EP("/loaded/")
+    {"async " if runtime == "async" else ""}def loaded(self, comm):
+        comm.respond("pymongo" in sys.modules)
+"""
+    project = make_project(tmp_path, source, "Fresh")
+    with_database = replace(project, databases=(DatabaseConfig(name="db"),))
+    for deployed, loaded in ((project, False), (with_database, True)):
+        with running(deployed) as system:
+            assert system.ask("Fresh", "/loaded/").body is loaded
 
 
 def test_embedded_database_is_part_of_the_deployment(tmp_path: Path) -> None:
