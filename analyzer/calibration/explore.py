@@ -27,6 +27,7 @@ from analyzer.calibration.rounds import (
     Rounds,
     doubt_about,
 )
+from analyzer.calibration.run_lock import writing
 from analyzer.calibration.rundir import (
     DatabaseUse,
     PartInfo,
@@ -308,9 +309,18 @@ class _Exploration:
         return self._rounds.spent
 
     def run(self) -> None:
-        """Start the services, load them until the rule is met, stop them, and describe it all."""
+        """Start the services, load them until the rule is met, stop them, and describe it all.
+
+        Raises:
+            UsageError: Somebody else explores into this directory.
+        """
+        self.directory.mkdir(parents=True, exist_ok=True)
+        with writing(self.directory):
+            self._run()
+
+    def _run(self) -> None:
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
+            self._folder.mkdir(exist_ok=True)
             self._save()
             self._load()
             self._finish(complete=True)

@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from analyzer.calibration.run_lock import is_being_written
 from analyzer.calibration.rundir import INFO_FILE, RunInfo, load_info, stale_endpoints
 from mup.errors import LogError, UsageError
 
 __all__ = ["Freshness", "RunEntry", "delete_runs", "list_runs", "prunable"]
 
 Freshness = Literal["fresh", "stale", "unknown"]
-ACTIVE_SECONDS = 60.0
-"""A run that is not complete and was written to since then may still be going on."""
 DAY = 86400.0
 
 
@@ -33,7 +32,7 @@ class RunEntry:
         source: Whether it was written by the source as it is now.
         stale: Endpoints whose source has changed since, and why.
         used_by: Models of the project that were calibrated from it.
-        active: An exploration may be writing to it right now.
+        active: An exploration is writing to it right now.
     """
 
     path: Path
@@ -98,7 +97,7 @@ def _entry(path: Path, current: Mapping[str, str] | None, used: Mapping[str, lis
         source="unknown" if not known else "stale" if stale else "fresh",
         stale=stale,
         used_by=tuple(used.get(path.name, ())),
-        active=not (info and (info.complete or info.stop)) and time.time() - modified < ACTIVE_SECONDS,
+        active=is_being_written(path),
     )
 
 

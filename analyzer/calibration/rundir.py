@@ -13,6 +13,7 @@ import math
 import os
 import platform
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -234,6 +235,11 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     def windows(self) -> list[Window]:
         """Windows of all parts."""
         return [w for part in self.parts for w in part.windows]
+
+    @property
+    def void(self) -> list[VoidWindow]:
+        """Rounds of all parts that do not count."""
+        return [v for part in self.parts for v in part.void]
 
     @property
     def processes(self) -> list[ProcessUse]:
@@ -639,6 +645,7 @@ def latest_run(runs: Path, *, kind: str = "explore") -> Path:
     Raises:
         LogError: There is none.
     """
+    voids: RunInfo | None = None
     for file in sorted(runs.glob(f"*-{kind}/{INFO_FILE}"), reverse=True):
         try:
             info = load_info(file.parent)
@@ -646,11 +653,25 @@ def latest_run(runs: Path, *, kind: str = "explore") -> Path:
             continue
         if info.complete or info.windows:
             return file.parent
+        if voids is None and info.void:
+            voids, where = info, file.parent
+    if voids is not None:
+        raise LogError(
+            f"no round of this run counts: {_most_common([void.reason for void in voids.void])}",
+            where=str(where),
+            hint=f"continue it with 'mup explore --resume {where}' when the machine is calmer",
+        )
     raise LogError(
         f"no {kind} run found",
         where=str(runs),
         hint="run 'mup explore' first, or name one with --log; 'mup model --static' needs none",
     )
+
+
+def _most_common(reasons: Sequence[str]) -> str:
+    """Return the reason given most often, and how often."""
+    reason, count = Counter(reasons).most_common(1)[0]
+    return reason if count == len(reasons) else f"{reason} ({count} of {len(reasons)})"
 
 
 def latest_runs(runs: Path) -> list[Path]:

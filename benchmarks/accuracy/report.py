@@ -15,6 +15,7 @@ from typing import Any
 
 from accuracy.insides import inside_tables
 from accuracy.judge import Row, judge, measured
+from accuracy.jumps import deviations, jump_table
 from accuracy.plots import draw_errors, draw_system
 from accuracy.points import Point
 from accuracy.predictions import correct, points_of
@@ -148,6 +149,16 @@ def write_report(
         return _ladder(rows)
     ((kind, found),) = rows.items()
     parts = [_points(found), _distribution(_halves(found)), _notes(results, kind, found)]
+    jumps = jump_table(
+        [
+            deviation
+            for name in dict.fromkeys(r.system for r in found)
+            for point in points_of(results.system(name))
+            for deviation in deviations(results.system(name).repeats(point.name))
+        ]
+    )
+    if jumps:
+        parts.append(_table(("change of speed within a repeat", "repeats", "scatter"), jumps))
     if details:
         parts.append(inside_tables(results, kind, found))
     return "\n\n".join(parts)

@@ -10,6 +10,7 @@ import pytest
 from accuracy.command import seeds_of
 from accuracy.discrepancy import estimate
 from accuracy.judge import Measured, Row, judge, measured
+from accuracy.jumps import deviations, jump_table
 from accuracy.plots import draw_errors, draw_system
 from accuracy.report import distribution
 from measured_repeats import repeat
@@ -34,6 +35,27 @@ def test_the_median_of_valid_repeats_counts() -> None:
     assert (found.repeats, found.void) == (3, 1)
     assert found.seconds == pytest.approx(30)
     assert found.throughput == pytest.approx(5)
+
+
+def test_repeats_whose_speed_changed_are_compared_with_steady_ones() -> None:
+    """Each time is scaled by the speed of its repeat; what is void for another reason is not looked at."""
+    records = [
+        repeat("one", 0, [0.1] * 50, jump=0.01, speed=1000.0),
+        repeat("one", 1, [0.2] * 50, jump=-0.07, speed=500.0),
+        repeat("one", 2, [0.11] * 50, jump=0.12, speed=1000.0, void="the machine's speed changed by +12.0%"),
+        repeat("one", 3, [9.0] * 50, jump=0.01, void="other programs used 9 % of the machine"),
+        repeat("one", 4, [9.0] * 50),
+    ]
+    found = deviations(records)
+    expected = [(0.01, 0.0), (0.07, 0.0), (0.12, math.log(1.1) / math.sqrt(1.5))]
+    assert [jump for jump, _ in found] == [jump for jump, _ in expected]
+    assert [value for _, value in found] == pytest.approx([value for _, value in expected])
+    assert jump_table(found) == [
+        ("0% to 4%", "1", "0.0%"),
+        ("4% to 8%", "1", "0.0%"),
+        ("8% to 16%", "1", "7.8%"),
+    ]
+    assert deviations(records[2:]) == []
 
 
 def test_nothing_valid_is_nothing_measured() -> None:

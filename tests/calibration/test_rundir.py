@@ -190,6 +190,20 @@ def test_the_latest_run_is_the_newest_that_observed_anything(tmp_path: Path) -> 
     assert latest_run(tmp_path) == first
 
 
+def test_a_run_of_void_rounds_is_not_no_run(tmp_path: Path) -> None:
+    """Whoever has explored in vain is told which run that was, why it does not count, and how to go on."""
+    window = Window(0, 10**9)
+    reasons = ["2 of 3 cycles failed", "other programs used 9 %", "2 of 3 cycles failed"]
+    void = [VoidWindow(window=window, reason=reason) for reason in reasons]
+    stored(tmp_path / "20260101-000000-explore", complete=False, parts=[PartInfo(void=void)])
+    with pytest.raises(LogError, match=r"no round .* 2 of 3 cycles failed \(2 of 3\)") as caught:
+        latest_run(tmp_path)
+    assert caught.value.where.endswith("20260101-000000-explore")
+    assert "--resume" in caught.value.hint
+    first = stored(tmp_path / "20250101-000000-explore")
+    assert latest_run(tmp_path) == first
+
+
 def test_run_directories_do_not_collide(tmp_path: Path) -> None:
     """Runs started within one second get different names, in order."""
     made = [new_run_directory(tmp_path) for _ in range(3)]

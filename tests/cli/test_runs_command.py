@@ -3,6 +3,8 @@
 import io
 import json
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -10,8 +12,10 @@ from typing import Any
 import pytest
 from command_line import run
 
+from analyzer.calibration.run_lock import writing
 from analyzer.calibration.rundir import PartInfo, RunInfo, Width, Window, fingerprints
 from analyzer.static import analyse_project
+from mup.errors import UsageError
 from mup.project import load_project
 
 SOURCE = """\
@@ -150,13 +154,33 @@ def test_only_old_runs_go(project: Path, capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_a_run_that_is_going_on_is_left_alone(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Not complete, no reason to have stopped, written to a moment ago: somebody is exploring."""
-    explored(project, "01-20260101", complete=False, stop="")
+    """One whose explorer was killed is not going on, however fresh its files are."""
+    killed = explored(project, "01-20260101", complete=False, stop="")
     explored(project, "02-20260101", days=1)
-    explored(project, "03-20260101", days=1, complete=False, stop="")
-    assert [r["active"] for r in listed(capsys, project)["runs"]] == [False, False, True]
-    listed(capsys, project, "--prune", "--yes", "--keep", "0")
-    assert names(project) == ["01-20"]
+    held = explored(project, "03-20260101", days=1, complete=False, stop="")
+    program = (
+        "import sys, time; from pathlib import Path; from analyzer.calibration.run_lock import writing\n"
+    )
+    program += "with writing(Path(sys.argv[1])):\n    print('now', flush=True)\n    time.sleep(60)"
+    explorers = [
+        subprocess.Popen([sys.executable, "-c", program, str(run_directory)], stdout=subprocess.PIPE)
+        for run_directory in (killed, held)
+    ]
+    try:
+        for explorer in explorers:
+            assert explorer.stdout is not None
+            assert explorer.stdout.readline() == b"now\n"
+        explorers[0].kill()
+        explorers[0].wait()
+        assert [r["active"] for r in listed(capsys, project)["runs"]] == [True, False, False]
+        with pytest.raises(UsageError, match="another exploration is writing to this run"), writing(held):
+            pass
+        listed(capsys, project, "--prune", "--yes", "--keep", "0")
+        assert names(project) == ["03-20"]
+    finally:
+        for explorer in explorers:
+            explorer.kill()
+            explorer.communicate()
 
 
 @pytest.mark.parametrize("options", [(), ("--json",)])

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from deployments import System, make_project, running, wait_for
+from deployments import System, ask, make_project, running, wait_for
 from prometheus_client.parser import text_string_to_metric_families as parse
 
 from analyzer.calibration.executions import collect
@@ -271,6 +271,9 @@ def test_replica_that_refuses_connections(shop: Shop, caller: str) -> None:
 
 def test_unknown_service_is_no_outage(shop: Shop, caller: str) -> None:
     """A service nobody has heard of is a mistake, which waiting does not mend."""
+    registry = shop.system.deployment.registry_url
+    # One that has just started does not know everybody yet, and says so.
+    wait_for(lambda: not ask(registry, "/replicas?service=Flakey").body["learning"], 30)
     found = shop.call(caller, "/x/", service="Flakey", params={})
     assert found == {"error": "UnknownServiceError", "status": None}
     assert shop.counted(caller, "mup_call_retries_total", destination="Flakey") == 0
