@@ -1,7 +1,8 @@
 """Who is writing to a run directory right now?
 
 Its directory is locked for as long as a process explores. The kernel takes the lock away when that process
-ends, however it does: a run whose explorer was killed is broken off at once, not when its files have grown old.
+ends, however it does: a run whose explorer was killed counts as broken off at once, not when its files have
+grown old.
 """
 
 from __future__ import annotations
