@@ -135,7 +135,6 @@ MAX_STANDSTILL: Final = 50_000_000
 MAX_LISTED = 20
 
 UNTIMED: Final = -1
-FRONT: Final = -2
 
 
 @dataclass(frozen=True, slots=True)
@@ -547,23 +546,21 @@ class _Compiler:
         where = f"tasks[{task.name!r}].entries[{entry.name!r}]"
         client = task.is_reference and not task.is_open
         start = len(self.code)
+        body = _Body(self, task, entry, where)
         if client:
             if task.think is not None and task.think.mean > 0:
                 self.emit(THINK, b=self.distribution(task.think))
                 self.emit(THOUGHT)
             self.starts[task.name] = start
         else:
-            if self.has_front(task):
-                self.front(task, "request")
+            self.front(task, body, "request")
             self.emit(ADMIT, ENDS[entry.token] == RELEASES)
-        body = _Body(self, task, entry, where)
         body.emit()
         epilogue = len(self.code)
         if client:
             self.emit(CYCLE)
         else:
-            if self.has_front(task):
-                self.front(task, "reply")
+            self.front(task, body, "reply")
             self.forwards(task, entry)
             self.emit(RETURN)
         self.compiled[index] = replace(
@@ -592,21 +589,37 @@ class _Compiler:
         front = task.front
         return front is not None and any(t is None or t.mean > 0 for t in (front.request, front.reply))
 
-    def front(self, task: Task, phase: str) -> None:
+    def front(self, task: Task, body: _Body, phase: str) -> None:
+        """Emit what the front does with a request or its reply; timed, it is an activity of the entry."""
+        if not self.has_front(task):
+            return
         time: Distribution | None = getattr(task.front, phase)
         home = replace(task, processor=self.model.front_processor(task))
+        number = UNTIMED
+        if self.timed:
+            number = len(self.activities)
+            # Behind the clocks of the activities, which may still go on when the reply leaves.
+            clock = len(body.timers) + len(body.activities)
+            self.timers = max(self.timers, clock + 1)
+            self.activities.append(ActivitySpec(f"{body.label}:front.{phase}"))
+            self.emit(BEGIN, number, clock)
         self.emit(FRONT_TAKE)
-        self.spend(home, time, f"tasks[{task.name!r}].front.{phase}", FRONT)
+        self.spend(home, time, f"tasks[{task.name!r}].front.{phase}", number, BY_FRONT)
         self.emit(FRONT_GIVE)
+        if number != UNTIMED:
+            self.emit(FINISH, number, clock)
 
-    def spend(self, task: Task, demand: Distribution | None, where: str, purpose: int) -> None:
+    def spend(
+        self, task: Task, demand: Distribution | None, where: str, purpose: int, by: int = BY_WORKER
+    ) -> None:
         """Emit processor time; where there is a core for every thread, it is a delay.
 
         Args:
             task: Whose.
             demand: How much.
             where: Path of the number.
-            purpose: The timed activity it belongs to, UNTIMED, or FRONT.
+            purpose: The timed activity it belongs to, or UNTIMED.
+            by: BY_WORKER or BY_FRONT.
         """
         if demand is None:
             if where not in self.missing:
@@ -614,7 +627,7 @@ class _Compiler:
         elif demand.mean > 0:
             if task.processor in self.server_index:
                 server = self.server_index[task.processor]
-                self.emit(USE, server, self.distribution(demand), BY_FRONT if purpose == FRONT else BY_WORKER)
+                self.emit(USE, server, self.distribution(demand), by)
                 if purpose >= 0:
                     self.emit(SERVED, purpose, server)
             else:

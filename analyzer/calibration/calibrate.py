@@ -26,6 +26,7 @@ from typing import Any, Protocol
 
 from analyzer.calibration.bootstrap import REPLICATES, replicates, with_variants
 from analyzer.calibration.callsites import split, variants, with_frequencies
+from analyzer.calibration.contention import Links, without_waiting
 from analyzer.calibration.executions import Execution
 from analyzer.calibration.framework import FrameworkWork, framework_work
 from analyzer.calibration.ingredients import ALL, Ingredients
@@ -61,6 +62,7 @@ from mup.lqn import (
     Front,
     Model,
     Processor,
+    Replicate,
     Task,
     Uncertainty,
     entry_label,
@@ -159,6 +161,7 @@ class _Book:
     matched: dict[str, Matched] = field(default_factory=dict)
     sites: dict[str, list[_CallSite]] = field(default_factory=dict)
     attempts: dict[Key, Distribution] = field(default_factory=dict)
+    links: Links = field(default_factory=Links)
 
     @property
     def phase(self) -> FloatArray:
@@ -286,6 +289,7 @@ def calibrate(
     )
     _general_warnings(book)
     draws = replicates(book.terms, observed, calibrated, count=bootstrap) if bootstrap else ()
+    calibrated, draws = _settled(book, calibrated, draws)
     found = variants(book.matched) if ingredients.variants else {}
     calibrated = replace(
         shared_by_variants(split(calibrated, plans, found), found),
@@ -299,6 +303,19 @@ def calibrate(
         uncovered=tuple(book.uncovered),
         framework=book.work.summary(book.phase),
     )
+
+
+def _settled(book: _Book, model: Model, draws: tuple[Replicate, ...]) -> tuple[Model, tuple[Replicate, ...]]:
+    """Take what was waiting for cores off the delays."""
+    if not (book.ingredients.host and book.ingredients.contention):
+        return model, draws
+    found = without_waiting(model, book.links)
+    if found.problem:
+        book.warnings.append(
+            f"waiting for cores cannot be told from other delays, and is in the model twice ({found.problem})"
+        )
+        return model, draws
+    return found.model, tuple(found.replicate(draw, model) for draw in draws)
 
 
 # From the log to terms.
@@ -413,6 +430,7 @@ def _read_path(book: _Book, task: Task, plan: PathPlan, samples: PathSamples) ->
                 demand = Term(sample, plus=partial(book.overlap, task.name))
         delay = of_sample(samples.delay[place, index])
         book.terms.put((task.name, plan.entry, name), demand, delay)
+        _link_segment(book, task, parts[place], index, first=(place, index) == ((), 0))
     for (place, index), found in samples.communication.items():
         _read_communication(book, task, parts[place], index, found)
     for (place, index), counts in samples.counts.items():
@@ -427,6 +445,26 @@ def _read_path(book: _Book, task: Task, plan: PathPlan, samples: PathSamples) ->
     if task.is_reference:
         for place, part in parts.items():
             _read_think(book, part, place, samples)
+
+
+def _link_segment(book: _Book, task: Task, plan: PathPlan, index: int, *, first: bool) -> None:
+    """Note where a segment's waiting for a core was logged if not in its own delay."""
+    label = entry_label(task.name, plan.entry)
+    segment = f"{label}:{plan.segments[index]}"
+    if first and not task.is_reference:
+        book.links.first[label].append(segment)
+        return
+    before = plan.operations[index - 1] if index else None
+    if before is None or before.op != "get" or before.of is None:
+        return
+    if before.of in plan.exchange:
+        book.links.elsewhere[segment].append(_exchange_label(plan.exchange[before.of]))
+    elif before.of in plan.communication:
+        book.links.elsewhere[segment].append(f"{label}:{plan.communication[before.of]}")
+
+
+def _exchange_label(entry: str) -> str:
+    return f"{entry_label(NETWORK, entry)}:{entry}"
 
 
 def _read_communication(
@@ -477,6 +515,7 @@ def _read_exchange(book: _Book, task: Task, plan: PathPlan, index: int, found: C
     entry = plan.exchange[index]
     key = (NETWORK, entry, entry)
     called = operation.target.split("/", 1)[0]
+    book.links.callers[operation.target].append(_exchange_label(entry))
     if not len(found.exchange):
         waited = any(o.op == "get" and o.of == index for o in plan.operations)
         reason = "its replies were always picked up late" if waited else "nobody waits for its reply"
@@ -530,12 +569,15 @@ def _read_database(book: _Book, task: Task) -> None:
         key = (task.name, entry.name, entry.activities[0].name)
         work = _query_work(book, task.name, entry.name, known, found.driver_demand)
         rest = _query_rest(found, work)
-        if _one_server(book, task.name):
-            book.terms.put(key, work, nothing())
-            for caller in book.callers[task.name, entry.name]:
+        query = f"{entry_label(task.name, entry.name)}:{entry.activities[0].name}"
+        for caller in book.callers[task.name, entry.name]:
+            waits = f"{entry_label(*caller[:2])}:{caller[2]}"
+            if _one_server(book, task.name):
                 book.terms.put(caller, None, rest)
-        else:
-            book.terms.put(key, work, rest)
+                book.links.elsewhere[query].append(waits)
+            else:
+                book.links.elsewhere[waits].append(query)
+        book.terms.put(key, work, nothing() if _one_server(book, task.name) else rest)
 
 
 def _query_work(

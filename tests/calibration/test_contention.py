@@ -1,0 +1,188 @@
+"""Is waiting for cores in the model once, and not twice?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from analyzer.calibration.contention import Links, Settled, without_waiting
+from mup.lqn import (
+    Activity,
+    Call,
+    Constant,
+    Entry,
+    Exponential,
+    Front,
+    Model,
+    Precedence,
+    Processor,
+    Replicate,
+    Task,
+)
+from simulator import simulate
+
+CORES = 1
+NOTHING = Constant(0.0)
+
+
+def model(network: float = 0.002, sleep: float = 0.010) -> Model:
+    """Return a model of a user whose two calls run side by side on one core.
+
+    Args:
+        network: Delay of each of the two exchanges, seconds.
+        sleep: Delay inside both services, seconds.
+    """
+
+    def service(name: str) -> Task:
+        work = Activity(name="work", demand=Exponential(0.008), delay=Constant(sleep), replies=True)
+        return Task(
+            name=name,
+            role="service",
+            processor="host",
+            threads=4,
+            front=Front(request=Constant(0.0005), reply=Constant(0.0005)),
+            entries=(Entry(name="/x/", start="work", activities=(work,)),),
+        )
+
+    def branch(name: str) -> Activity:
+        calls = (Call(task="Net", entry=f"to{name}"), Call(task=name, entry="/x/"))
+        return Activity(name=f"ask{name}", demand=NOTHING, delay=NOTHING, calls=calls)
+
+    net = Task(
+        name="Net",
+        role="network",
+        threads=float("inf"),
+        entries=tuple(
+            Entry(
+                name=f"to{name}",
+                start=f"to{name}",
+                activities=(
+                    Activity(name=f"to{name}", demand=NOTHING, delay=Constant(network), replies=True),
+                ),
+            )
+            for name in "BC"
+        ),
+    )
+    user = Task(
+        name="User",
+        role="reference",
+        threads=1,
+        processor="host",
+        entries=(
+            Entry(
+                name="scenario",
+                start="think",
+                activities=(
+                    Activity(name="think", kind="think", demand=NOTHING, delay=Exponential(0.1)),
+                    branch("B"),
+                    branch("C"),
+                    Activity(name="end", demand=Constant(0.0002), delay=NOTHING),
+                ),
+                precedences=(
+                    Precedence(pre=("think",), post=("askB", "askC"), fork="and"),
+                    Precedence(pre=("askB", "askC"), post=("end",), join="and"),
+                ),
+            ),
+        ),
+    )
+    host = Processor(name="host", cores=CORES, discipline="ps")
+    return Model(name="pair", processors=(host,), tasks=(user, service("B"), service("C"), net))
+
+
+def links() -> Links:
+    """Return where a log would show the waiting of that model."""
+    found = Links()
+    for name in "BC":
+        found.first[f"{name}/x/"].append(f"{name}/x/:work")
+        found.callers[f"{name}/x/"].append(f"Net.to{name}:to{name}")
+    return found
+
+
+def delay(of: Model, task: str) -> float:
+    found = of.task(task).entries[0].activities[0].delay
+    assert found is not None
+    return found.mean
+
+
+def logged(truth: Model, *, inside: bool) -> Model:
+    """Return the model a log of the true one would give: its delays hold the waiting.
+
+    Args:
+        truth: The model.
+        inside: Whether services sleep, so that the waiting of their work shows there; else it is part of the
+            exchange.
+    """
+    seen = simulate(truth, precision=0.005, activities=True).activities
+
+    def waiting(label: str) -> float:
+        figure = seen[label].processor_waiting
+        return figure.mean if figure is not None else 0.0
+
+    tasks = []
+    for task in truth.tasks:
+        entries = []
+        for entry in task.entries:
+            (first, *rest) = entry.activities
+            extra = 0.0
+            if task.role == "service" and inside:
+                extra = waiting(f"{task.name}/x/:work")
+            elif task.name == "Net":
+                callee = f"{entry.name[-1]}/x/"
+                extra = waiting(f"{callee}:front.request") + waiting(f"{callee}:front.reply")
+                extra += 0.0 if inside else waiting(f"{callee}:work")
+            assert first.delay is not None
+            longer = Constant(first.delay.mean + extra) if extra else first.delay
+            entries.append(replace(entry, activities=(replace(first, delay=longer), *rest)))
+        tasks.append(replace(task, entries=tuple(entries)))
+    return replace(truth, tasks=tuple(tasks))
+
+
+@pytest.mark.parametrize("inside", [True, False])
+def test_delays_come_back(inside: bool) -> None:
+    """What a log shows of a model becomes that model again, and its response time is right."""
+    truth = model(sleep=0.010 if inside else 0.0)
+    seen = logged(truth, inside=inside)
+    expected = simulate(truth, precision=0.01).cycle.response_time.mean
+    assert simulate(seen, precision=0.01).cycle.response_time.mean > 1.1 * expected
+    found = without_waiting(seen, links())
+    assert found.problem == ""
+    assert simulate(found.model, precision=0.01).cycle.response_time.mean == pytest.approx(expected, rel=0.02)
+    assert delay(found.model, "Net") == pytest.approx(0.002, abs=0.0006)
+    if inside:
+        assert delay(found.model, "B") == pytest.approx(0.010, abs=0.0006)
+
+
+def test_think_times_stay() -> None:
+    """They are no waiting, whatever the load generator does meanwhile."""
+    found = without_waiting(model(), links())
+    assert found.model.task("User").entries[0].activities[0].delay == Exponential(0.1)
+
+
+def test_without_clients_nothing_can_be_told() -> None:
+    """A model that nobody uses stays as it is."""
+    seen = model()
+    unused = replace(seen, tasks=seen.tasks[1:])
+    found = without_waiting(unused, links())
+    assert (found.model, found.problem) == (unused, "")
+
+
+def test_unknown_numbers_are_a_problem() -> None:
+    """What cannot be simulated is left alone, and the reason given."""
+    seen = model()
+    b = seen.task("B")
+    unknown = replace(b.entries[0].activities[0], demand=None)
+    holed = seen.with_task(replace(b, entries=(replace(b.entries[0], activities=(unknown,)),)))
+    found = without_waiting(holed, links())
+    assert found.model == holed
+    assert "demand" in found.problem
+
+
+def test_how_sure_a_delay_is_does_not_shrink_with_it() -> None:
+    """A fifth more of 10 ms is 2 ms more, whether 8 of the 10 were waiting or none."""
+    seen = model(sleep=0.010)
+    taken = {"B/x/:work": 0.008, "C/x/:work": 0.010}
+    settled = Settled(seen, taken, None)
+    draw = Replicate(delays={"B/x/:work": 1.2, "C/x/:work": 1.2, "Net.toB:toB": 1.2})
+    found = settled.replicate(draw, seen)
+    assert found.delays == pytest.approx({"B/x/:work": 2.0, "C/x/:work": 1.2, "Net.toB:toB": 1.2})
