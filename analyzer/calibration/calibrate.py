@@ -144,6 +144,7 @@ class _Book:
     Attributes:
         sharing: Replicas of the services whose workers share a core: threads, event loops.
         pinned: Those of them that stay on one core of the machine.
+        simulated: Response time of one user in the model, seconds.
     """
 
     run: Run
@@ -162,6 +163,7 @@ class _Book:
     sites: dict[str, list[_CallSite]] = field(default_factory=dict)
     attempts: dict[Key, Distribution] = field(default_factory=dict)
     links: Links = field(default_factory=Links)
+    simulated: float | None = None
 
     @property
     def phase(self) -> FloatArray:
@@ -310,6 +312,7 @@ def _settled(book: _Book, model: Model, draws: tuple[Replicate, ...]) -> tuple[M
     if not (book.ingredients.host and book.ingredients.contention):
         return model, draws
     found = without_waiting(model, book.links)
+    book.simulated = found.response_time
     if found.problem:
         book.warnings.append(
             f"waiting for cores cannot be told from other delays, and is in the model twice ({found.problem})"
@@ -802,6 +805,7 @@ def _provenance(book: _Book, stale: Mapping[str, str], host: Host | None) -> dic
         "speed": book.observed.speed,
         "monitored_speed": book.observed.monitored,
         "response_time": info.response_time,
+        "simulated_response_time": book.simulated,
         "stop": info.stop,
         "foreign_cpu": info.foreign_cpu,
         "fingerprints": dict(info.fingerprints),

@@ -93,6 +93,8 @@ def command(
                 c.label: {"paths": c.paths, "observed": c.observed, "executions": c.executions}
                 for c in calibration.coverage
             }
+            seen, simulated = single_user(model)
+            document["single_user"] = {"observed": seen, "simulated": simulated}
             document["uncovered"] = list(calibration.uncovered)
             document["warnings"] = list(calibration.warnings)
         click.echo(json.dumps(document, indent=1))
@@ -100,6 +102,11 @@ def command(
     out = console()
     if calibration is not None:
         out.print(f"covered {calibration.observed} of {calibration.paths} paths")
+        seen, simulated = single_user(model)
+        if seen is not None and simulated is not None:
+            out.print(
+                f"one user: {seen * 1e3:.4g} ms per cycle in the log, {simulated * 1e3:.4g} in the model"
+            )
         for text in calibration.uncovered:
             out.print(f"  never seen: {text}", soft_wrap=True, highlight=False)
         for text in calibration.warnings:
@@ -112,6 +119,11 @@ def command(
     table3 = sizes["table3"]
     out.print(", ".join(f"{count} {what.replace('_', '-')}" for what, count in table3.items()))
     out.print(f"model: {path}", soft_wrap=True)
+
+
+def single_user(model: Model) -> tuple[float | None, float | None]:
+    """Return how many seconds a cycle of one user took in the log, and takes in the model; None = unknown."""
+    return model.provenance.get("response_time"), model.provenance.get("simulated_response_time")
 
 
 def _base(project: str, output: str | None, logs: tuple[str, ...], *, static_only: bool) -> Model | None:
