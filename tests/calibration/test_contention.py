@@ -147,7 +147,9 @@ def test_delays_come_back(inside: bool) -> None:
     assert simulate(seen, precision=0.015).cycle.response_time.mean > 1.1 * expected
     found = without_waiting(seen, links())
     assert found.problem == ""
-    assert simulate(found.model, precision=0.015).cycle.response_time.mean == pytest.approx(expected, rel=0.02)
+    assert simulate(found.model, precision=0.015).cycle.response_time.mean == pytest.approx(
+        expected, rel=0.02
+    )
     assert delay(found.model, "Net") == pytest.approx(0.002, abs=0.0006)
     if inside:
         assert delay(found.model, "B") == pytest.approx(0.010, abs=0.0006)
