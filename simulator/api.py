@@ -77,7 +77,7 @@ def simulate(
         horizon: Simulated seconds (warm-up included) after which the run ends in any case.
         seed: Same seed, same numbers; scenarios with equal seeds share their luck.
         engine: ``compiled``, or ``reference`` (the same numbers, about a hundred times slower).
-        activities: Also measure every activity.
+        activities: Also measure every activity, and what fronts do for each entry.
         max_events: Timed steps after which the run ends in any case. Default: see ``MAX_EVENTS``.
         may_pile_up: Do not refuse load that grows for ever; figures then depend on the length of the run.
         progress: Called now and then.

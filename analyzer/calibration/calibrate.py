@@ -573,14 +573,15 @@ def _read_database(book: _Book, task: Task) -> None:
         work = _query_work(book, task.name, entry.name, known, found.driver_demand)
         rest = _query_rest(found, work)
         query = f"{entry_label(task.name, entry.name)}:{entry.activities[0].name}"
+        alone = _one_server(book, task.name)
         for caller in book.callers[task.name, entry.name]:
             waits = f"{entry_label(*caller[:2])}:{caller[2]}"
-            if _one_server(book, task.name):
+            if alone:
                 book.terms.put(caller, None, rest)
                 book.links.elsewhere[query].append(waits)
             else:
                 book.links.elsewhere[waits].append(query)
-        book.terms.put(key, work, nothing() if _one_server(book, task.name) else rest)
+        book.terms.put(key, work, nothing() if alone else rest)
 
 
 def _query_work(

@@ -3,8 +3,7 @@
 Even a single user makes several things happen at once: branches of an execution that run side by side, fronts
 and workers that clear up after a reply, the load generator. What waits for a core meanwhile shows in a log as
 wall time beyond processor time, hence as a delay; and a simulation, which has the same things compete for the
-same cores, would make it wait once more. On generated systems that made a single user's response time 2 to
-10 % too long.
+same cores, would make it wait once more: a single user's response time came out several percent too long.
 
 So the calibrated model is simulated with one client, and what its activities wait for cores is taken off
 their delays. Where an activity waits longer than its delay was, the rest was logged elsewhere: the time a
@@ -21,8 +20,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from mup.errors import SimulationError, UncalibratedError
-from mup.lqn import Activity, Constant, Distribution, Model, Replicate, entry_label
+from mup.lqn import Distribution, Model, Replicate, entry_label
 from mup.lqn.edits import with_clients
+from mup.lqn.uncertainty import apply
 from simulator import simulate
 
 __all__ = ["Links", "Settled", "without_waiting"]
@@ -36,7 +36,8 @@ PRECISION = 0.02
 class Links:
     """Where the waiting of an activity was logged that is not part of its own delay.
 
-    Labels are ``entry:activity``, as in results; that of a front is ``entry:front``.
+    Labels are ``entry:activity``, as in results; those of a front are ``entry:front.request`` and
+    ``entry:front.reply``.
 
     Attributes:
         elsewhere: Per activity, those in whose delay it is.
@@ -107,7 +108,8 @@ def without_waiting(model: Model, links: Links) -> Settled:
             if activity.processor_waiting is not None
         }
         taken = _taken(logged, waiting, links)
-        settled = _with_delays(model, {label: logged[label] - seconds for label, seconds in taken.items()})
+        left = {label: 1 - seconds / logged[label] for label, seconds in taken.items()}
+        settled = apply(model, Replicate(delays=left))
     return Settled(settled, taken, response)
 
 
@@ -127,21 +129,3 @@ def _delays(model: Model) -> Iterator[tuple[str, Distribution]]:
     for task, entry, activity in model.walk():
         if activity.delay is not None and activity.delay.mean > 0 and activity.kind != "think":
             yield f"{entry_label(task.name, entry.name)}:{activity.name}", activity.delay
-
-
-def _with_delays(model: Model, means: Mapping[str, float]) -> Model:
-    def changed(label: str, activity: Activity) -> Activity:
-        mean = means.get(f"{label}:{activity.name}")
-        if mean is None or activity.delay is None:
-            return activity
-        delay = activity.delay.scaled(mean / activity.delay.mean) if mean > 0 else Constant(0.0)
-        return replace(activity, delay=delay)
-
-    tasks = []
-    for task in model.tasks:
-        entries = tuple(
-            replace(e, activities=tuple(changed(entry_label(task.name, e.name), a) for a in e.activities))
-            for e in task.entries
-        )
-        tasks.append(replace(task, entries=entries))
-    return replace(model, tasks=tuple(tasks))
