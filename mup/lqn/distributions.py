@@ -28,6 +28,7 @@ __all__ = [
     "TruncatedNormal",
     "Uniform",
     "Weibull",
+    "rescaled",
     "with_scv",
 ]
 
@@ -63,7 +64,10 @@ class Distribution:
         return self.variance / self.mean**2 if self.mean > 0 else 0.0
 
     def scaled(self, factor: float) -> Distribution:
-        """Return the distribution of ``factor`` times this time; the shape stays."""
+        """Return the distribution of ``factor`` > 0 times this time; the shape stays.
+
+        ``rescaled`` takes a factor of 0, too.
+        """
         raise NotImplementedError
 
     def to_json(self) -> dict[str, Any]:
@@ -430,6 +434,11 @@ class Geometric(Distribution):
 
     def to_json(self) -> dict[str, Any]:  # noqa: D102
         return {"family": self.family, "mean": self.mean_value}
+
+
+def rescaled(time: Distribution, factor: float) -> Distribution:
+    """Return the distribution of ``factor`` >= 0 times this time; most families have no member of mean 0."""
+    return time.scaled(factor) if factor > 0 else Constant(0.0)
 
 
 def with_scv(mean: float, scv: float) -> Distribution:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import cast, get_args
 
 from mup.errors import UsageError, did_you_mean
-from mup.lqn.distributions import Distribution, Exponential
+from mup.lqn.distributions import Distribution, Exponential, rescaled
 from mup.lqn.model import Activity, Admission, Entry, Model, Processor, Task, entry_label
 from mup.lqn.visits import activity_visits
 
@@ -238,10 +238,10 @@ def _think(task: Task, seconds: float) -> Task:
     def scaled(activity: Activity) -> Activity:
         if activity.kind != "think" or activity.delay is None:
             return activity
-        return replace(activity, delay=activity.delay.scaled(factor))
+        return replace(activity, delay=rescaled(activity.delay, factor))
 
     changed: Entry = replace(entry, activities=tuple(scaled(a) for a in entry.activities))
-    think = None if task.think is None else task.think.scaled(factor)
+    think = None if task.think is None else rescaled(task.think, factor)
     return replace(task, think=think, entries=(changed,))
 
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Literal
 
 from mup.errors import UsageError, did_you_mean
-from mup.lqn.distributions import Distribution, Exponential
+from mup.lqn.distributions import Distribution, Exponential, rescaled
 from mup.lqn.model import Activity, Entry, Model, Task, entry_label
 from mup.lqn.routing_edits import place_of
 from mup.lqn.visits import activity_visits
@@ -68,7 +68,7 @@ def with_time(model: Model, kind: TimeKind, name: str, seconds: float) -> Model:
     now = mean_time(model, kind, name)
     changed: dict[str, Distribution] = {}
     if now:
-        changed = {a.name: getattr(a, kind).scaled(seconds / now) for a in activities}
+        changed = {a.name: rescaled(getattr(a, kind), seconds / now) for a in activities}
     elif len(activities) == 1:
         runs = activity_visits(entry)[activities[0].name] if len(entry.activities) == 1 else 1.0
         changed = {activities[0].name: Exponential(seconds / runs)}

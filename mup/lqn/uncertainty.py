@@ -21,7 +21,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from mup.errors import ModelError
-from mup.lqn.distributions import Constant, Distribution, Empirical
+from mup.lqn.distributions import Constant, Distribution, Empirical, rescaled
 from mup.lqn.model import Activity, Entry, Front, Model, Precedence, Task, entry_label
 
 __all__ = [
@@ -263,7 +263,7 @@ def _entry(entry: Entry, label: str, replicate: Replicate) -> Entry:
 
 
 def _scaled(time: Distribution | None, factor: float) -> Distribution | None:
-    return time if time is None or factor == 1 else time.scaled(factor)
+    return time if time is None or factor == 1 else rescaled(time, factor)
 
 
 FINER: Final = 20

@@ -19,6 +19,7 @@ from mup.lqn import (
     Processor,
     Replicate,
     Task,
+    TruncatedNormal,
 )
 from simulator import simulate
 
@@ -153,6 +154,19 @@ def test_delays_come_back(inside: bool) -> None:
     assert delay(found.model, "Net") == pytest.approx(0.002, abs=0.0006)
     if inside:
         assert delay(found.model, "B") == pytest.approx(0.010, abs=0.0006)
+
+
+def test_a_delay_may_be_all_waiting() -> None:
+    """Nothing is left of it then, whatever family it had."""
+    seen = model(sleep=0.010)
+    for name in "BC":
+        task = seen.task(name)
+        (work,) = task.entries[0].activities
+        short = replace(work, delay=TruncatedNormal(1e-6, 1e-7))
+        seen = seen.with_task(replace(task, entries=(replace(task.entries[0], activities=(short,)),)))
+    found = without_waiting(seen, links())
+    assert found.problem == ""
+    assert (delay(found.model, "B"), delay(found.model, "C")) == (0, 0)
 
 
 def test_think_times_stay() -> None:

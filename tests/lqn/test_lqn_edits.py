@@ -13,16 +13,20 @@ from mup.lqn import (
     Activity,
     Call,
     Constant,
+    Distribution,
     Empirical,
     Entry,
     Exponential,
     Gamma,
     Geometric,
+    Hyperexponential,
+    Lognormal,
     Migration,
     Model,
     Precedence,
     Processor,
     Task,
+    TruncatedNormal,
     Uniform,
 )
 from mup.lqn.edits import (
@@ -36,6 +40,7 @@ from mup.lqn.edits import (
     with_think,
 )
 from mup.lqn.routing_edits import with_count, with_probability
+from mup.lqn.time_edits import with_time
 from mup.lqn.visits import activity_visits
 
 ZERO = Constant(0.0)
@@ -109,6 +114,28 @@ def test_think_time_is_scaled_as_a_whole() -> None:
     assert sum(visits[a.name] * a.delay.mean for a in entry.activities if a.delay) == pytest.approx(0.8)
     gone = with_think(_model(), 0).task("Reader").entries[0]
     assert sum(a.delay.mean for a in gone.activities if a.delay) == 0
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        Constant(0.2),
+        Uniform(0.0, 0.2),
+        Gamma(0.2, 0.5),
+        Lognormal(0.2, 2.0),
+        TruncatedNormal(0.2, 0.1),
+        Hyperexponential((0.1, 0.9), (1.0, 0.1)),
+        Empirical((0.1, 0.3)),
+    ],
+    ids=lambda shape: shape.family,
+)
+def test_a_time_of_any_shape_can_be_taken_away(shape: Distribution) -> None:
+    """Most families have no member of mean 0."""
+    thinking = _activity("a", kind="think", delay=shape, demand=shape)
+    model = _model(Task(name="User", entries=(Entry(name="x", start="a", activities=(thinking,)),)))
+    model = model.with_task(replace(model.task("Reader"), think=shape))
+    assert with_think(model, 0).task("Reader").think == ZERO
+    assert with_time(model, "demand", "User.x:a", 0).task("User").entries[0].activities[0].demand == ZERO
 
 
 def test_clients_that_never_thought_get_an_exponential_think_time() -> None:
