@@ -12,6 +12,7 @@ what remains is the error of the model, not of the machine.
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,11 +22,12 @@ from typing import Any, Final, TypeGuard
 from analyzer.calibration.placement import HOST
 from mup.errors import UsageError
 from mup.lqn.edits import with_speed
-from mup.lqn.model import Model
+from mup.lqn.model import Model, Processor
 from mup.lqn.whole_file import write_whole
 from mup.project import Project
 from mup.workload.measure import measure_load
 from mup.workload.measurement import Measurement
+from mup.workload.speed_monitor import monitor_load
 from simulator.grids import Outcome, run_scenarios
 from simulator.prediction import Prediction, RealRun
 from simulator.whatif import Scenario
@@ -45,6 +47,7 @@ __all__ = [
     "predict",
     "save_predictions",
     "speed_ratio",
+    "watched",
 ]
 
 FORMAT: Final = "mup-prediction/1"
@@ -233,6 +236,24 @@ class MeasureSettings:
     def real_run(self) -> RealRun:
         """The run that is predicted: at least so much is measured."""
         return RealRun(self.duration, self.repeats)
+
+
+def watched(model: Model) -> Model:
+    """Return the model of a machine on which a monitor of its speed runs, as in every measured load.
+
+    A model that does not know the monitored speed of its machine stays as it is.
+    """
+    speed = model.provenance.get("monitored_speed")
+    if not _known(speed):
+        return model
+
+    def beside(machine: Processor) -> Processor:
+        if machine.name != HOST or machine.cores == math.inf:
+            return machine
+        more = monitor_load(speed, int(machine.cores))
+        return replace(machine, background=machine.background + more)
+
+    return replace(model, processors=tuple(map(beside, model.processors)))
 
 
 def predict(

@@ -1057,7 +1057,9 @@ class _Report:
             name = f"processors[{processor.name!r}]"
             at = next((i for i, s in enumerate(solver.stations) if s.name == name), None)
             processors[processor.name] = (
-                None if at is None else float(solver.total[WORK, at]) / processor.cores
+                None
+                if at is None
+                else 1 - processor.available * (1 - float(solver.total[WORK, at]) / processor.cores)
             )
         warnings = list(self.layers.doubts)
         if not converged:

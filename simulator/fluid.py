@@ -325,7 +325,8 @@ class _Measures:
         processors: dict[str, dict[str, float | None]] = {}
         for i, processor in enumerate(model.processors):
             finite = processor.discipline != "infinite" and processor.cores < math.inf
-            used = min(1.0, float(busy_cores[i]) / processor.cores) if finite else None
+            background = 1 - processor.available
+            used = min(1.0, float(busy_cores[i]) / processor.cores + background) if finite else None
             processors[processor.name] = {"utilization": used}
         return {"cycle": cycle, "tasks": tasks, "entries": entries, "processors": processors}
 

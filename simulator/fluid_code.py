@@ -390,7 +390,9 @@ class _Compiler:
 
     def core_pool(self, processor: Processor) -> int:
         queueing = processor.discipline in ("fcfs", "hol", "pp")
-        return self.pool("cores of", processor.name, processor.cores if queueing else math.inf)
+        return self.pool(
+            "cores of", processor.name, processor.cores * processor.available if queueing else math.inf
+        )
 
     def emit_phases(
         self, processor: int, time: Distribution, speed: float, part: str, *, think: bool = False

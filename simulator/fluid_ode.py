@@ -152,7 +152,8 @@ class FluidSystem:
         self.parent = [index[p.parent] if p.parent is not None else -1 for p in processors]
         # Cores that queue are pools: whoever is admitted has one.
         self.cores = np.array(
-            [p.cores if p.discipline in ("ps", "cores") else math.inf for p in processors], dtype=float
+            [p.cores * p.available if p.discipline in ("ps", "cores") else math.inf for p in processors],
+            dtype=float,
         )
         order: list[int] = []
         while len(order) < len(processors):

@@ -121,7 +121,7 @@ def doubts(window: Window) -> list[str]:
                 f"but throughput x (response time + nominal think time) is {clients:.6g}"
             )
     for index, server in enumerate(program.servers):
-        nominal = np.zeros(len(sums))
+        nominal = np.full(len(sums), server.background / server.speed * length)
         edge = 0.0
         for number, population in enumerate(program.populations):
             demand = population.nominal.demand[index] / server.speed

@@ -197,16 +197,17 @@ class _Builder:
         speed, parent = 1.0, processor.parent
         while parent is not None:
             above = self.model.processor(parent)
-            speed *= above.speed
+            speed *= above.speed * above.available
             parent = above.parent
         return speed
 
     def place(self, task: Task) -> tuple[int | None, float]:
-        """Return the station of a task's processor and its speed."""
+        """Return the station of a task's processor and the speed that work in the background leaves."""
         if task.processor is None:
             return None, 1.0
         processor = self.model.processor(task.processor)
-        return self.processor(processor), processor.speed * self._parent_speed(processor)
+        own = processor.speed * processor.available
+        return self.processor(processor), own * self._parent_speed(processor)
 
     def plan(self, task: Task, entry: Entry) -> int:
         """Return the index of the plan of an entry; make it if it is new."""

@@ -209,7 +209,7 @@ def _build(program: Program, layout: Layout, seed: int, look_ahead: bool, traced
     """Lay out all arrays and create the flows that exist at time 0."""
     bits = np.uint64(seed & 0xFFFFFFFFFFFFFFFF)
     source = tables(program.distributions)
-    starters = sum(max(1, p.clients) for p in program.populations)
+    starters = sum(max(1, p.clients) for p in program.populations) + len(program.background)
     room = 1 << (starters + FIRST_ROOM).bit_length()
     firsts = np.cumsum([0] + [len(c.addresses) for c in program.choices])
     state = run.State(
@@ -287,25 +287,28 @@ def _build(program: Program, layout: Layout, seed: int, look_ahead: bool, traced
 
 
 def _create_starters(program: Program, state: run.State, bits: np.uint64) -> None:
-    """Create clients and sources with their first cycles, all of them about to start."""
+    """Create clients, sources and what works in the background, all of them about to start."""
     flows, frames = state.flows, state.frames
     first = 0
-    for index, population in enumerate(program.populations):
-        count = max(1, population.clients)
+    kinds = [(p.first, p.start, p.entry, p.clients) for p in program.populations]
+    # Work in the background belongs to no entry, but every frame names one.
+    kinds += [(at, at, 0, 0) for at in program.background]
+    for index, (at, start, entry, clients) in enumerate(kinds):
+        count = max(1, clients)
         rows = np.arange(first, first + count)
         own, cycle = flows.ints[first : first + count], frames.ints[first : first + count]
-        own[:, run.AT] = population.first
+        own[:, run.AT] = at
         own[:, run.FRAME] = rows
         own[:, run.NEXT] = rows + 1
         own[:, (run.SERVER, run.OWN_CORE)] = -1
         for column in (run.STREAM, run.KEY, run.TURN):
             flows.bits[first : first + count, column] = client_streams(bits, index, count)
-        cycle[:, run.ENTRY] = population.entry
-        cycle[:, run.RETURN_TO] = population.start
-        cycle[:, run.CARRIER] = run.NOBODY if population.is_open else rows
+        cycle[:, run.ENTRY] = entry
+        cycle[:, run.RETURN_TO] = start
+        cycle[:, run.CARRIER] = rows if clients else run.NOBODY
         cycle[:, (run.ACTIVE, run.REFERENCES)] = 1
         cycle[:, (run.STATION, run.CALLER, run.SITE, run.PARKED, run.PARKED_AT, run.SEAT)] = -1
-        cycle[:, run.POPULATION] = -1 if population.is_open else index
+        cycle[:, run.POPULATION] = index if clients else -1
         first += count
     flows.ints[first - 1, run.NEXT] = -1
     state.scalars[run.URGENT_HEAD] = 0

@@ -47,7 +47,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from mup.errors import SimulationError, UncalibratedError
-from mup.lqn.distributions import Constant, Distribution, Geometric, Uniform
+from mup.lqn.distributions import Constant, Distribution, Exponential, Geometric, Uniform
 from mup.lqn.model import Activity, Call, Entry, Migration, Model, Precedence, Task, entry_label
 from mup.lqn.visits import activity_visits
 from simulator.limits import check_size
@@ -249,6 +249,7 @@ class ServerSpec:
         nested: It has a parent or children.
         pace: Seconds of demand served per second by a core of its own: the speed, parents included.
         migration: Of STICKY servers.
+        background: Seconds of demand per second that nobody in the model asks for.
     """
 
     name: str
@@ -260,6 +261,7 @@ class ServerSpec:
     nested: bool = False
     pace: float = 1.0
     migration: Migration = field(default_factory=Migration)
+    background: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,6 +315,7 @@ class Program:
 
     Attributes:
         code: The instructions.
+        background: Addresses where work begins that no cycle contains; a flow each.
         timers, registers, slots: How many clocks, loop counters and join counters a request needs.
         ranks: Number of priority ranks.
     """
@@ -328,10 +331,17 @@ class Program:
     activities: tuple[ActivitySpec, ...]
     servers: tuple[ServerSpec, ...]
     populations: tuple[Population, ...]
+    background: tuple[int, ...]
     timers: int
     registers: int
     slots: int
     ranks: int
+
+
+SLICE: Final = 0.002
+"""Seconds of processor time that work in the background takes at once: a heartbeat, a look around."""
+MAX_SLICES: Final = 100
+"""Per cycle. Where cycles are few and far between slices are longer: hardly anybody is there to meet them."""
 
 
 def compile_model(model: Model, *, activities: bool = False, arrive_within: float | None = None) -> Program:
@@ -417,6 +427,8 @@ class _Compiler:
             start = population.start if population.is_open else self.starts[task.name]
             first = self.entrance(start, nominal) if population.clients > 1 else start
             finished.append(replace(population, start=start, first=first, nominal=nominal))
+        cycles = sum(p.rate if p.is_open else p.clients / p.nominal.total for p in finished)
+        background = tuple(at for i in range(len(self.servers)) if (at := self.background(i, cycles)) >= 0)
         self.check_capacity(finished)
         return Program(
             name=model.name,
@@ -433,6 +445,7 @@ class _Compiler:
             activities=tuple(self.activities),
             servers=tuple(self.servers),
             populations=tuple(finished),
+            background=background,
             timers=self.timers,
             registers=self.registers,
             slots=self.slots,
@@ -472,6 +485,27 @@ class _Compiler:
         owner = self.tasks[task.name] if task.is_reference else -1
         return Population(label, owner, target, 0, start, start, nothing, 1 / entry.arrivals.mean)
 
+    def background(self, index: int, cycles: float) -> int:
+        """Emit what works on a processor without being asked; return where it starts, or -1.
+
+        Each slice of it waits for a core like any other work, but the next one comes nevertheless: operating
+        systems do not let those starve who want little.
+
+        Args:
+            index: Of the processor.
+            cycles: So many begin per second if nobody waits.
+        """
+        server = self.servers[index]
+        if not server.background:
+            return -1
+        work = max(SLICE, server.background / (MAX_SLICES * cycles))
+        start = self.emit(DELAY, b=self.distribution(Exponential(work / server.background)))
+        self.emit(FORK, start + 3)
+        self.emit(GOTO, start)
+        self.emit(USE, index, self.distribution(Constant(work)), BY_WORKER)
+        self.emit(END)
+        return start
+
     def entrance(self, start: int, nominal: Nominal) -> int:
         """Emit how a client comes: at a random moment of the first cycle or warm-up, as in a measured load.
 
@@ -487,10 +521,11 @@ class _Compiler:
         """Refuse open load that a processor can never serve."""
         for index, server in enumerate(self.servers):
             load = sum(p.rate * p.nominal.demand[index] for p in populations if p.is_open)
-            if load >= server.cores * server.speed and load > 0:
+            offered = server.cores * server.speed - server.background
+            if load >= offered and load > 0:
                 raise SimulationError(
                     f"open arrivals alone demand {load:.6g} core-seconds per second of processor "
-                    f"{server.name!r}, which offers {server.cores * server.speed:g}: queues would only grow",
+                    f"{server.name!r}, which offers {offered:g}: queues would only grow",
                     where=f"processors[{server.name!r}]",
                     hint="lower the arrival rate, or add cores or speed",
                 )
@@ -681,6 +716,7 @@ def _servers(model: Model) -> list[ServerSpec]:
             nested=p.parent is not None or p.name in parents,
             pace=speeds[p.name],
             migration=p.migration or Migration(),
+            background=p.background,
         )
         for p in finite
     ]

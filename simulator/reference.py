@@ -215,6 +215,11 @@ class ReferenceEngine:
                 cycle = _Request(population.entry, 0.0, None, population.start, -1)
                 cycle.population = -1 if population.is_open else index
                 self._begin(_Flow(stream), cycle, population.first, carries=not population.is_open)
+        for index, start in enumerate(program.background, start=len(program.populations)):
+            stream = Stream(int(client_stream(bits, np.uint64(index), np.uint64(0))))
+            cycle = _Request(0, 0.0, None, start, -1)
+            cycle.population = -1
+            self._begin(_Flow(stream), cycle, start, carries=False)
 
     def run_until(self, time: float) -> None:
         """Execute everything that happens before ``time`` (seconds).

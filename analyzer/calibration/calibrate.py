@@ -24,6 +24,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
+from analyzer.calibration.background import background
 from analyzer.calibration.bootstrap import REPLICATES, replicates, with_variants
 from analyzer.calibration.callsites import split, variants, with_frequencies
 from analyzer.calibration.contention import Links, without_waiting
@@ -286,7 +287,7 @@ def calibrate(
     same_in_all_phases(book.terms, observed.phase("hot"), observed.phase("cold"))
     calibrated = replace(
         model,
-        processors=_processors(book, machine),
+        processors=_processors(book, machine, placement),
         tasks=tuple(_filled(book, task) for task in model.tasks),
     )
     _general_warnings(book)
@@ -629,10 +630,13 @@ def _one_server(book: _Book, database: str) -> bool:
 # From terms to the model.
 
 
-def _processors(book: _Book, machine: Processor | None) -> tuple[Processor, ...]:
+def _processors(book: _Book, machine: Processor | None, placement: Placement | None) -> tuple[Processor, ...]:
     if not book.ingredients.host:
         return ()
     host = machine or Processor(name=HOST, cores=book.run.info.cores, discipline="ps")
+    if book.ingredients.background:
+        elsewhere = () if placement is None else placement.tasks
+        host = replace(host, background=background(book.observed, host, elsewhere))
     if not book.sharing:
         return (host,)
     if host.discipline != "ps":

@@ -23,6 +23,7 @@ class Ingredients:
         database: A database on the same machine works there; else it is a delay.
         scheduler: The host's measured scheduler, and how it slows down while mostly idle; else its cores are
             shared ideally, at one speed.
+        background: Housekeeping, which no request asks for, works on the machine, too.
         contention: Waiting for cores that a simulation makes anew is taken off the delays.
         warmth: Processor time depends on the rate of requests.
         speed: Times are corrected for the speed of the machine in each window.
@@ -37,6 +38,7 @@ class Ingredients:
     generator: bool = True
     database: bool = True
     scheduler: bool = True
+    background: bool = True
     contention: bool = True
     warmth: bool = True
     speed: bool = True

@@ -113,7 +113,7 @@ def placed(model: Model, placement: Placement) -> Model:
 
 def _machine(model: Model, home: Processor, name: str, profile: Machine | None) -> Processor:
     if profile is None:
-        return replace(home, name=name)
+        return replace(home, name=name, background=0.0)
     speed = relative_speed(model.provenance, profile.mean_speed)
     return replace(profile.processor(name), speed=home.speed if speed is None else speed)
 

@@ -26,7 +26,7 @@ from analyzer.calibration.of_project import known_discrepancy
 from analyzer.calibration.rundir import load_run
 from analyzer.host.profile import HostProfile, load_profile
 from analyzer.static import analyse_project
-from analyzer.validation import host_slowness
+from analyzer.validation import host_slowness, watched
 from mup.errors import UsageError, did_you_mean
 from mup.lqn import Model, load_model, save_model
 from mup.lqn.edits import with_speed, with_think
@@ -101,6 +101,8 @@ class Recipe:
         discrepancy = known_discrepancy()
         if model.uncertainty is not None and discrepancy is not None:
             model = replace(model, uncertainty=replace(model.uncertainty, discrepancy=discrepancy))
+        if self.switches.get("background", True):
+            model = watched(model)
         return model, list(found.warnings)
 
 

@@ -18,6 +18,7 @@ from analyzer.calibration.rundir import load_run
 from analyzer.host.measure import profile_host
 from analyzer.host.profile import current_profile, save_profile
 from analyzer.static import analyse_project
+from analyzer.validation import watched
 from case_studies.applications import FAMILIES, available_database, started
 from case_studies.measured import measure_step
 from case_studies.store import StudyFolder, agreed, read_json, write_json
@@ -155,7 +156,7 @@ class Study:
         stored = agreed(file, settings)
         if stored is None:
             scaling = Settings(scaling=FAMILIES[family].scaling, max_clients=self.max_clients)
-            thinking = scaled(model, self.think_scale)
+            thinking = scaled(watched(model), self.think_scale)
             steps = []
             with self.quiet.shared():
                 for step in autoscale(thinking, scaling, self._observe):

@@ -78,7 +78,7 @@ def command(
 
     from analyzer.calibration.rundir import stale_in_model
     from analyzer.static import analyse_project
-    from analyzer.validation import MeasureSettings, default_prediction_file, judged_error
+    from analyzer.validation import MeasureSettings, default_prediction_file, judged_error, watched
     from mup.cli.comparing import (
         comparison_document,
         comparison_warnings,
@@ -113,6 +113,7 @@ def command(
             where=str(model_file or loaded.root / "model.json"),
             hint="run 'mup explore' and 'mup model' again",
         )
+    model = watched(model)
     settings = MeasureSettings(
         duration=duration,
         warmup=warmup,

@@ -132,6 +132,8 @@ def _processor_to_json(processor: Processor) -> dict[str, Any]:
         data["parent"] = processor.parent
     if processor.idling:
         data["idling"] = [list(point) for point in processor.idling]
+    if processor.background:
+        data["background"] = processor.background
     return data
 
 

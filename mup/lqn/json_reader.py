@@ -160,7 +160,7 @@ class Reader:
 
     def processor(self, data: dict[str, Any], where: str) -> Processor:
         """Build a processor."""
-        self.keys(data, where, "name", "cores discipline speed migration parent idling")
+        self.keys(data, where, "name", "cores discipline speed migration parent idling background")
         name = self.text(data, "name", where)
         cores = self.number(data, "cores", where, 1)
         speed = self.number(data, "speed", where, 1.0)
@@ -168,6 +168,7 @@ class Reader:
         parent = self.reference(data, "parent", where)
         migration = self.migration(data, where)
         idling = self.pairs(data, "idling", where)
+        background = self.number(data, "background", where, 0.0)
         found = self.build(
             lambda: Processor(
                 name=name,
@@ -177,6 +178,7 @@ class Reader:
                 migration=migration,
                 parent=parent,
                 idling=idling,
+                background=background,
             ),
             where,
         )

@@ -121,6 +121,8 @@ class Processor:
         idling: How much longer work takes while the processor is mostly idle: (utilization 0 to 1, factor on
             processor time > 0), ascending by utilization, linear in between and constant outside; () = it
             does not matter. (Cores that doze are slow to wake, and virtual ones have neighbours.)
+        background: Work that no task of the model asks for (housekeeping, monitoring), in seconds of
+            processor time at speed 1 per second; less than what the processor can do.
     """
 
     name: str
@@ -130,6 +132,7 @@ class Processor:
     migration: Migration | None = None
     parent: str | None = None
     idling: tuple[tuple[float, float], ...] = ()
+    background: float = 0.0
 
     def __post_init__(self) -> None:
         where = f"processors[{self.name!r}]"
@@ -154,6 +157,17 @@ class Processor:
             "utilizations must ascend",
             f"{where}.idling",
         )
+        busy = self.background
+        _check(
+            isinstance(busy, int | float) and not isinstance(busy, bool) and 0 <= busy < cores * speed,
+            f"must be a number of seconds per second >= 0 and below cores x speed, got {busy!r}",
+            f"{where}.background",
+        )
+
+    @property
+    def available(self) -> float:
+        """Share of its capacity that its background leaves; 1 with infinitely many cores."""
+        return 1 - self.background / (self.cores * self.speed)
 
     def slowness(self, utilization: float) -> float:
         """Return the factor on processor time at a utilization."""

@@ -28,7 +28,7 @@ from statistics import stdev
 from types import TracebackType
 from typing import IO, NamedTuple
 
-__all__ = ["MonitoredSpeed", "Sample", "SpeedMonitor"]
+__all__ = ["MonitoredSpeed", "Sample", "SpeedMonitor", "monitor_load"]
 
 PERIOD = 0.1
 """Seconds between two samples of one core."""
@@ -48,6 +48,21 @@ CERTAIN = 3.0
 """A change counts from so many standard errors on: on a noisy machine the halves of a short window differ."""
 USUAL = 1 / 3
 """Part of the samples, the fastest ones, up to which they are certainly not slow."""
+
+
+WAKE_UP = 0.15
+"""What waking up, changing the core and reporting cost on top of a sample, as a share of it."""
+
+
+def monitor_load(speed: float, cores: int) -> float:
+    """Return the seconds of processor time a monitor takes per second.
+
+    Args:
+        speed: Of the machine, in units per second.
+        cores: Of the machine.
+    """
+    sample = (WARM_UP + ITERATIONS) / UNIT / speed * (1 + WAKE_UP)
+    return min(cores, MAX_CORES) * sample / PERIOD
 
 
 class Sample(NamedTuple):

@@ -7,6 +7,8 @@ import pytest
 from calibration_logs import LogFile
 
 from analyzer.calibration.calibrate import Calibration, calibrate
+from analyzer.calibration.ingredients import Ingredients
+from analyzer.calibration.placement import Placement
 from analyzer.calibration.rundir import (
     PartInfo,
     ProcessUse,
@@ -256,6 +258,26 @@ def test_framework_work_is_charged_once(application: Application, write: Callabl
     assert milliseconds(back.front.reply) == pytest.approx(1)
     assert milliseconds(back.entry("/job/").activities[0].demand) == pytest.approx(8 + 1)
     assert milliseconds(exchange_of_web(result.model)) == pytest.approx(10 - 2 - 1)
+
+
+def test_housekeeping_works_in_the_background(application: Application, write: Callable[..., Run]) -> None:
+    """Idle work of what is on the machine, and all that the registry did while there was a user."""
+    processes = [
+        ProcessUse(role="front", service="Back", pid=1, cpu=0.007, idle_rate=0.002),
+        ProcessUse(role="database", service="db", pid=2, cpu=0.5, idle_rate=0.003),
+        ProcessUse(role="database", service="other", pid=2, cpu=0.5, idle_rate=0.003),
+        ProcessUse(role="registry", pid=3, cpu=0.010, idle_rate=0.001),
+    ]
+    window = Window(0, 10**9, cpu={"1": 0.007, "2": 0.5, "3": 0.010})
+    run = write(parts=[PartInfo(windows=[window], processes=processes)])
+    found = calibrate(run, application, name="shop").model
+    assert found.processor("host").background == pytest.approx(0.002 + 0.003 + 0.010)
+    away = Placement(tasks={"Back": "elsewhere"}, machines={"elsewhere": None})
+    placed = calibrate(run, application, name="shop", placement=away).model
+    assert placed.processor("host").background == pytest.approx(0.003 + 0.010)
+    assert placed.processor("elsewhere").background == 0
+    without = calibrate(run, application, name="shop", ingredients=Ingredients(background=False)).model
+    assert without.processor("host").background == 0
 
 
 def test_replies_picked_up_late_do_not_count(application: Application, write: Callable[..., Run]) -> None:

@@ -19,6 +19,7 @@ from analyzer.validation import (
     predict,
     save_predictions,
     speed_ratio,
+    watched,
 )
 from mup.cli.comparing import comparison_document, comparison_warnings, print_comparison
 from mup.cli.display import console
@@ -187,6 +188,17 @@ def test_the_monitor_is_believed_before_the_probes() -> None:
     (outcome,) = predicted(replace(model, provenance={}), 1)
     (same,) = correct([compare(outcome, slow)], RUN, precision=0.02, seed=0)
     assert same.corrected is None
+
+
+def test_a_measured_machine_has_a_monitor_beside_it() -> None:
+    """20 samples of 18 000 iterations per second on two cores are 36 units of work, and some waking up."""
+    host = Processor(name="host", cores=2, background=0.01)
+    machines = (host, Processor(name="db", cores=2))
+    monitored = replace(shop(), processors=machines, provenance={"monitored_speed": 1500.0})
+    seen = watched(monitored)
+    assert seen.processor("host").background == pytest.approx(0.01 + 36 / 1500 * 1.15)
+    assert seen.processor("db") == machines[1]
+    assert watched(replace(monitored, provenance={})).processors == machines
 
 
 def test_void_measurements_are_not_judged() -> None:

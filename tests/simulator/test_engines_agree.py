@@ -26,7 +26,7 @@ from engine_comparison import (
 from random_models import random_model
 from sim_models import act, choice, clients, entry, exp, fork, join, merge, model, ps, service
 
-from mup.errors import ModelError
+from mup.errors import ModelError, SimulationError
 from mup.lqn import (
     Call,
     Constant,
@@ -69,6 +69,23 @@ def test_random_models_with_inline_branches(chunk: int) -> None:
         inline += sum(step[0] == FORK_JOIN for step in optimise(compile_model(tested)).code)
         assert_engines_agree(tested, seed=number)
     assert inline >= FORKED_CHUNK, "these models do not test what they are for"
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_random_models_with_background(chunk: int) -> None:
+    """The same where processors have work that nobody asks for."""
+    for number in range(chunk * FORKED_CHUNK, (chunk + 1) * FORKED_CHUNK):
+        rng = random.Random(number)
+        tested = random_model(number)
+        processors = tuple(
+            replace(p, background=rng.choice((0.0, 0.05, 0.7)) * min(p.cores, 4) * p.speed)
+            for p in tested.processors
+        )
+        try:
+            assert_engines_agree(replace(tested, processors=processors), seed=number)
+        except SimulationError as error:
+            # Too much for what arrives from outside.
+            assert "queues would only grow" in error.message  # noqa: PT017
 
 
 def _branched(tested: Model, rng: random.Random) -> Model:

@@ -149,6 +149,9 @@ class _Exporter:
         scheduling: str = processor.discipline
         if processor.parent is not None:
             self.losses.problem(f"it is a part of {processor.parent!r}, and processors do not nest", where)
+        if processor.background:
+            what = f"{processor.background:g} s of work per second that no task asks for"
+            self.losses.nearly(what, "slower cores", f"{where}.background")
         if scheduling == "cores":
             scheduling = "ps"
             if processor.cores > 1:
@@ -166,8 +169,9 @@ class _Exporter:
                 if t.processor == processor.name and a.demand is not None and a.demand.mean > 0
             ]
             element.attributes["quantum"] = number_text(QUANTUM * (fmean(demands) if demands else 1.0))
-        if processor.speed != 1:
-            element.attributes["speed-factor"] = number_text(processor.speed)
+        speed = processor.speed * processor.available
+        if speed != 1:
+            element.attributes["speed-factor"] = number_text(speed)
         return element
 
     def task(self, task: Task) -> Element:
