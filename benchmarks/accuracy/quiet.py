@@ -25,7 +25,7 @@ from mup.workload.cpu import STOLEN_LIMIT, HostCpu
 __all__ = ["Quiet", "add_options", "quiet_of"]
 
 BURN = 2.0  # s; the kernel counts what was withheld in ticks of 10 ms
-PAUSE = 10.0  # s between two burns
+PAUSE = 20.0  # s between two burns
 _CODE = f"import time\nend = time.monotonic() + {BURN}\nwhile time.monotonic() < end: pass"
 
 
@@ -45,15 +45,22 @@ class Quiet:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Have the machine for a measurement."""
-        with ExitStack() as stack:
-            for path in (self.gate, self.machine):
-                if path is not None:
-                    stack.enter_context(_locked(path, fcntl.LOCK_EX))
-            end = time.monotonic() + self.patience
+        """Have the machine for a measurement.
+
+        Others may use it while there is nothing to be done but to wait for a better moment.
+        """
+        end = time.monotonic() + self.patience
+        while True:
             while time.monotonic() < end and withheld() > STOLEN_LIMIT / 2:
                 time.sleep(PAUSE)
-            yield
+            with ExitStack() as stack:
+                for path in (self.gate, self.machine):
+                    if path is not None:
+                        stack.enter_context(_locked(path, fcntl.LOCK_EX))
+                # That may have taken a while.
+                if time.monotonic() >= end or withheld() <= STOLEN_LIMIT / 2:
+                    yield
+                    return
 
     @contextmanager
     def shared(self) -> Iterator[None]:

@@ -126,21 +126,28 @@ def test_measurements_and_work_take_turns(tmp_path: Path) -> None:
     assert free(machine, fcntl.LOCK_EX)
 
 
-def test_a_measurement_waits_for_a_calm_moment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As long as something is withheld and patience lasts; without patience nothing is even looked at."""
-    seen: list[float] = []
-    shares = iter([0.3, 0.02, 0.0, 0.3])
+def test_a_measurement_waits_for_a_calm_moment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Others work on until it seems to have come; then it is looked at again, and perhaps is over."""
+    machine = tmp_path / "machine"
+    seen: list[tuple[float, bool]] = []
+    shares = iter([0.3, 0.0, 0.02, 0.0, 0.0])
 
     def look() -> float:
-        seen.append(next(shares))
-        return seen[-1]
+        with machine.open("a") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                alone = False
+            except BlockingIOError:
+                alone = True
+        seen.append((next(shares), alone))
+        return seen[-1][0]
 
     monkeypatch.setattr("accuracy.quiet.PAUSE", 0.0)
     monkeypatch.setattr("accuracy.quiet.withheld", look)
-    with Quiet(patience=60.0).alone():
-        assert seen == [0.3, 0.02, 0.0]
-    with Quiet().alone():
-        assert len(seen) == 3
+    with Quiet(machine=machine, patience=60.0).alone():
+        assert seen == [(0.3, False), (0.0, False), (0.02, True), (0.0, False), (0.0, True)]
+    with Quiet(machine=machine).alone():
+        assert len(seen) == 5, "without patience nothing is looked at"
 
 
 def test_what_is_withheld_is_a_share() -> None:
