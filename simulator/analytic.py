@@ -126,11 +126,12 @@ def _figure(mean: float | None) -> dict[str, float | None] | None:
     return None if mean is None else {"mean": mean, "ci95": None}
 
 
-def estimate(model: Model) -> Estimate:
+def estimate(model: Model, *, tolerance: float = TOLERANCE) -> Estimate:
     """Estimate one scenario.
 
     Args:
         model: Calibrated at least where clients can get to.
+        tolerance: Relative change of times from one iteration to the next that counts as none.
 
     Returns:
         Means of all figures. Always an estimate: see its documentation for errors to expect.
@@ -147,7 +148,7 @@ def estimate(model: Model) -> Estimate:
         # What is no number anywhere would be one nowhere in the end.
         with np.errstate(invalid="raise"):
             solver = _Solver(layers)
-            converged = solver.solve()
+            converged = solver.solve(tolerance)
             return _Report(solver).estimate(converged, started)
     except ArithmeticError as error:
         raise SimulationError(
@@ -502,7 +503,7 @@ class _Solver:
         inside = sum(plan.graph.visits[s.name] * s.delay[0] for s in plan.steps if s.think)
         return inside + (task.think.mean if task.think is not None else 0.0)
 
-    def solve(self) -> bool:
+    def solve(self, tolerance: float) -> bool:
         """Iterate to the fixed point; tell whether it was reached."""
         self._begin()
         before: list[float] = []
@@ -521,7 +522,7 @@ class _Solver:
             now = [*lengths, *self.wait, *self.stretch]
             scale = min(lengths, default=0.0)
             if before and all(
-                abs(a - b) <= TOLERANCE * max(abs(a), 0.01 * scale) for a, b in zip(now, before, strict=True)
+                abs(a - b) <= tolerance * max(abs(a), 0.01 * scale) for a, b in zip(now, before, strict=True)
             ):
                 self._bound()
                 return True

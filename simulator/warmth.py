@@ -24,6 +24,8 @@ __all__ = ["Load", "at_load", "at_rates", "settled"]
 ROUNDS = 4
 CLOSE = 0.01
 """Rates that change by less than this no longer change the times by anything one could see."""
+ROUGHLY = 0.003
+"""Relative change of times from which on the estimate of a load goes on: that of rates is a part of it."""
 LEAST = 0.3
 """Extrapolation does not take more than 70 % off a processor time."""
 ROUGH_PRECISION = 0.05
@@ -130,7 +132,7 @@ def _cycle_rates(model: Model) -> tuple[dict[str, float], dict[str, float]]:
                 known[task.name] = known.get(task.name, 0.0) + 1 / entry.arrivals.mean
     closed = [task.name for task in model.reference_tasks if not task.is_open]
     try:
-        found = estimate(model)
+        found = estimate(model, tolerance=ROUGHLY)
         busy = {name: share for name, share in found.processors.items() if share is not None}
         return known | {name: found.tasks[name].throughput for name in closed}, busy
     except (ModelError, SimulationError):
