@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mup.events.reader import log_files, read_log
-from mup.events.record import Event
+from mup.workload.occupancy import arrivals, executions
 
 __all__ = ["entry_figures"]
 
@@ -29,28 +29,22 @@ def entry_figures(folder: Path, start: int, end: int) -> dict[str, dict[str, flo
         end: Of the window.
 
     Returns:
-        By ``A/epA/``: ``count``; ``service`` (s from begin to done), ``queued`` (s from arrive to begin) and
+        By ``A/epA/``: ``count``; ``service`` (s for which it had a worker), ``queued`` (s before that) and
         ``cpu`` (s of the worker's thread from begin to done), all means; ``service_cv``, ``cpu_cv``.
     """
-    arrived: dict[int, int] = {}
-    found: dict[str, list[tuple[float, float, float]]] = defaultdict(list)
     logs = [read_log(paths) for paths in log_files(folder)]
-    for log in logs:
-        if log.header.get("role") == "front":
-            records = log.records[log.records["event"] == Event.ARRIVE]
-            arrived.update(zip(records["request"].tolist(), records["time"].tolist(), strict=True))
+    arrived = arrivals(log for log in logs if log.header.get("role") == "front")
+    found: dict[str, list[FloatArray]] = defaultdict(list)
     for log in logs:
         if log.header.get("role") != "worker":
             continue
-        records = log.records[np.isin(log.records["event"], (Event.BEGIN, Event.DONE))]
-        # One request at a time: a done right behind a begin belongs to it.
-        at = np.flatnonzero((records["event"][:-1] == Event.BEGIN) & (records["event"][1:] == Event.DONE))
-        for begin, done in zip(records[at], records[at + 1], strict=True):
-            if start <= done["time"] < end:
-                queued = begin["time"] - arrived.get(int(begin["request"]), int(begin["time"]))
-                row = (done["time"] - begin["time"], queued, done["cpu"] - begin["cpu"])
-                found[log.names.get(int(begin["name"]), "")].append((int(row[0]), int(row[1]), int(row[2])))
-    return {label: _means(np.array(rows, dtype=np.float64) * 1e-9) for label, rows in sorted(found.items())}
+        for label in set(log.names.values()):
+            runs = executions(log, arrived, label)
+            inside = (start <= runs.done) & (runs.done < end)
+            if inside.any():
+                rows = (runs.done - runs.taken, runs.taken - runs.arrived, runs.cpu)
+                found[label].append(np.stack(rows, axis=1)[inside].astype(np.float64))
+    return {label: _means(np.concatenate(rows) * 1e-9) for label, rows in sorted(found.items())}
 
 
 def _means(rows: FloatArray) -> dict[str, float]:

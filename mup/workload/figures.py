@@ -1,9 +1,9 @@
 """Which figures does a window give, and how sure are they?
 
 - Response times belong to the moment at which they began (under an open load: should have begun), throughput
-to
-  the end of cycles.
-- A worker is busy between ``begin`` and ``done`` of a request.
+to the
+  end of cycles.
+- A worker is busy while it has a request: see `mup.workload.occupancy`.
 - The intervals come from batches of at least a second: see `mup.workload.intervals`.
 """
 
@@ -15,8 +15,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mup.events.reader import Log
-from mup.events.record import Event
 from mup.workload.intervals import Batches, quantile_half_width, ratio_half_width
 from mup.workload.result import LoadResult
 
@@ -29,7 +27,6 @@ __all__ = [
     "Sample",
     "Window",
     "busy_figure",
-    "busy_seconds",
     "lateness",
     "rate",
     "response_time",
@@ -206,46 +203,6 @@ def rate(runs: Iterable[tuple[Window, npt.NDArray[np.int64]]]) -> Figure:
         number = np.bincount(window.batch_of(times), minlength=window.batches).astype(np.float64)
         batches.append((number, np.full(window.batches, window.seconds / window.batches)))
     return _ratio(batches)
-
-
-def busy_seconds(log: Log, window: Window, endpoint: str = "") -> npt.NDArray[np.float64]:
-    """Return how long executions were between ``begin`` and ``done`` in each batch of a window, added up.
-
-    Args:
-        log: Of a worker, or of all workers of an event loop.
-        window: Its batches.
-        endpoint: Only executions of this one; "" = all.
-    """
-    begun = log.records[log.records["event"] == Event.BEGIN]
-    if endpoint:
-        wanted = [number for number, name in log.names.items() if name == endpoint]
-        begun = begun[np.isin(begun["name"], wanted)]
-    ended = log.records[log.records["event"] == Event.DONE]
-    # On an event loop, executions overlap. A begin without a done belongs to a worker that died.
-    _, first, second = np.intersect1d(begun["request"], ended["request"], return_indices=True)
-    begin, done = begun["time"][first], ended["time"][second]
-    edges = np.linspace(window.start_ns, window.end_ns, window.batches + 1).astype(np.int64)
-    until = [float(np.maximum(np.minimum(done, edge) - begin, 0).sum()) for edge in edges]
-    return np.diff(until) * 1e-9
-
-
-def worker_seconds(front: Log, window: Window) -> npt.NDArray[np.float64]:
-    """Return how many seconds of workers one replica had in each batch of a window, whatever their number.
-
-    Args:
-        front: Log of its front, which says how many workers it began with and when that was changed.
-        window: Its batches.
-    """
-    changes = front.records[front.records["event"] == Event.POOL]
-    edges = np.linspace(window.start_ns, window.end_ns, window.batches + 1).astype(np.int64)
-    sizes = np.concatenate(([front.header["pool_size"]], changes["seq"])).astype(np.float64)
-    since = np.maximum(
-        np.concatenate(([front.header["clock"]["monotonic_ns"]], changes["time"])), window.start_ns
-    )
-    # What a size contributes up to an edge: the time since it came, less that since the next one did.
-    steps = np.diff(sizes, prepend=0.0)
-    until = [float((steps * np.maximum(edge - since, 0)).sum()) for edge in edges]
-    return np.diff(until) * 1e-9
 
 
 def busy_figure(runs: Sequence[Busy]) -> Figure:

@@ -1,5 +1,7 @@
 """What did the services themselves see in a window? Busy workers and response times, from their event logs.
 
+A worker is busy from the moment a request is handed to it until it is done with it.
+
 The response time of an endpoint is what its front and workers saw: from the arrival of a request
 (``arrive``) to the moment its response was given (``end``), waiting for a worker included, network excluded.
 """
@@ -23,11 +25,10 @@ from mup.workload.figures import (
     Sample,
     Window,
     busy_figure,
-    busy_seconds,
     rate,
     spread,
-    worker_seconds,
 )
+from mup.workload.occupancy import arrivals, busy_seconds, worker_seconds
 
 __all__ = ["EndpointFigures", "ServiceLogs", "endpoint_figures", "read_service_logs"]
 
@@ -121,11 +122,13 @@ def _endpoints(log: Log, service: str) -> set[str]:
 
 def _busy(logs: Sequence[Log], window: Window, endpoint: str = "") -> Busy:
     seconds, capacity = np.zeros(window.batches), np.zeros(window.batches)
+    fronts = [log for log in logs if log.header["role"] == "front"]
+    arrived = arrivals(fronts)
     for log in logs:
         if log.header["role"] == "worker":
-            seconds += busy_seconds(log, window, endpoint)
-        else:
-            capacity += worker_seconds(log, window)
+            seconds += busy_seconds(log, window, arrived, endpoint)
+    for log in fronts:
+        capacity += worker_seconds(log, window)
     return Busy(window, seconds, capacity)
 
 

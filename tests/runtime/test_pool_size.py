@@ -23,7 +23,8 @@ from mup.errors import LogError
 from mup.events.reader import read_log
 from mup.events.record import Event
 from mup.project import DatabaseConfig
-from mup.workload.figures import Window, worker_seconds
+from mup.workload.figures import Window
+from mup.workload.occupancy import worker_seconds
 
 pytestmark = pytest.mark.services
 

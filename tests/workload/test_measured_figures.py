@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from mup.events.reader import read_log
-from mup.events.record import Event
+from mup.events.record import QUEUED, Event
 from mup.events.writer import EventWriter
-from mup.workload.figures import Window, busy_seconds, response_time, throughput
+from mup.workload.figures import Window, response_time, throughput
+from mup.workload.occupancy import arrivals, busy_seconds, executions
 from mup.workload.result import Cycle, LoadResult
 
 SECOND = 10**9
@@ -109,8 +110,27 @@ def test_busy_time_is_clipped_to_the_window(
         writer.write(event, number or 99, 1, time=int(seconds * SECOND))
     writer.close()
     log = read_log(writer.path)
-    busy = busy_seconds(log, Window(1 * SECOND, 10 * SECOND))
+    busy = busy_seconds(log, Window(1 * SECOND, 10 * SECOND), arrivals([]))
     assert busy == pytest.approx(expected)
+
+
+def test_workers_are_taken_before_they_begin(tmp_path: Path) -> None:
+    """From arrival on if one was free, else from when one became free; a request nobody saw arrive, from begin."""
+    front = EventWriter(tmp_path / "A.0.front.mlog", {"role": "front", "service": "A"})
+    for number, seconds, flags in ((1, 1.0, 0), (2, 1.5, QUEUED), (3, 4.0, 0), (5, 7.5, QUEUED)):
+        front.write(Event.ARRIVE, number, 1, time=int(seconds * SECOND), flags=flags)
+    front.close()
+    worker = EventWriter(tmp_path / "A.0.w0.mlog", {"role": "worker", "service": "A"})
+    spans = ((1, 1.25, 2.0), (2, 2.25, 3.0), (3, 4.5, 5.0), (4, 6.0, 7.0), (5, 8.0, 9.0))
+    for number, begin, done in spans:
+        worker.write(Event.BEGIN, number, 1, time=int(begin * SECOND), cpu=0)
+        worker.write(Event.DONE, number, 1, time=int(done * SECOND), cpu=7)
+    worker.close()
+    found = executions(read_log(worker.path), arrivals([read_log(front.path)]))
+    assert (found.arrived / SECOND).tolist() == [1.0, 1.5, 4.0, 6.0, 7.5]
+    assert (found.taken / SECOND).tolist() == [1.0, 2.0, 4.0, 6.0, 7.5]
+    assert (found.done / SECOND).tolist() == [2.0, 3.0, 5.0, 7.0, 9.0]
+    assert found.cpu.tolist() == [7] * 5
 
 
 @pytest.mark.parametrize("data", [{}, {"cycles": [[1, 0.5, 0.25]]}])
