@@ -34,7 +34,7 @@ def test_one_core_serves_open_and_closed_work(users: int, background: float) -> 
     """In a product-form network open work is as if closed work took 1 / (1 - background) times as long."""
     throughput, (response,) = mva(users, THINK, [WORK / (1 - background)])
     utilization = throughput * WORK + background
-    found = simulate(busy(background, users=users), precision=0.01, seed=users)
+    found = simulate(busy(background, users=users), precision=0.015, seed=users)
     assert not found.warnings
     assert agrees(found.cycle.response_time, response)
     assert agrees(found.processors["p"].utilization, utilization)
@@ -44,17 +44,17 @@ def test_one_core_serves_open_and_closed_work(users: int, background: float) -> 
 def test_an_idle_machine_is_as_busy_as_its_background(speed: float) -> None:
     """It is stated in processor time at speed 1, and may be more than a core's worth of it."""
     tested = busy(1.7 * speed, cores=4, speed=speed)
-    tested = tested.with_task(clients(1, exp(1000.0), calls="S.work"))
-    found = simulate(tested, horizon=20000.0)
+    tested = tested.with_task(clients(1, exp(10.0), calls="S.work"))
+    found = simulate(tested, horizon=2000.0)
     assert found.processors["p"].utilization.mean == pytest.approx(1.7 / 4, rel=0.02)
-    assert estimate(tested).processors["p"] == pytest.approx(1.7 / 4, rel=0.001)
+    assert estimate(tested).processors["p"] == pytest.approx(1.7 / 4, rel=0.002)
 
 
 def test_what_is_left_can_be_used() -> None:
     """At saturation users get what the background leaves, whoever is asked; all of the processor is used."""
     tested = busy(0.4, cores=2, users=100)
     capacity = (2 - 0.4) / WORK
-    simulated = simulate(tested, precision=0.01)
+    simulated = simulate(tested, precision=0.015)
     assert simulated.cycle.throughput.mean == pytest.approx(capacity, rel=0.02)
     assert not simulated.warnings
     estimated = estimate(tested)
@@ -74,8 +74,8 @@ def test_threads_that_stick_to_cores_share_them_with_it() -> None:
     tested = busy(0.3, cores=2, users=10)
     (machine,) = tested.processors
     machine = replace(machine, discipline="cores", migration=Migration(wake=1.0, steal=1.0))
-    found = simulate(replace(tested, processors=(machine,)), precision=0.01)
-    alone = simulate(replace(tested, processors=(replace(machine, background=0.0),)), precision=0.01)
+    found = simulate(replace(tested, processors=(machine,)), precision=0.015)
+    alone = simulate(replace(tested, processors=(replace(machine, background=0.0),)), precision=0.015)
     fewer = found.cycle.throughput.mean / alone.cycle.throughput.mean
     expected = fewer * alone.processors["p"].utilization.mean + 0.3 / 2
     assert found.processors["p"].utilization.mean == pytest.approx(expected, rel=0.02)

@@ -71,7 +71,7 @@ def test_random_models_with_inline_branches(chunk: int) -> None:
     assert inline >= FORKED_CHUNK, "these models do not test what they are for"
 
 
-@pytest.mark.parametrize("chunk", range(CHUNKS))
+@pytest.mark.parametrize("chunk", range(CHUNKS // 2))
 def test_random_models_with_background(chunk: int) -> None:
     """The same where processors have work that nobody asks for."""
     for number in range(chunk * FORKED_CHUNK, (chunk + 1) * FORKED_CHUNK):
