@@ -167,6 +167,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--systems", default=",".join(TOPOLOGIES))
     parser.add_argument("--instances", type=int, default=8, help="per system; the thesis has 40")
+    parser.add_argument("--first", type=int, default=0, help="seed of the first instance")
     add_settings(parser)
     parser.add_argument("--minutes", type=float, default=math.inf, help="begin no instance after so many")
     parser.add_argument("--quick", action="store_true", help="one instance, k = 2 and 10, 20 replications")
@@ -181,7 +182,7 @@ def main() -> None:
     options.results.parent.mkdir(exist_ok=True)
     rows = stored_rows(options)
     known = {(r["system"], r["seed"]) for r in rows}
-    for seed in range(options.instances):
+    for seed in range(options.first, options.first + options.instances):
         for name in options.systems.split(","):
             if (name, seed) in known or time.monotonic() > last:
                 continue
