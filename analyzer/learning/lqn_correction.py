@@ -18,7 +18,7 @@ import numpy.typing as npt
 from analyzer.learning.lqn_fit import FluidFit
 from simulator.inlined_process import InlinedProcess
 
-__all__ = ["Correction", "correct", "misplaced", "simulated"]
+__all__ = ["Correction", "correct", "misplaced", "simulated", "simulated_states"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -56,16 +56,31 @@ def misplaced(predicted: FloatArray, observed: FloatArray, clients: float) -> fl
     return float(np.abs(predicted - observed).sum(axis=2).mean() / clients)
 
 
-def simulated(fit: FluidFit, logs: FloatArray, seed: int, replications: int = REPLICATIONS) -> FloatArray:
+def simulated(fit: FluidFit, logs: FloatArray, seed: int) -> FloatArray:
     """Return what the columns are in the simulated model, averaged; shape (R, H, M)."""
     process = InlinedProcess(fit.lqn)
     starts = np.array([process.whole(row) for row in fit.starts])
-    means = fit.means(logs)
     samples = fit.data.shape[1]
-    pilot = process.simulate(means, starts, dt=fit.dt, samples=samples, replications=1, seed=seed)
-    count = int(np.clip(EVENTS // max(1, pilot.events), FEWEST, replications))
-    found = process.simulate(means, starts, dt=fit.dt, samples=samples, replications=count, seed=seed)
-    return np.asarray(found.x @ fit.columns.counts.T)
+    found = simulated_states(process, fit.means(logs), starts, dt=fit.dt, samples=samples, seed=seed)
+    return np.asarray(found @ fit.columns.counts.T)
+
+
+def simulated_states(
+    process: InlinedProcess, means: FloatArray, starts: FloatArray, *, dt: float, samples: int, seed: int
+) -> FloatArray:
+    """Return mean requests per state, of as many replications as a correction affords; shape (R, H, n).
+
+    Args:
+        process: Of the inlined model; n states.
+        means: Of all its times, seconds.
+        starts: Whole requests per state at time 0; shape (R, n).
+        dt: Seconds between samples.
+        samples: H.
+        seed: Of the simulation.
+    """
+    pilot = process.simulate(means, starts, dt=dt, samples=samples, replications=1, seed=seed)
+    count = int(np.clip(EVENTS // max(1, pilot.events), FEWEST, REPLICATIONS))
+    return process.simulate(means, starts, dt=dt, samples=samples, replications=count, seed=seed).x
 
 
 def correct(

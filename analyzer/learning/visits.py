@@ -5,7 +5,8 @@ and duration, or a request in an event log of mup from its arrival until the wor
 execution from a known state; runs of the same trace began in the same state, and their mean is the trace.
 
 Clients that are at no station of which there is a log are somewhere all the same: at the station of the
-*rest* (those that think). For that their number has to be known.
+*rest* (those that think). For that their number has to be known, and a client must be at one station at a
+time: where services call each other, a client whose request waits at the caller is at the callee, too.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +31,13 @@ RUNS = ("trace", "folder")
 CLIENTS = "clients"
 BEGIN = "begin"
 Visits = list[tuple[float, float]]
+Calls = frozenset[tuple[str, str]]
+"""Stations whose requests made others at other stations: (caller, callee)."""
+
+WITHOUT_REST = (
+    "leave --rest out and learn with 'mup learn lqn': columns may overlap there, and the model knows the"
+    " clients; --leave-out drops a station that only passes requests on"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,11 +49,22 @@ class Run:
         clients: How many there are; None if nobody knows.
         visits: Per station, start and end of every visit in seconds from the beginning of the run; a client
             who was there at the beginning came at 0 or before, one who is there at the end leaves at ``inf``.
+        calls: Which stations were seen to call which; access logs do not tell.
     """
 
     trace: str
     clients: int | None
     visits: Mapping[str, Visits]
+    calls: Calls = frozenset()
+
+    def without(self, stations: Iterable[str]) -> Run:
+        """Return the run as if these stations had not been watched."""
+        dropped = set(stations)
+        return replace(
+            self,
+            visits={name: found for name, found in self.visits.items() if name not in dropped},
+            calls=frozenset(pair for pair in self.calls if not dropped.intersection(pair)),
+        )
 
 
 def queue_lengths(
@@ -92,11 +111,20 @@ def traces_of_runs(
         rest: Station of the clients that are nowhere else; None if visits of all stations are known.
 
     Raises:
-        UsageError: A station is not named, or the clients of a run are not known but needed.
+        UsageError: A station is not named, the clients of a run are not known but needed, or stations call
+            each other and so do not tell who is at the rest.
     """
     if not (0 < dt <= seconds < math.inf):
         raise UsageError(f"dt and the length of a trace must be seconds > 0, got {dt!r} and {seconds!r}")
     visited = {name for run in runs for name in run.visits}
+    calls = sorted(pair for run in runs for pair in run.calls)
+    if rest is not None and calls:
+        caller, callee = calls[0]
+        raise UsageError(
+            f"{caller} calls {callee}: a client whose request waits there for its answer is counted at both,"
+            f" so how many are at the rest, {rest!r}, cannot be told",
+            hint=WITHOUT_REST,
+        )
     if servers is None:
         many = dict.fromkeys(sorted(visited | ({rest} if rest is not None else set())), math.inf)
     else:
@@ -159,7 +187,10 @@ def _elsewhere(visits: Mapping[str, Visits], run: Run, rest: str) -> Visits:
             found.append((free.pop(0), time))
         else:
             raise UsageError(
-                f"trace {run.trace!r}: more than its {run.clients} clients are seen at {time:g} s"
+                f"trace {run.trace!r}: more than its {run.clients} clients are seen at {time:g} s; is the"
+                f" column '{CLIENTS}' too small, or do stations call each other, so that one client is at"
+                " several?",
+                hint=f"in the second case {WITHOUT_REST}",
             )
     return found + [(time, math.inf) for time in free]
 
@@ -205,18 +236,21 @@ def _runs_of_logs(file: Path, rows: Sequence[Mapping[str, str]], *, by_entry: bo
     begins = [
         _seconds(row, BEGIN, file, line) if row.get(BEGIN) else None for line, row in enumerate(rows, 2)
     ]
-    logs: dict[str, tuple[float, dict[str, Visits]]] = {}
+    logs: dict[str, LoggedVisits] = {}
     runs = []
     for line, (row, begin) in enumerate(zip(rows, begins, strict=True), 2):
         folder = row["folder"]
         if folder not in logs:
-            logs[folder] = visits_of_logs(file.parent / folder, by_entry=by_entry)
-        first, visits = logs[folder]
+            logs[folder] = visits_and_calls(file.parent / folder, by_entry=by_entry)
+        logged = logs[folder]
+        visits: Mapping[str, Visits] = logged.visits
         if begin is not None:
             others = zip(rows, begins, strict=True)
             later = [b for r, b in others if r["folder"] == folder and b is not None and b > begin]
-            visits = _between(visits, begin - first, min(later, default=math.inf) - first)
-        runs.append(Run(trace=row["trace"], clients=_clients(row, file, line), visits=visits))
+            end = min(later, default=math.inf)
+            visits = _between(visits, begin - logged.began, end - logged.began)
+        clients = _clients(row, file, line)
+        runs.append(Run(trace=row["trace"], clients=clients, visits=visits, calls=logged.calls))
     return runs
 
 
@@ -260,11 +294,31 @@ def _clients(row: Mapping[str, str], file: Path, line: int) -> int | None:
     return int(text) if text else None
 
 
-def visits_of_logs(folder: Path, *, by_entry: bool = False) -> tuple[float, dict[str, Visits]]:
-    """Return the visits that event logs tell of, and when the first event was.
+@dataclass(frozen=True, slots=True)
+class LoggedVisits:
+    """What the event logs of a folder tell.
 
-    A visit is from the arrival of a request until its worker is free, in seconds from the first event, whose
-    time is in seconds of the logs' clock.
+    Attributes:
+        began: When the first event was, seconds of the logs' clock.
+        visits: Per station, start and end of each in seconds from the first event.
+        calls: Which stations called which; only those that were visited.
+    """
+
+    began: float
+    visits: Mapping[str, Visits]
+    calls: Calls
+
+
+def visits_of_logs(folder: Path, *, by_entry: bool = False) -> tuple[float, Mapping[str, Visits]]:
+    """Return when the first event was, and the visits; arguments and errors of ``visits_and_calls``."""
+    logged = visits_and_calls(folder, by_entry=by_entry)
+    return logged.began, logged.visits
+
+
+def visits_and_calls(folder: Path, *, by_entry: bool = False) -> LoggedVisits:
+    """Return the visits that event logs tell of.
+
+    A visit is from the arrival of a request until its worker is free.
 
     Args:
         folder: Of the logs.
@@ -280,6 +334,7 @@ def visits_of_logs(folder: Path, *, by_entry: bool = False) -> tuple[float, dict
     arrived: dict[int, float] = {}
     done: dict[int, float] = {}
     station: dict[int, str] = {}
+    calls: set[tuple[int, str]] = set()
     for log in logs:
         if log.header["role"] == "client":
             continue
@@ -291,7 +346,15 @@ def visits_of_logs(folder: Path, *, by_entry: bool = False) -> tuple[float, dict
             times_of.update(zip(requests, times[chosen].tolist(), strict=True))
             for request, name in zip(requests, log.records["name"][chosen].tolist(), strict=True):
                 station[request] = log.names.get(name, service) if by_entry else service
+        # The name of a call is that of what is called: SERVICE/path/, as the callee's own records have it.
+        chosen = log.records["event"] == Event.COMM_START
+        callees = {n: text if by_entry else text.partition("/")[0] for n, text in log.names.items()}
+        requests = log.records["request"][chosen].tolist()
+        for request, name in zip(requests, log.records["name"][chosen].tolist(), strict=True):
+            if name in callees:
+                calls.add((request, callees[name]))
     visits: dict[str, Visits] = {}
     for request, start in arrived.items():
         visits.setdefault(station[request], []).append((start, done.get(request, math.inf)))
-    return began / 1e9, visits
+    pairs = frozenset((station[r], callee) for r, callee in calls if r in station and callee in visits)
+    return LoggedVisits(began / 1e9, visits, pairs)

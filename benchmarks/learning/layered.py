@@ -4,13 +4,15 @@ Per instance: draw the numbers (``topologies.py``), simulate 100 traces of 5 s f
 the average of so many runs), forget all times, learn them back, and compare response times of the learned
 model with those of the true one for k times the clients, both simulated with the same random numbers.
 
-Resumable: finished instances are kept in the file of results.
+Resumable: finished instances are kept in the file of results; with ``--minutes`` it stops after the instance
+during which so much time has passed, and goes on when it is called again.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 import time
 from collections.abc import Sequence
@@ -27,7 +29,7 @@ from topologies import TOPOLOGIES, instance
 
 from analyzer.learning.lqn import learn_lqn
 from analyzer.learning.lqn_columns import column_names
-from analyzer.learning.lqn_correction import misplaced
+from analyzer.learning.lqn_correction import misplaced, simulated_states
 from analyzer.learning.traces import Traces
 from mup.lqn.edits import with_clients
 from mup.lqn.model import Model
@@ -73,7 +75,8 @@ def study(
     learned = learn_lqn(model, traces)
     true = dict(zip(lqn.times, lqn.means, strict=True))
     clients = int(lqn.clients)
-    again = observe(lqn, starts, replications, seed=2000 + seed)
+    # As many runs as those by which the corrected model is judged.
+    again = simulated_states(process, lqn.means, starts, dt=DT, samples=SAMPLES, seed=2000 + seed)
     errors = {}
     for k in factors:
         truth = response_time(model, k * clients, precision)
@@ -84,10 +87,11 @@ def study(
         "clients": clients,
         "times": len(true),
         "replications": replications,
+        "precision": precision,
         "err_validation": learned.err_validation,
         "simulated": learned.simulated_validation,
         "corrected": learned.corrected_validation,
-        "floor": misplaced(again.x, traces.x, clients),
+        "floor": misplaced(again @ lqn.counts.T, traces.x, clients),
         "time_error": [learned.times[k].mean / m - 1 for k, m in true.items()],
         "time_error_fluid": [learned.times[k].uncorrected / m - 1 for k, m in true.items()],
         "response": errors,
@@ -113,17 +117,49 @@ def table(rows: Sequence[dict[str, Any]]) -> None:
             f" {100 * r['corrected']:.1f} %, {100 * r['floor']:.1f} % | {r['seconds']:.0f},"
             f" {r['correction_seconds']:.0f} |"
         )
-    print("\n| system | instances | within 5 % for every k | largest error | s to learn (largest) | thesis |")
-    print("|---|---|---|---|---|---|")
+    print(
+        "\n| system | instances | response time, all k: median, largest error | within 5 % for every k"
+        " | error of a time: median, largest | misplaced (median): fluid alone simulated, corrected, floor"
+        " | s to learn: median, largest | s to correct: median, largest | thesis |"
+    )
+    print("|---|---|---|---|---|---|---|---|---|")
     for name in TOPOLOGIES:
         mine = [r for r in rows if r["system"] == name]
         if mine:
-            worst = [max(abs(e) for e in r["response"].values()) for r in mine]
-            seconds = max(r["seconds"] for r in mine)
-            print(
-                f"| {name} | {len(mine)} | {sum(w <= 0.05 for w in worst)} | {100 * max(worst):.1f} % |"
-                f" {seconds:.0f} | {PAPER[name]} |"
+            errors = np.array([[abs(e) for e in r["response"].values()] for r in mine])
+            times = np.abs(np.concatenate([r["time_error"] for r in mine]))
+            learning, correcting = (
+                np.array([r[field] for r in mine]) for field in ("seconds", "correction_seconds")
             )
+            misses = (np.median([r[field] for r in mine]) for field in ("simulated", "corrected", "floor"))
+            print(
+                f"| {name} | {len(mine)} | {_percent(np.median(errors), errors.max())} |"
+                f" {int((errors.max(axis=1) <= 0.05).sum())} |"
+                f" {_percent(np.median(times), times.max())} | {_percent(*misses)} |"
+                f" {np.median(learning):.0f}, {learning.max():.0f} |"
+                f" {np.median(correcting):.0f}, {correcting.max():.0f} | {PAPER[name]} |"
+            )
+
+
+def _percent(*parts: Any) -> str:
+    return ", ".join(f"{100 * p:.1f} %" for p in parts)
+
+
+def add_settings(parser: argparse.ArgumentParser) -> None:
+    """Add the options that tell one way to study an instance from another."""
+    parser.add_argument("--factors", default="2,3,4,5,6,7,8,9,10", help="times the clients")
+    parser.add_argument("--replications", type=int, default=100, help="runs averaged per trace")
+    parser.add_argument("--precision", type=float, default=0.01, help="of the response times")
+    parser.add_argument("--results", type=Path, default=Path("benchmarks/results/learning-layered.jsonl"))
+
+
+def stored_rows(options: argparse.Namespace) -> list[dict[str, Any]]:
+    """Return the instances that have been studied in this way."""
+    if not options.results.exists():
+        return []
+    settings = (options.replications, options.precision, set(options.factors.split(",")))
+    rows: list[dict[str, Any]] = [json.loads(line) for line in options.results.read_text().splitlines()]
+    return [r for r in rows if (r["replications"], r["precision"], set(r["response"])) == settings]
 
 
 def main() -> None:
@@ -131,12 +167,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--systems", default=",".join(TOPOLOGIES))
     parser.add_argument("--instances", type=int, default=8, help="per system; the thesis has 40")
-    parser.add_argument("--factors", default="2,3,4,5,6,7,8,9,10", help="times the clients")
-    parser.add_argument("--replications", type=int, default=100, help="runs averaged per trace")
-    parser.add_argument("--precision", type=float, default=0.01, help="of the response times")
-    parser.add_argument("--results", type=Path, default=Path("benchmarks/results/learning-layered.jsonl"))
+    parser.add_argument("--first", type=int, default=0, help="seed of the first instance")
+    add_settings(parser)
+    parser.add_argument("--minutes", type=float, default=math.inf, help="begin no instance after so many")
     parser.add_argument("--quick", action="store_true", help="one instance, k = 2 and 10, 20 replications")
     options = parser.parse_args()
+    last = time.monotonic() + 60 * options.minutes
     print(describe())
     if options.quick:
         options.systems, options.instances, options.factors, options.replications = "shop", 1, "2,10", 20
@@ -144,12 +180,11 @@ def main() -> None:
     learn_lqn(instance("shop", 99), _little("shop"), correction=True)  # compiles what has to be
     factors = [int(k) for k in options.factors.split(",")]
     options.results.parent.mkdir(exist_ok=True)
-    lines = options.results.read_text().splitlines() if options.results.exists() else []
-    rows: list[dict[str, Any]] = [json.loads(line) for line in lines]
+    rows = stored_rows(options)
     known = {(r["system"], r["seed"]) for r in rows}
-    for seed in range(options.instances):
+    for seed in range(options.first, options.first + options.instances):
         for name in options.systems.split(","):
-            if (name, seed) in known:
+            if (name, seed) in known or time.monotonic() > last:
                 continue
             began = time.process_time()
             row = study(name, seed, factors, options.replications, options.precision)

@@ -88,9 +88,7 @@ class _Draw:
 
     def clients(self, entry: Entry) -> Task:
         # A client has no thread to release.
-        activities = tuple(
-            replace(a, calls=tuple(replace(c, kind="synchronous") for c in a.calls)) for a in entry.activities
-        )
+        activities = tuple(map(_waiting, entry.activities))
         return Task(
             name="Client", role="reference", threads=self.whole(self.ranges.clients),
             entries=(replace(entry, activities=activities),),
@@ -100,6 +98,11 @@ class _Draw:
         used = dict.fromkeys(t.processor for t in tasks if t.processor is not None)
         processors = tuple(Processor(name=p, cores=self.whole(self.ranges.cores)) for p in used)
         return Model(name=name, processors=processors, tasks=tasks)
+
+
+def _waiting(activity: Activity) -> Activity:
+    """Return an activity whose calls keep the thread, whatever was drawn for them."""
+    return replace(activity, calls=tuple(replace(c, kind="synchronous") for c in activity.calls))
 
 
 def _chain(name: str, *activities: Activity) -> Entry:
@@ -187,7 +190,9 @@ def gcs(seed: int) -> Model:
         activities=(
             d.act("validate"),
             d.act("store", "Documents.write"),
-            d.act("announce", "Sender.send"),
+            _waiting(
+                d.act("announce", "Sender.send")
+            ),  # the second branch of a fork has no thread to release
             d.act("confirm"),
         ),
         precedences=(

@@ -17,7 +17,17 @@ import click
     " 'mup learn lqn' needs none: its model knows.",
 )
 @click.option("--entries", is_flag=True, help="Columns are endpoints (A/path/) instead of services.")
-@click.option("--rest", metavar="STATION", help="Where clients are that no log has; needs their number.")
+@click.option(
+    "--rest",
+    metavar="STATION",
+    help="Where clients are that no log has; needs their number. Not where stations call each other.",
+)
+@click.option(
+    "--leave-out",
+    multiple=True,
+    metavar="STATION",
+    help="Do not count visits there: it only passes requests on.",
+)
 @click.option("-o", "--output", type=click.Path(), required=True, metavar="TRACES.npz", help="Write here.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def command(
@@ -27,6 +37,7 @@ def command(
     servers: tuple[str, ...],
     entries: bool,
     rest: str | None,
+    leave_out: tuple[str, ...],
     output: str,
     as_json: bool,
 ) -> None:
@@ -41,7 +52,7 @@ def command(
     from analyzer.learning.trace_files import write_traces
     from analyzer.learning.visits import read_runs, traces_of_runs
     from mup.cli.options import check_output, named_texts
-    from mup.errors import UsageError
+    from mup.errors import UsageError, did_you_mean
 
     check_output(output, starts=("PK",))
     counts: dict[str, float] = {}
@@ -51,6 +62,13 @@ def command(
         except ValueError:
             raise UsageError(f"--servers: must be a whole number or inf, got {text!r} for {name!r}") from None
     read = read_runs(runs, by_entry=entries)
+    visited = sorted({name for run in read for name in run.visits})
+    for name in leave_out:
+        if name not in visited:
+            raise UsageError(
+                f"--leave-out: nobody visits {name!r}; {did_you_mean(name, visited)}", where=runs
+            )
+    read = [run.without(leave_out) for run in read]
     try:
         traces = traces_of_runs(read, dt=dt, seconds=seconds, servers=counts or None, rest=rest)
     except UsageError as error:

@@ -108,7 +108,12 @@ def test_bad_tables_are_refused(
 
 
 def event_log(
-    folder: Path, name: str, service: str, role: str, events: list[tuple[Event, int, float]]
+    folder: Path,
+    name: str,
+    service: str,
+    role: str,
+    events: list[tuple[Event, int, float]],
+    endpoint: str = "A/x/",
 ) -> None:
     writer = EventWriter(
         folder / f"{name}.mlog",
@@ -122,7 +127,7 @@ def event_log(
             1,
             seq=0,
             site=0,
-            name=writer.name("A/x/"),
+            name=writer.name(endpoint),
             flags=0,
             time=round(time * 1e9),
             cpu=-1,
@@ -162,3 +167,83 @@ def test_several_runs_in_the_same_logs(tmp_path: Path, capsys: pytest.CaptureFix
         main(["learn", "traces", str(table), "--servers", "A=1", "-o", str(out)])
     assert end.value.code == 2
     assert "line 2, begin: must be a number of seconds, got 'noon'" in capsys.readouterr().err
+
+
+@pytest.fixture
+def layers(tmp_path: Path) -> Path:
+    """A table of one run with 2 clients, one of whom asks A, which calls B."""
+    asked = [(Event.ARRIVE, 1, 5.0), (Event.DONE, 1, 8.5)]
+    event_log(tmp_path, "A.0.front", "A", "front", asked)
+    event_log(tmp_path, "A.0.w0", "A", "worker", [(Event.COMM_START, 1, 6.0)], "B/y/")
+    event_log(tmp_path, "A.0.w1", "A", "worker", [(Event.COMM_START, 1, 8.0)], "db/find")
+    event_log(tmp_path, "B.0.front", "B", "front", [(Event.ARRIVE, 2, 6.0), (Event.DONE, 2, 7.5)], "B/y/")
+    table = tmp_path / "runs.csv"
+    table.write_text("trace,folder,clients\na,.,2\n")
+    return table
+
+
+def traced(*words: object) -> int:
+    with pytest.raises(SystemExit) as end:
+        main(["learn", "traces", *map(str, words)])
+    assert isinstance(end.value.code, int)
+    return end.value.code
+
+
+@pytest.mark.parametrize(
+    ("options", "calls"),
+    [
+        pytest.param(["--entries"], "A/x/ calls B/y/", id="entries"),
+        pytest.param(
+            ["--servers", "A=1", "--servers", "B=1", "--servers", "home=inf"], "A calls B", id="services"
+        ),
+    ],
+)
+def test_services_that_call_each_other_have_no_rest(
+    layers: Path, capsys: pytest.CaptureFixture[str], options: list[str], calls: str
+) -> None:
+    """One of two clients is at both services: 0 at home would be wrong, and there are not too many either."""
+    out = layers.parent / "t.npz"
+    arguments = (layers, "--dt", "1", "--seconds", "4", "-o", out, *options)
+    assert traced(*arguments, "--rest", "home") == 2
+    message = " ".join(capsys.readouterr().err.split())
+    assert f"{calls}: a client whose request waits there for its answer is counted at both" in message
+    assert "leave --rest out and learn with 'mup learn lqn'" in message
+    assert not out.exists()
+    assert traced(*arguments[:7], "--entries") == 0
+    assert read_traces(out).x[0].T.tolist() == [[1, 1, 1, 1, 0], [0, 1, 1, 0, 0]]
+
+
+def test_a_station_that_passes_requests_on_is_left_out(
+    layers: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without the caller, a client is at one station at a time."""
+    out = layers.parent / "t.npz"
+    arguments = (
+        layers,
+        "--dt",
+        "1",
+        "--seconds",
+        "4",
+        "-o",
+        out,
+        "--servers",
+        "home=inf",
+        "--servers",
+        "B=1",
+    )
+    assert traced(*arguments, "--rest", "home", "--leave-out", "A") == 0
+    assert read_traces(out).x[0].T.tolist() == [[2, 1, 1, 2, 2], [0, 1, 1, 0, 0]]
+    assert traced(*arguments, "--rest", "home", "--leave-out", "a") == 2
+    assert "nobody visits 'a'; did you mean 'A'?" in capsys.readouterr().err
+
+
+def test_access_logs_with_too_many_visits_name_both_causes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They do not tell who calls whom."""
+    table = tmp_path / "visits.csv"
+    table.write_text("trace,run,station,start,duration,clients\na,1,A,0,3,1\na,1,B,1,1,1\n")
+    assert traced(table, "--dt", "1", "--seconds", "3", "--rest", "home", "-o", tmp_path / "t.npz") == 2
+    message = " ".join(capsys.readouterr().err.split())
+    assert "more than its 1 clients are seen at 1 s; is the column 'clients' too small" in message
+    assert "leave --rest out" in message
