@@ -42,9 +42,9 @@ TOLERANCE = 3e-8
 """Relative change of a density with more dimensions at which they are enough: derivatives of its logarithm
 are differences over steps of 1e-4, and average over the samples."""
 
-HEAVIEST = 1e8
+HEAVIEST = 1e3
 """Largest root of the stationary weight of all states, that of the initial one being 1: it multiplies what
-rounding does."""
+rounding does. Beyond it so many are away that projection takes as long as uniformisation."""
 
 NOTHING = 1e-15
 """Share of the stationary weight that may be left out."""
