@@ -24,6 +24,7 @@ from typing import Any, Final
 from scipy.special import stdtrit
 
 from mup.errors import UsageError
+from mup.lqn.composed_uncertainty import certain_tasks
 from mup.lqn.uncertainty import Discrepancy, Uncertainty
 from simulator.advice import Advice, Suspect, advise
 from simulator.calibration_spread import FIGURES, Key, Spread, figures
@@ -101,7 +102,8 @@ class Prediction:
         load: Utilization of the most utilized processor or pool.
         response_time, p95, throughput: Of the cycle.
         utilization: Per task that has a pool.
-        missing: Parts that are not in the intervals because nobody knows them, and of which figures.
+        missing: Parts that are not in the intervals because nobody knows them, and of which figures (of
+            calibration also: of which tasks).
         advice: What narrows the interval of the mean response time most.
     """
 
@@ -160,13 +162,18 @@ def predict_interval(
         p95=sums["p95", ""].interval(),
         throughput=sums["throughput", ""].interval(),
         utilization={key[1]: s.interval() for key, s in sums.items() if key[0] == "utilization"},
-        missing=tuple(_missing(sums.values())),
+        missing=tuple(_missing(sums.values(), certain_tasks(scenario.model))),
         advice=advise(first.variances, result, run.seconds, run.repeats, spread, known),
     )
 
 
-def _missing(sums: Iterable[_Sum]) -> list[str]:
-    """Return the parts nobody knows, with the figures if it is not all of them."""
+def _missing(sums: Iterable[_Sum], certain: Sequence[str]) -> list[str]:
+    """Return the parts nobody knows, with the figures if it is not all of them.
+
+    Args:
+        sums: Of all figures.
+        certain: Tasks whose calibration error nobody knows, though that of others is known.
+    """
     found = []
     every = list(sums)
     for part in PARTS:
@@ -176,6 +183,8 @@ def _missing(sums: Iterable[_Sum]) -> list[str]:
             found.append(part)
         elif names:
             found.append(f"{part} of {', '.join(names)}")
+        elif part == "calibration" and certain:
+            found.append(f"{part} of {', '.join(certain)}")
     return found
 
 

@@ -20,6 +20,8 @@ __all__ = ["LoadStep", "Station", "StepFigures", "identify_station", "quick_stat
 NORMAL = 1.96
 STEP_RESAMPLES = 19
 """Of the tests of single steps, which decide nothing."""
+RESAMPLES = 40
+"""Of the mean service time, for prediction intervals of models that the station is a part of."""
 DRIFT_ERRORS = 4.0
 """Standard errors by which service times must differ between loads to be called different."""
 
@@ -88,12 +90,14 @@ class Station:
         family: The distribution of the service times, and what else was considered.
         half_width: Of the 95 % interval of the mean service time, seconds.
         steps: In the order of the loads.
+        resampled: Mean service time in resamples (a bootstrap), seconds.
     """
 
     servers: Servers
     family: Family
     half_width: float
     steps: tuple[StepFigures, ...]
+    resampled: tuple[float, ...] = ()
 
     @property
     def distribution(self) -> Distribution:
@@ -144,7 +148,8 @@ def identify_station(steps: Sequence[LoadStep], *, seed: int = 0) -> Station:
         )
         for step, (service, waiting) in zip(steps, inferred, strict=True)
     )
-    return Station(servers, choose_family(times, seed=seed), half, figures)
+    resampled = _resampled([service for service, _ in inferred], seed)
+    return Station(servers, choose_family(times, seed=seed), half, figures, resampled)
 
 
 def quick_station(steps: Sequence[LoadStep]) -> tuple[Servers, float, float]:
@@ -167,6 +172,25 @@ def _inferred(steps: Sequence[LoadStep]) -> tuple[Servers, list[tuple[FloatArray
         # What noise has made negative is a very short time.
         inferred.append((np.maximum(service, 0.0), waiting))
     return servers, inferred
+
+
+def _resampled(steps: Sequence[FloatArray], seed: int) -> tuple[float, ...]:
+    """Return the mean service time in resamples of every load step.
+
+    Blocks of consecutive requests are drawn, as many as there are, with replacement: where one inferred time
+    is too long because another was too short, both are in the same block (Kuensch, "The jackknife and the
+    bootstrap for general stationary observations", Annals of Statistics 1989).
+    """
+    rng = np.random.default_rng([seed, 2])
+    total, size = np.zeros(RESAMPLES), 0
+    for times in steps:
+        length = max(1, round(times.size ** (1 / 3)))
+        # Blocks run on from the last request to the first, so that all requests are equally likely.
+        firsts = rng.integers(times.size, size=(RESAMPLES, math.ceil(times.size / length), 1))
+        drawn = times[(firsts + np.arange(length)) % times.size].reshape(RESAMPLES, -1)
+        total += drawn[:, : times.size].sum(axis=1)
+        size += times.size
+    return tuple((total / size).tolist())
 
 
 def _figures(

@@ -3,6 +3,8 @@
 Service is a delay and not a demand: whether a black box computes or waits is not seen from outside. The
 latency is the caller's, not the station's: where the station is put into another model, that model has a
 network of its own.
+
+How sure the mean service time is, replicates say; how many servers there are they take as known.
 """
 
 from __future__ import annotations
@@ -11,7 +13,8 @@ from typing import Any
 
 from analyzer.blackbox.station import Station
 from mup.lqn.distributions import Constant, Exponential
-from mup.lqn.model import Activity, Call, Entry, Model, Task
+from mup.lqn.model import Activity, Call, Entry, Model, Task, entry_label
+from mup.lqn.uncertainty import Replicate, Uncertainty
 
 __all__ = ["ENTRY", "station_model"]
 
@@ -46,4 +49,12 @@ def station_model(
         threads=float("inf"),
         entries=(source,),
     )
-    return Model(name=name, tasks=(clients, task), provenance=provenance or {})
+    label = f"{entry_label(name, ENTRY)}:{work.name}"
+    mean = station.distribution.mean
+    replicates = tuple(Replicate(delays={label: m / mean}) for m in station.resampled if mean > 0)
+    return Model(
+        name=name,
+        tasks=(clients, task),
+        provenance=provenance or {},
+        uncertainty=Uncertainty(replicates=replicates) if replicates else None,
+    )

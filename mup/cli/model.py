@@ -82,12 +82,15 @@ def command(
     model, composed = _compose(model, parts)
     save_model(model, path)
     sizes = statistics(model).to_json()
+    doubts = [*(() if calibration is None else calibration.warnings), *_doubts(model, composed)]
     if as_json:
         document: dict[str, Any] = {"model": str(path), "statistics": sizes}
         if composed:
             document["stations"] = [
                 {"task": c.task, "served": dict(c.served), "dropped": list(c.dropped)} for c in composed
             ]
+        if calibration is not None or doubts:
+            document["warnings"] = doubts
         if calibration is not None:
             document["coverage"] = {
                 c.label: {"paths": c.paths, "observed": c.observed, "executions": c.executions}
@@ -96,7 +99,6 @@ def command(
             seen, simulated = single_user(model)
             document["single_user"] = {"observed": seen, "simulated": simulated}
             document["uncovered"] = list(calibration.uncovered)
-            document["warnings"] = list(calibration.warnings)
         click.echo(json.dumps(document, indent=1))
         return
     out = console()
@@ -109,8 +111,8 @@ def command(
             )
         for text in calibration.uncovered:
             out.print(f"  never seen: {text}", soft_wrap=True, highlight=False)
-        for text in calibration.warnings:
-            out.print(f"  warning: {text}", soft_wrap=True, highlight=False)
+    for text in doubts:
+        out.print(f"  warning: {text}", soft_wrap=True, highlight=False)
     for each in composed:
         gone = (
             f"; gone with it, for nobody else calls them: {', '.join(each.dropped)}" if each.dropped else ""
@@ -176,6 +178,20 @@ def _compose(model: Model, parts: list[tuple[str, str, Model]]) -> tuple[Model, 
         composed.append(compose(model, place, station, file))
         model = composed[-1].model
     return model, composed
+
+
+def _doubts(model: Model, composed: list[Composition]) -> list[str]:
+    """Return what prediction intervals of a composed model will not contain."""
+    from mup.lqn.composition import certain_tasks
+
+    certain = certain_tasks(model) if composed else ()
+    if not certain:
+        return []
+    text = (
+        f"nobody knows how sure the numbers of {', '.join(certain)} are (there are no replicates): prediction"
+        " intervals of 'mup whatif' take them as certain"
+    )
+    return [text]
 
 
 def _beside(project: Path) -> Path:

@@ -4,8 +4,8 @@ A station is a model with one task that serves: identified behind a URL, estimat
 fitted, learned, or written by hand. It *replaces* a task (all requests to that task then go to the station),
 or it *enters* at an activity: the delay of that activity, which so far stood for it, becomes a call.
 
-What the station brings is its task, the processors that runs on, and where it comes from. Its own load
-stays behind: in a composed model requests come from callers.
+What the station brings is its task, the processors that runs on, how sure its numbers are, and where it comes
+from. Its own load stays behind: in a composed model requests come from callers.
 """
 
 from __future__ import annotations
@@ -16,16 +16,20 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mup.errors import UsageError, did_you_mean
+from mup.lqn.composed_uncertainty import (
+    STATIONS,
+    Moved,
+    Split,
+    certain_tasks,
+    composed_uncertainty,
+    work_of,
+)
 from mup.lqn.distributions import Constant
 from mup.lqn.model import Activity, Call, Entry, Model, Processor, Task, entry_label
 from mup.lqn.routing_edits import place_of
-from mup.lqn.uncertainty import FACTORS, Replicate, Uncertainty
-from mup.lqn.visits import activity_visits
+from mup.lqn.uncertainty import Uncertainty
 
-__all__ = ["Composition", "compose"]
-
-STATIONS = "stations"
-"""Under this key of a model's provenance: where its stations come from, by task."""
+__all__ = ["Composition", "certain_tasks", "compose"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +107,8 @@ def _replaced(model: Model, old: Task, station: Model, server: Task, source: str
     dropped = tuple(sorted(_reached(model.tasks) - _reached(tasks)))
     tasks = tuple(t for t in tasks if t.name not in dropped)
     what = {"replaced": {"threads": _plain(old.threads), "replicas": old.replicas}, "dropped": list(dropped)}
-    composed = _composed(model, tasks, processors, station, old.name, source, what)
+    known = composed_uncertainty(model, tasks, station, Moved(server.name, old.name, served))
+    composed = _composed(model, tasks, processors, station, old.name, source, what, known)
     return Composition(composed, old.name, dropped, served)
 
 
@@ -124,7 +129,7 @@ def _entered(model: Model, place: str, station: Model, server: Task, source: str
     processors, processor = _brought(model, station, server, server.name)
     activity = found.activity
     delay = activity.delay.mean if activity.delay is not None else 0.0
-    rest = Constant(max(delay - _work(entry), 0.0))
+    rest = Constant(max(delay - work_of(entry), 0.0))
     call = Call(task=server.name, entry=entry.name)
     changed = replace(activity, delay=rest, calls=(*activity.calls, call))
     caller = replace(
@@ -135,8 +140,16 @@ def _entered(model: Model, place: str, station: Model, server: Task, source: str
         *(caller if t.name == caller.name else t for t in model.tasks),
         replace(server, processor=processor, entries=(entry,)),
     )
-    what = {"entered": place, "delay": {"before": delay, "after": rest.value}}
-    composed = _composed(model, tasks, processors, station, server.name, source, what)
+    label = entry_label(found.task.name, found.entry.name)
+    what = {"entered": f"{label}:{activity.name}", "delay": {"before": delay, "after": rest.value}}
+    known = composed_uncertainty(
+        model,
+        tasks,
+        station,
+        Moved(server.name, server.name, {entry.name: entry.name}),
+        Split(f"{label}:{activity.name}", delay, rest.value),
+    )
+    composed = _composed(model, tasks, processors, station, server.name, source, what, known)
     return Composition(composed, server.name, (), {place: entry.name})
 
 
@@ -204,13 +217,6 @@ def _reached(tasks: Iterable[Task]) -> set[str]:
     return found
 
 
-def _work(entry: Entry) -> float:
-    """Return the mean seconds of an entry's own demands and delays."""
-    visits = activity_visits(entry)
-    times = ((visits[a.name], t) for a in entry.activities for t in (a.demand, a.delay) if t is not None)
-    return math.fsum(visited * t.mean for visited, t in times)
-
-
 def _with_activity(entry: Entry, activity: Activity) -> Entry:
     return replace(
         entry, activities=tuple(activity if a.name == activity.name else a for a in entry.activities)
@@ -225,6 +231,7 @@ def _composed(
     name: str,
     source: str,
     what: Mapping[str, Any],
+    uncertainty: Uncertainty | None,
 ) -> Model:
     stations = dict(model.provenance.get(STATIONS, {}))
     stations[name] = {"source": source, **what, "provenance": dict(station.provenance)}
@@ -233,27 +240,8 @@ def _composed(
         processors=(*model.processors, *processors),
         tasks=tasks,
         provenance={**model.provenance, STATIONS: stations},
-        uncertainty=_kept(model, tasks, name),
+        uncertainty=uncertainty,
     )
-
-
-def _kept(model: Model, tasks: tuple[Task, ...], name: str) -> Uncertainty | None:
-    """Return what is known about numbers that are still there; the discrepancy was that of other models."""
-    if model.uncertainty is None:
-        return None
-    there = {entry_label(t.name, e.name) for t in tasks if t.name != name for e in t.entries}
-    fronts = {t.name for t in tasks if t.name != name and t.front is not None}
-
-    def kept(replicate: Replicate, kind: str) -> dict[str, Any]:
-        values: Mapping[str, Any] = getattr(replicate, kind)
-        if kind == "fronts":
-            return {key: value for key, value in values.items() if key in fronts}
-        return {key: value for key, value in values.items() if key.rpartition(":")[0] in there}
-
-    kinds = (*FACTORS, "probabilities")
-    replicates = (Replicate(**{kind: kept(r, kind) for kind in kinds}) for r in model.uncertainty.replicates)
-    remaining = tuple(replicates)
-    return Uncertainty(replicates=remaining) if remaining else None
 
 
 def _plain(threads: float) -> float | str:

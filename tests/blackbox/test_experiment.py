@@ -125,3 +125,22 @@ def test_the_model_of_a_station_is_a_model() -> None:
     model = station_model(identify_station([step]), 30.0, name="legacy", provenance={"method": "test"})
     assert model_from_json(model_to_json(model)) == model
     assert [(t.name, t.threads) for t in model.tasks if not t.is_reference] == [("legacy", 2)]
+
+
+def test_a_station_says_how_sure_its_mean_is() -> None:
+    """The replicates of its model vary like the mean that other experiments of the same size find."""
+    rng = np.random.default_rng(8)
+    found = []
+    for seed in range(12):
+        step = LoadStep(60.0, simulated(rng, 60.0, 400, 2, TIMES["exponential"])[0], 400 / 60)
+        found.append(identify_station([step], seed=seed))
+    model = station_model(found[0], 30.0, name="legacy")
+    assert model.uncertainty is not None
+    factors = [r.delays["legacy.request:serve"] for r in model.uncertainty.replicates]
+    assert len(factors) == 40
+    assert np.mean(factors) == pytest.approx(1, abs=0.03)
+    means = np.array([s.distribution.mean for s in found])
+    # Standard deviations of 12 and of 40 draws: known to a fifth and to a ninth.
+    assert np.std(factors) == pytest.approx(means.std(ddof=1) / means.mean(), rel=0.6)
+    assert np.std(factors) == pytest.approx(found[0].half_width / 1.96 / means[0], rel=0.35)
+    assert model_from_json(model_to_json(model)).uncertainty == model.uncertainty

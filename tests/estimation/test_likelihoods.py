@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from observations import observed, samples
 from scipy.integrate import solve_ivp
 from scipy.linalg import expm
 
+from analyzer.estimation import markov
 from analyzer.estimation.fit import Fit
 from analyzer.estimation.fluid import Phases, fluid_densities, fmlps, fmlps_hyperexponential
 from analyzer.estimation.likelihood import Groups, think_rates
@@ -45,12 +48,53 @@ def _chain(kind: int, seen: tuple[int, int], cores: float, time: float) -> float
     return float((expm(generator * time) @ end)[number[tuple(other)]])
 
 
+@pytest.mark.parametrize(
+    ("cheap", "error"),
+    [pytest.param(math.inf, 1e-9, id="uniformised"), pytest.param(0.0, 1e-7, id="projected")],
+)
 @pytest.mark.parametrize("cores", [1, 2, 8])
-def test_density_of_the_chain(cores: float) -> None:
-    """Uniformisation gives what the matrix exponential gives, for all samples of all groups at once."""
+def test_density_of_the_chain(cores: float, cheap: float, error: float) -> None:
+    """Both ways give what the matrix exponential gives, for all samples of all groups at once."""
     rows = [(k, t, s) for k in (0, 1) for s in ((1, 1), (3, 2), (2, 5)) for t in TIMES]
-    found = chain_densities(Groups(samples(*rows)), RATES, THINK, cores)
-    assert found == pytest.approx([_chain(k, s, cores, t) for k, t, s in rows], rel=1e-9)
+    found = chain_densities(Groups(samples(*rows)), RATES, THINK, cores, cheap=cheap)
+    assert found == pytest.approx([_chain(k, s, cores, t) for k, t, s in rows], rel=error)
+
+
+def _full_pool(cores: int, threads: int) -> ArrivalSamples:
+    """A pool that is full on every admission: far more users than it takes to keep it busy."""
+    return observed(cores, threads, 60 * cores, samples=60, seed=2).samples
+
+
+def test_a_full_pool_is_estimated_as_by_uniformisation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who leaves is replaced at once: the chain is stiff, and its projection leads to the same demands."""
+    data = _full_pool(4, 12)
+    assert data.total.min() == 12
+    quick = mlps(data, 4, 12).demand
+    monkeypatch.setattr(markov, "chain_densities", partial(chain_densities, cheap=math.inf))
+    assert quick == pytest.approx(mlps(data, 4, 12).demand, rel=1e-4)
+
+
+def test_densities_of_a_full_pool_are_those_of_uniformisation() -> None:
+    """Also where rates are far from those that explain the samples, as a search tries them."""
+    data = _full_pool(2, 8)
+    found, think = Groups(data), think_rates(data, 8)
+    for rates in (np.array([10.0, 20.0]), np.array([3.0, 60.0]), np.array([40.0, 5.0])):
+        exact = chain_densities(found, rates, think, 2, cheap=math.inf)
+        assert chain_densities(found, rates, think, 2, cheap=0.0) == pytest.approx(exact, rel=1e-6)
+
+
+def test_a_full_pool_of_64_threads_takes_a_moment() -> None:
+    """Uniformisation would need a billion steps per evaluation; all of them together stay below 0.1 s."""
+    data = _full_pool(8, 64)
+    assert data.total.mean() > 63
+    mlps(data, 8, 64)
+    seconds = []
+    for _ in range(3):
+        begin = time.process_time()
+        found = mlps(data, 8, 64).demand
+        seconds.append(time.process_time() - begin)
+    assert found == pytest.approx([0.1, 0.05], rel=0.25)
+    assert sorted(seconds)[1] < 0.1
 
 
 def _fluid(kind: int, seen: tuple[int, int], time: float, *, threads: float, cores: float) -> float:
