@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
 
-__all__ = ["compiled", "inlined", "internal"]
+__all__ = ["compiled", "inlined", "internal", "note_sources", "stamp_of"]
 
 F = TypeVar("F", bound=Callable[..., Any])
+Stamp = tuple[tuple[int, int], ...]
 
 _COMPILED = (
     "compiling",
@@ -47,7 +48,7 @@ def compiled(function: F) -> F:
         # Nowhere to keep it: neither the installation nor the user's cache directory can be written to.
         result = numba.njit(**_OPTIONS)(function)
     else:
-        _note_sources(result)
+        note_sources(result, _stamp())
     return result
 
 
@@ -63,17 +64,25 @@ def inlined(function: F) -> F:
     return result
 
 
-def _note_sources(dispatcher: Any) -> None:
+def note_sources(dispatcher: Any, stamp: Stamp) -> None:
     """Let what is kept on disk be valid only as long as no source that could be part of it has changed.
 
     Left to itself numba looks at the file of the function alone, not at what is compiled into it.
+
+    Args:
+        dispatcher: The compiled function.
+        stamp: Of these sources.
     """
     file = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
     if file is not None:  # there is none if compilation is switched off
-        file._source_stamp = _stamp()  # noqa: SLF001 - there is no public way
+        file._source_stamp = stamp  # noqa: SLF001 - there is no public way
+
+
+def stamp_of(files: Iterable[Path]) -> Stamp:
+    """Return what changes when one of some files does."""
+    return tuple((file.st_mtime_ns, file.st_size) for file in map(Path.stat, files))
 
 
 @cache
-def _stamp() -> tuple[tuple[int, int], ...]:
-    files = [Path(__file__).with_name(f"{name}.py").stat() for name in _COMPILED]
-    return tuple((file.st_mtime_ns, file.st_size) for file in files)
+def _stamp() -> Stamp:
+    return stamp_of(Path(__file__).with_name(f"{name}.py") for name in _COMPILED)

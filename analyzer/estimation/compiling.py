@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
+
+from simulator.compiling import Stamp, note_sources, stamp_of
 
 __all__ = ["compiled"]
 
@@ -20,4 +24,12 @@ def compiled(function: F) -> F:
     except RuntimeError:
         # Nowhere to keep it: neither the installation nor the user's cache directory can be written to.
         result = numba.njit(**options)(function)
+    else:
+        note_sources(result, _stamp())
     return result
+
+
+@cache
+def _stamp() -> Stamp:
+    # Compiled functions of one module call those of others.
+    return stamp_of(sorted(Path(__file__).parent.glob("*.py")))
