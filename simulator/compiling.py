@@ -15,9 +15,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _COMPILED = (
     "compiling",
+    "engine_accounts",
     "engine_parts",
     "engine_servers",
     "engine_state",
+    "engine_sticky",
     "inlined_fluid",
     "inlined_process",
     "interpreter",
