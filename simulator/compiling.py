@@ -16,9 +16,11 @@ Stamp = tuple[tuple[int, int], ...]
 
 _COMPILED = (
     "compiling",
+    "engine_accounts",
     "engine_parts",
     "engine_servers",
     "engine_state",
+    "engine_sticky",
     "inlined_fluid",
     "inlined_process",
     "interpreter",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from simulator.compiling import compiled, inlined, internal
+from simulator.compiling import inlined, internal
 from simulator.engine_parts import push_ready
 from simulator.engine_state import (
     DEMAND,
@@ -21,40 +21,22 @@ from simulator.engine_state import (
     N_SPEED,
     N_VIRTUAL,
     NEXT,
-    OWN_CORE,
-    SEAT_USED,
     V_ARRIVALS,
-    V_BALANCE,
-    V_BALANCE_AT,
     V_BUSY,
     V_CORES,
     V_DONE,
     V_FREE,
-    V_KIND,
     V_LAST,
     V_NEXT,
     V_NEXT_NODE,
     V_NODE,
     V_NODES,
     V_OWN_NODE,
-    V_PACE,
     V_ROOT,
     V_SPEED,
-    V_STARTS,
-    V_STEAL,
-    V_WAKE,
     Flows,
     Longs,
     Servers,
-)
-from simulator.program import (
-    FCFS,
-    PREEMPTIVE,
-    SHARED,
-)
-from simulator.variates import (
-    exponential,
-    uniform,
 )
 
 __all__ = [
@@ -67,15 +49,7 @@ __all__ = [
     "preemptive_start",
     "preemptive_use",
     "running_account",
-    "server_accounts",
     "soonest_server",
-    "sticky_act",
-    "sticky_advance",
-    "sticky_extreme",
-    "sticky_move",
-    "sticky_put",
-    "sticky_settle",
-    "sticky_use",
     "take_from_server",
     "tree_advance",
     "tree_finish",
@@ -357,146 +331,6 @@ def preemptive_finish(v: Servers, f: Flows, scalars: Longs, server: int, now: fl
     preemptive_schedule(v, server)
 
 
-# Sticky threads (see ``simulator.servers.StickyServer``).
-
-
-@internal
-def sticky_extreme(v: Servers, first: int, cores: int, sign: int) -> int:
-    """Return the first of the cores with the most (sign 1) or fewest (sign -1) flows."""
-    best = 0
-    for core in range(1, cores):
-        if sign * v.node_ints[first + core, N_JOBS] > sign * v.node_ints[first + best, N_JOBS]:
-            best = core
-    return best
-
-
-@internal
-def sticky_advance(v: Servers, server: int, now: float) -> None:
-    """Bring virtual times and the busy account up to now."""
-    elapsed = now - v.floats[server, V_LAST]
-    first = v.ints[server, V_NODE]
-    speed = v.floats[server, V_SPEED]
-    for node in range(first, first + v.ints[server, V_NODES]):
-        jobs = v.node_ints[node, N_JOBS]
-        if jobs > 0:
-            v.floats[server, V_BUSY] += elapsed
-            v.node_floats[node, N_VIRTUAL] += elapsed * (speed / jobs)
-    v.floats[server, V_LAST] = now
-
-
-@internal
-def sticky_put(v: Servers, f: Flows, node: int, end: float, number: int, flow: int, core: int) -> None:
-    """Put a job on a core, and note that its thread is there now."""
-    jobs = v.node_ints[node, N_JOBS]
-    job_push(v, node, jobs, end, number, flow)
-    v.node_ints[node, N_JOBS] = jobs + 1
-    seat = f.ints[flow, SEAT_USED]
-    if seat >= 0:
-        v.seat_cores[seat] = core
-    else:
-        f.ints[flow, OWN_CORE] = core
-
-
-@internal
-def sticky_move(v: Servers, f: Flows, server: int, source: int, target: int) -> None:
-    """Move the flow that came last from one core to another."""
-    first = v.ints[server, V_NODE]
-    there, here = first + source, first + target
-    jobs = v.node_ints[there, N_JOBS]
-    latest = 0
-    for at in range(1, jobs):
-        if v.job_numbers[there, at] > v.job_numbers[there, latest]:
-            latest = at
-    left = v.job_ends[there, latest] - v.node_floats[there, N_VIRTUAL]
-    number, flow = v.job_numbers[there, latest], v.job_flows[there, latest]
-    job_remove(v, there, jobs, latest)
-    v.node_ints[there, N_JOBS] = jobs - 1
-    if v.node_ints[here, N_JOBS] == 0:
-        v.node_floats[here, N_VIRTUAL] = 0.0
-    sticky_put(v, f, here, v.node_floats[here, N_VIRTUAL] + left, number, flow, target)
-
-
-@internal
-def sticky_settle(v: Servers, server: int, now: float) -> None:
-    """After every change: is there something to balance, and what is the next thing to happen?"""
-    first, cores = v.ints[server, V_NODE], v.ints[server, V_NODES]
-    floats, speed = v.floats, v.floats[server, V_SPEED]
-    if floats[server, V_BALANCE] > 0.0:
-        most = v.node_ints[first + sticky_extreme(v, first, cores, 1), N_JOBS]
-        least = v.node_ints[first + sticky_extreme(v, first, cores, -1), N_JOBS]
-        if most - least < 2:
-            floats[server, V_BALANCE_AT] = INFINITE
-        elif floats[server, V_BALANCE_AT] == INFINITE:
-            state, wait = exponential(1.0 / floats[server, V_BALANCE], v.bits[server])
-            v.bits[server] = state
-            floats[server, V_BALANCE_AT] = now + wait
-    soonest = floats[server, V_BALANCE_AT]
-    v.ints[server, V_NEXT_NODE] = -1
-    for node in range(first, first + cores):
-        jobs = v.node_ints[node, N_JOBS]
-        if jobs > 0:
-            left = max(0.0, v.job_ends[node, 0] - v.node_floats[node, N_VIRTUAL]) / (speed / jobs)
-            if now + left < soonest:
-                soonest = now + left
-                v.ints[server, V_NEXT_NODE] = node
-    floats[server, V_NEXT] = soonest
-
-
-@internal
-def sticky_use(v: Servers, f: Flows, server: int, flow: int, demand: float, seat: int, now: float) -> None:
-    """Start a flow on the core it chooses."""
-    sticky_advance(v, server, now)
-    first, cores = v.ints[server, V_NODE], v.ints[server, V_NODES]
-    core = v.seat_cores[seat] if seat >= 0 else f.ints[flow, OWN_CORE]
-    if core < 0 or core >= cores:
-        core = sticky_extreme(v, first, cores, -1)
-    elif v.node_ints[first + core, N_JOBS] > 0 and v.floats[server, V_WAKE] > 0.0:
-        idle = sticky_extreme(v, first, cores, -1)
-        if v.node_ints[first + idle, N_JOBS] == 0:
-            state, u = uniform(v.bits[server])
-            v.bits[server] = state
-            if u < v.floats[server, V_WAKE]:
-                core = idle
-    if v.node_ints[first + core, N_JOBS] == 0:
-        v.node_floats[first + core, N_VIRTUAL] = 0.0
-    v.ints[server, V_ARRIVALS] += 1
-    f.ints[flow, SEAT_USED] = seat
-    end = v.node_floats[first + core, N_VIRTUAL] + demand
-    sticky_put(v, f, first + core, end, v.ints[server, V_ARRIVALS], flow, core)
-    sticky_settle(v, server, now)
-
-
-@internal
-def sticky_act(v: Servers, f: Flows, scalars: Longs, server: int, now: float) -> None:
-    """A job is done, or it is time to balance."""
-    sticky_advance(v, server, now)
-    first, cores = v.ints[server, V_NODE], v.ints[server, V_NODES]
-    node = v.ints[server, V_NEXT_NODE]
-    if node < 0:
-        v.floats[server, V_BALANCE_AT] = INFINITE
-        source = sticky_extreme(v, first, cores, 1)
-        sticky_move(v, f, server, source, sticky_extreme(v, first, cores, -1))
-    else:
-        virtual = v.job_ends[node, 0]
-        v.node_floats[node, N_VIRTUAL] = virtual
-        jobs = v.node_ints[node, N_JOBS]
-        while jobs > 0 and v.job_ends[node, 0] <= virtual:
-            flow = v.job_flows[node, 0]
-            job_remove(v, node, jobs, 0)
-            jobs -= 1
-            v.floats[server, V_DONE] += f.floats[flow, DEMAND]
-            push_ready(scalars, f, flow)
-        v.node_ints[node, N_JOBS] = jobs
-        if jobs == 0 and v.floats[server, V_STEAL] > 0.0:
-            source = sticky_extreme(v, first, cores, 1)
-            if v.node_ints[first + source, N_JOBS] >= 2:
-                state, u = uniform(v.bits[server])
-                v.bits[server] = state
-                if u < v.floats[server, V_STEAL]:
-                    sticky_move(v, f, server, source, node - first)
-    sticky_settle(v, server, now)
-
-
 @inlined
 def soonest_server(v: Servers) -> int:
     """Return the processor whose next event comes first; of several the first."""
@@ -505,53 +339,3 @@ def soonest_server(v: Servers) -> int:
         if v.floats[server, V_NEXT] < v.floats[best, V_NEXT]:
             best = server
     return best
-
-
-@compiled
-def server_accounts(v: Servers, f: Flows, server: int, now: float) -> tuple[float, float]:
-    """Return busy core-seconds and service given in core-seconds of a processor, its parts included."""
-    ints, floats = v.ints, v.floats
-    kind, root = ints[server, V_KIND], ints[server, V_ROOT]
-    elapsed = now - floats[root, V_LAST]
-    if kind == FCFS or kind == PREEMPTIVE:
-        running = ints[server, V_CORES] - ints[server, V_FREE]
-        busy = floats[server, V_BUSY] + running * elapsed
-        if kind == FCFS:
-            underway = running * now - floats[server, V_STARTS] if running > 0 else 0.0
-            return busy, floats[server, V_DONE] / floats[server, V_SPEED] + underway
-        left = 0.0
-        for at in range(running):
-            left += (v.running_ends[server, at] - now) * floats[server, V_SPEED]
-        for rank in range(v.heads.shape[1]):
-            flow = v.heads[server, rank]
-            while flow >= 0:
-                left += f.floats[flow, LEFT_OVER]
-                flow = f.ints[flow, NEXT]
-        return busy, (floats[server, V_DONE] - left) / floats[server, V_SPEED]
-    busy = floats[server, V_BUSY]
-    given = floats[server, V_DONE] / floats[server, V_PACE]
-    own = ints[server, V_OWN_NODE]
-    for node in range(ints[root, V_NODE], ints[root, V_NODE] + ints[root, V_NODES]):
-        jobs = v.node_ints[node, N_JOBS]
-        if kind == SHARED:
-            above = node
-            while above >= 0 and above != own:
-                above = v.node_ints[above, N_PARENT]
-            if above != own:
-                continue
-            busy += v.node_floats[node, N_BUSY]
-            given += v.node_floats[node, N_DONE] / v.node_floats[node, N_PACE]
-        if jobs == 0:
-            continue
-        if kind == SHARED:
-            rate = v.node_floats[node, N_RATE]
-            busy += jobs * rate / v.node_floats[node, N_PACE] * elapsed
-        else:
-            rate = floats[server, V_SPEED] / jobs
-            busy += elapsed
-        virtual = v.node_floats[node, N_VIRTUAL] + elapsed * rate
-        for at in range(jobs):
-            flow = v.job_flows[node, at]
-            underway = f.floats[flow, DEMAND] - (v.job_ends[node, at] - virtual)
-            given += underway / v.node_floats[node, N_PACE]
-    return busy, given

@@ -133,7 +133,8 @@ V_FREE: Final = 6
 V_BY_PRIORITY: Final = 7
 V_ARRIVALS: Final = 8
 V_NEXT_NODE: Final = 9
-SERVER_INTS: Final = 10
+V_PARTS: Final = 10
+SERVER_INTS: Final = 12
 V_SPEED: Final = 0
 V_PACE: Final = 1
 V_NEXT: Final = 2
@@ -152,6 +153,10 @@ N_SERVER: Final = 0
 N_PARENT: Final = 1
 N_QUEUES: Final = 2
 N_JOBS: Final = 3
+N_SLOTS: Final = 4
+N_SEAT: Final = 5
+N_SEATS_END: Final = 6
+NODE_INTS: Final = 7
 N_CORES: Final = 0
 N_SPEED: Final = 1
 N_PACE: Final = 2
@@ -160,6 +165,12 @@ N_RATE: Final = 4
 N_BUSY: Final = 5
 N_DONE: Final = 6
 N_LOAD: Final = 7
+
+# Columns of the seats of parts of a sticky processor.
+P_NODE: Final = 0
+P_CORE: Final = 1
+P_NUMBER: Final = 2
+P_PINNED: Final = 3
 
 # Columns of levels.
 L_ENTERED: Final = 0
@@ -187,6 +198,7 @@ class Servers(NamedTuple):
     job_numbers: Longs
     job_flows: Ints
     seat_cores: Ints
+    part_seats: Longs
 
 
 class Flows(NamedTuple):

@@ -171,7 +171,7 @@ def fluid(
     space = build_states(code)
     system = FluidSystem(space)
     begin = system.x0 if initial is None else _carry_over(space, initial)
-    measures = _Measures(system)
+    measures = _Measures(system, len(model.processors))
     trajectory = None
     if moments is None:
         end = system.rest(begin)
@@ -234,8 +234,9 @@ def _carry_over(space: StateSpace, initial: FluidResult) -> FloatArray:
 class _Measures:
     """Linear functions of masses and flows that are the figures of a result."""
 
-    def __init__(self, system: FluidSystem) -> None:
+    def __init__(self, system: FluidSystem, processors: int) -> None:
         self.system = system
+        self.processors = processors  # of the model; cores that several parts are pinned to come behind them
         self.code = system.space.code
         model = self.code.model
         entries = len(self.code.labels)
@@ -323,7 +324,7 @@ class _Measures:
                 spent = float(mass["inside"][e]) / rate if rate > 0 else None
                 entries[label] = {"throughput": rate, "response_time": spent}
         processors: dict[str, dict[str, float | None]] = {}
-        for i, processor in enumerate(model.processors):
+        for i, processor in enumerate(model.processors[: self.processors]):
             finite = processor.discipline != "infinite" and processor.cores < math.inf
             background = 1 - processor.available
             used = min(1.0, float(busy_cores[i]) / processor.cores + background) if finite else None

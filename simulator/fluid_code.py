@@ -153,7 +153,29 @@ def compile_code(model: Model, *, stages: int, join: JoinRule) -> Code:
         UncalibratedError: A number on the way was never measured; all of them are listed.
         SimulationError: The model has no load, or an element that the fluid cannot express.
     """
-    return _Compiler(model, stages, join).run()
+    return _Compiler(_with_shared_cores(model), stages, join).run()
+
+
+def _with_shared_cores(model: Model) -> Model:
+    """Return the model with a processor for each core that several parts are pinned to, with them as parts.
+
+    These processors come last, behind those of the model.
+    """
+    added: dict[str, Processor] = {}
+    processors = list(model.processors)
+    taken = {p.name for p in processors}
+    for parent in model.processors:
+        places = [(i, p.pinned_core(parent)) for i, p in enumerate(model.processors)]
+        cores = [core for _, core in places if core is not None]
+        for at, core in places:
+            if core is None or cores.count(core) < 2:
+                continue
+            name = f"{parent.name}.core{core}"
+            while name in taken:
+                name += "'"
+            added[name] = Processor(name=name, parent=parent.name)
+            processors[at] = replace(processors[at], parent=name, core=None)
+    return replace(model, processors=(*processors, *added.values())) if added else model
 
 
 def phases(time: Distribution, stages: int) -> list[tuple[float, list[float]]]:

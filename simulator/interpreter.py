@@ -37,8 +37,6 @@ from simulator.engine_servers import (
     preemptive_use,
     running_account,
     soonest_server,
-    sticky_act,
-    sticky_use,
     take_from_server,
     tree_finish,
     tree_use,
@@ -134,6 +132,7 @@ from simulator.engine_state import (
     V_STARTS,
     State,
 )
+from simulator.engine_sticky import sticky_act, sticky_use
 from simulator.program import (
     ACQUIRES,
     ADMIT,

@@ -123,6 +123,7 @@ class _Builder:
         self.missing: list[str] = []
         self.plan_of: dict[tuple[str, str], int] = {}
         self.processor_station: dict[str, int] = {}
+        self.core_station: dict[tuple[str, int], int] = {}
         self.fronts: dict[str, tuple[int | None, int | None]] = {}
 
     def build(self) -> Layers:
@@ -171,7 +172,7 @@ class _Builder:
             return self.processor_station[processor.name]
         parent = None
         if processor.parent is not None:
-            parent = self.processor(self.model.processor(processor.parent))
+            parent = self.whole(processor, self.model.processor(processor.parent))
         if processor.discipline == "infinite" or processor.cores == math.inf:
             return parent
         station = Station(
@@ -186,12 +187,27 @@ class _Builder:
             self.layers.doubts.append(f"{station.name}: priorities are not estimated, taken as {found}")
         if processor.migration is not None:
             self.layers.doubts.append(f"{station.name}: threads are taken to move to idle cores at once")
-        if processor.discipline == "cores" and processor.migration is None:
+        whole = any(p.parent == processor.name for p in self.model.processors)
+        if processor.discipline == "cores" and processor.migration is None and not whole:
             # Threads that never move: one queue per core, as good as chosen at random.
             station.servers, station.replicas = 1, int(processor.cores)
         self.layers.stations.append(station)
         self.processor_station[processor.name] = len(self.layers.stations) - 1
         return self.processor_station[processor.name]
+
+    def whole(self, part: Processor, parent: Processor) -> int | None:
+        """Return the station a part is a part of: the core it is pinned to with others, or all cores."""
+        station = self.processor(parent)
+        core = part.pinned_core(parent)
+        if core is None or sum(p.pinned_core(parent) == core for p in self.model.processors) < 2:
+            return station
+        if (parent.name, core) not in self.core_station:
+            name = f"core {core} of processors[{parent.name!r}]"
+            self.layers.stations.append(
+                Station(name=name, servers=1, replicas=1, shared=True, parent=station)
+            )
+            self.core_station[parent.name, core] = len(self.layers.stations) - 1
+        return self.core_station[parent.name, core]
 
     def _parent_speed(self, processor: Processor) -> float:
         speed, parent = 1.0, processor.parent

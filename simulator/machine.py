@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simulator import engine_state as run
-from simulator.engine_servers import server_accounts
+from simulator.engine_accounts import server_accounts
 from simulator.failures import (
     MAX_INSIDE,
     deadlock,
@@ -25,7 +25,16 @@ from simulator.failures import (
     too_many,
 )
 from simulator.interpreter import advance
-from simulator.program import FCFS, PREEMPTIVE, SHARED, STICKY, Program, optimise, server_trees
+from simulator.program import (
+    FCFS,
+    PREEMPTIVE,
+    SHARED,
+    STICKY,
+    Program,
+    optimise,
+    server_trees,
+    sticky_parts,
+)
 from simulator.recording import (
     AREA,
     COMPLETED_TIME,
@@ -356,13 +365,12 @@ def _stations(program: Program, layout: Layout, bits: np.uint64) -> run.Stations
             row[run.S_SEATS] = len(stack)
             row[run.S_FRONT_SEAT] = -1
             states[station] = resource_stream(bits, np.uint64(1), np.uint64(station))
-            if task.server >= 0:
-                # One seat for every thread and one more for a front.
-                threads = int(task.threads) if finite else 0
+            for _, threads in task.seated:
                 stack.extend(range(seats, seats + threads))
-                seats += threads + task.front
-                row[run.S_FRONT_SEAT] = seats - 1 if task.front else -1
-                row[run.S_SEATED] = threads
+                seats += threads
+            if task.front and task.front_server >= 0:
+                row[run.S_FRONT_SEAT] = stack.pop()
+            row[run.S_SEATED] = len(stack) - row[run.S_SEATS]
     return run.Stations(
         ints=ints,
         bits=states,
@@ -380,8 +388,9 @@ def _servers(program: Program, layout: Layout, bits: np.uint64) -> run.Servers:
     floats = np.zeros((count, run.SERVER_FLOATS))
     floats[:, run.V_NEXT] = inf
     states = np.zeros(count, dtype=np.uint64)
-    nodes: list[tuple[int, int, int]] = []  # server, parent node, takes only as many as it has cores
+    nodes: list[tuple[int, int, int, int]] = []  # server, parent node, queues up, seats
     paces: list[tuple[float, float, float]] = []  # cores, speed, speed with parents
+    part_seats: list[tuple[int, int, int, int]] = []  # node, core, number, pinned
     most_cores = 1
     for root, members in server_trees(program).items():
         ints[root, run.V_NODE], ints[root, run.V_NODES] = len(nodes), len(members)
@@ -391,8 +400,9 @@ def _servers(program: Program, layout: Layout, bits: np.uint64) -> run.Servers:
             parent = -1 if spec.parent < 0 else first + members.index(spec.parent)
             ints[index, run.V_OWN_NODE] = len(nodes)
             ints[index, run.V_KIND], ints[index, run.V_ROOT] = SHARED, root
-            nodes.append((index, parent, spec.kind == FCFS))
+            nodes.append((index, parent, spec.kind == FCFS, 0))
             paces.append((spec.cores, spec.speed, spec.pace))
+    parts = sticky_parts(program)
     for index, spec in enumerate(program.servers):
         states[index] = resource_stream(bits, np.uint64(0), np.uint64(index))
         floats[index, run.V_SPEED], floats[index, run.V_PACE] = spec.speed, spec.pace
@@ -400,7 +410,7 @@ def _servers(program: Program, layout: Layout, bits: np.uint64) -> run.Servers:
         floats[index, run.V_WAKE] = spec.migration.wake
         floats[index, run.V_STEAL] = spec.migration.steal
         floats[index, run.V_BALANCE] = spec.migration.balance
-        if spec.kind == SHARED or spec.nested:
+        if spec.kind == SHARED or (spec.nested and spec.kind != STICKY):
             continue
         cores = int(spec.cores)
         ints[index, run.V_KIND], ints[index, run.V_ROOT] = spec.kind, index
@@ -408,8 +418,19 @@ def _servers(program: Program, layout: Layout, bits: np.uint64) -> run.Servers:
         ints[index, run.V_BY_PRIORITY] = spec.by_priority
         if spec.kind == STICKY:
             ints[index, run.V_NODE], ints[index, run.V_NODES] = len(nodes), cores
-            nodes.extend((index, -1, 0) for _ in range(cores))
+            nodes.extend((index, -1, 0, 0) for _ in range(cores))
             paces.extend((1.0, spec.speed, spec.speed) for _ in range(cores))
+            members, first = parts[index], len(nodes)
+            ints[index, run.V_PARTS] = len(members)
+            for part in members:
+                own, parent = program.servers[part], -1
+                if own.parent != index:
+                    parent = first + members.index(own.parent)
+                ints[part, (run.V_NODE, run.V_OWN_NODE)] = len(nodes)
+                ints[part, run.V_KIND], ints[part, run.V_ROOT], ints[part, run.V_NODES] = STICKY, index, 1
+                part_seats.extend((len(nodes), core, 0, own.pinned) for core in own.seats)
+                nodes.append((part, parent, own.kind == FCFS, len(own.seats)))
+                paces.append((own.cores, own.speed, own.pace))
         elif spec.kind == PREEMPTIVE:
             most_cores = max(most_cores, cores)
     preemptive = count if any(s.kind == PREEMPTIVE for s in program.servers) else 1
@@ -421,25 +442,32 @@ def _servers(program: Program, layout: Layout, bits: np.uint64) -> run.Servers:
         tails=np.full((count, program.ranks), -1, dtype=np.int32),
         running_ends=np.zeros((preemptive, most_cores)),
         running_ints=np.zeros((preemptive, most_cores, 3), dtype=np.int64),
-        node_ints=_array([(s, p, f, 0) for s, p, f in nodes], 4, np.int64),
+        node_ints=_array(
+            [
+                (*node[:3], 0, 0, end - node[3], end)
+                for node, end in zip(nodes, np.cumsum([node[3] for node in nodes]), strict=True)
+            ],
+            run.NODE_INTS,
+            np.int64,
+        ),
         node_floats=np.array([(c, s, p, 0.0, 0.0, 0.0, 0.0, 0.0) for c, s, p in paces] or [(0.0,) * 8]),
         job_ends=np.empty((max(1, len(nodes)), 64)),
         job_numbers=np.empty((max(1, len(nodes)), 64), dtype=np.int64),
         job_flows=np.empty((max(1, len(nodes)), 64), dtype=np.int32),
         seat_cores=np.array(_seats(program, layout) or [0], dtype=np.int32),
+        part_seats=_array(part_seats, 4, np.int64),
     )
 
 
 def _seats(program: Program, layout: Layout) -> list[int]:
     """Return the first core of every thread that sticks to one, in the order in which stations count them."""
-    seats = []
+    seats: list[int] = []
     seated = [0] * len(program.servers)
     for index, task in enumerate(program.tasks):
-        if task.server >= 0:
-            cores = int(program.servers[task.server].cores)
-            threads = int(task.threads) if isfinite(task.threads) else 0
-            replicas = layout.first_station[index + 1] - layout.first_station[index]
-            for _ in range(replicas * (threads + task.front)):
-                seats.append(seated[task.server] % cores)
-                seated[task.server] += 1
+        replicas = layout.first_station[index + 1] - layout.first_station[index]
+        for _ in range(replicas):
+            for server, count in task.seated:
+                cores = int(program.servers[server].cores)
+                seats.extend((seated[server] + k) % cores for k in range(count))
+                seated[server] += count
     return seats

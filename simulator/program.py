@@ -42,7 +42,7 @@ Instructions (``a``, ``b``, ``c`` are the operands):
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -68,6 +68,7 @@ __all__ = [
     "compile_model",
     "optimise",
     "server_trees",
+    "sticky_parts",
 ]
 
 # Plain integers, not an Enum: engines compare them millions of times.
@@ -178,6 +179,7 @@ class TaskSpec:
         rank: Of its work on processors with priorities; 0 is the most urgent.
         server: Where it runs if that is a processor whose threads stick to cores, else -1.
         front: It has a front that does something.
+        front_server: Where that runs if it is a processor whose threads stick to cores, else -1.
     """
 
     name: str
@@ -187,6 +189,14 @@ class TaskSpec:
     rank: int
     server: int
     front: bool
+    front_server: int
+
+    @property
+    def seated(self) -> tuple[tuple[int, int], ...]:
+        """Servers, and how many threads of each replica stick to their cores, its front behind the others."""
+        threads = int(self.threads) if math.isfinite(self.threads) else 0
+        found = ((self.server, threads), (self.front_server, int(self.front)))
+        return tuple((server, count) for server, count in found if server >= 0 and count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,6 +259,8 @@ class ServerSpec:
         nested: It has a parent or children.
         pace: Seconds of demand served per second by a core of its own: the speed, parents included.
         migration: Of STICKY servers.
+        seats: Of a part of a STICKY server: the core each of its own begins on; else ().
+        pinned: These seats never leave their cores.
         background: Seconds of demand per second that nobody in the model asks for.
     """
 
@@ -261,6 +273,8 @@ class ServerSpec:
     nested: bool = False
     pace: float = 1.0
     migration: Migration = field(default_factory=Migration)
+    seats: tuple[int, ...] = ()
+    pinned: bool = False
     background: float = 0.0
 
 
@@ -430,20 +444,21 @@ class _Compiler:
         cycles = sum(p.rate if p.is_open else p.clients / p.nominal.total for p in finished)
         background = tuple(at for i in range(len(self.servers)) if (at := self.background(i, cycles)) >= 0)
         self.check_capacity(finished)
+        tasks = tuple(self.task_spec(t) for t in model.tasks)
         return Program(
             name=model.name,
             code=tuple(self.code),
             distributions=tuple(self.distributions),
             choices=tuple(self.choices),
             joins=tuple(self.joins),
-            tasks=tuple(self.task_spec(t) for t in model.tasks),
+            tasks=tasks,
             entries=tuple(
                 self.compiled.get(i, EntryCode(self.tasks[t], entry_label(t, e), -1, -1, False, False, PLAIN))
                 for (t, e), i in self.entries.items()
             ),
             sites=tuple(self.sites),
             activities=tuple(self.activities),
-            servers=tuple(self.servers),
+            servers=_with_seats(model, self.servers, tasks),
             populations=tuple(finished),
             background=background,
             timers=self.timers,
@@ -452,17 +467,21 @@ class _Compiler:
             ranks=len(self.ranks),
         )
 
+    def sticky(self, processor: str | None) -> int:
+        """Return the server of a processor if threads stick to its cores, else -1."""
+        server = -1 if processor is None else self.server_index.get(processor, -1)
+        return server if server >= 0 and self.servers[server].kind == STICKY else -1
+
     def task_spec(self, task: Task) -> TaskSpec:
-        server = -1 if task.processor is None else self.server_index.get(task.processor, -1)
-        sticks = server >= 0 and self.servers[server].kind == STICKY
         return TaskSpec(
             name=task.name,
             threads=task.threads,
             replicas=task.replicas,
             admission={"fifo": FIFO, "random": RANDOM, "hol": PRIORITY}[task.admission],
             rank=self.ranks.index(task.priority),
-            server=server if sticks else -1,
+            server=self.sticky(task.processor),
             front=self.has_front(task),
+            front_server=self.sticky(self.model.front_processor(task)),
         )
 
     def source(self, task: Task, entry: Entry, index: int) -> Population:
@@ -720,6 +739,32 @@ def _servers(model: Model) -> list[ServerSpec]:
         )
         for p in finite
     ]
+
+
+def _with_seats(
+    model: Model, servers: Sequence[ServerSpec], tasks: Sequence[TaskSpec]
+) -> tuple[ServerSpec, ...]:
+    """Return the servers, parts of STICKY ones with the cores their seats begin on.
+
+    The seats of parts that are pinned nowhere are counted on behind the threads of tasks.
+    """
+    taken = [0] * len(servers)
+    for task in tasks:
+        for server, count in task.seated:
+            taken[server] += task.replicas * count
+    result = []
+    for spec in servers:
+        if spec.parent < 0 or servers[spec.parent].kind != STICKY:
+            result.append(spec)
+            continue
+        cores, count = int(servers[spec.parent].cores), int(spec.cores)
+        first = model.processor(spec.name).core
+        begin = taken[spec.parent] if first is None else first
+        if first is None:
+            taken[spec.parent] += count
+        seats = tuple((begin + k) % cores for k in range(count))
+        result.append(replace(spec, seats=seats, pinned=first is not None))
+    return tuple(result)
 
 
 class _Body:
@@ -1233,14 +1278,28 @@ def _requests(model: Model, source: Task, first: Entry) -> dict[tuple[str, str],
 
 def server_trees(program: Program) -> dict[int, list[int]]:
     """Return the members of every tree of servers that share by virtual time, by its root, parents first."""
-    trees: dict[int, list[int]] = {}
-    root_of: dict[int, int] = {}
+    return {
+        root: members for root, members in _families(program).items() if program.servers[root].kind == SHARED
+    }
+
+
+def sticky_parts(program: Program) -> dict[int, list[int]]:
+    """Return the parts of every STICKY server, and theirs, parents first."""
+    return {
+        root: members[1:]
+        for root, members in _families(program).items()
+        if program.servers[root].kind == STICKY
+    }
+
+
+def _families(program: Program) -> dict[int, list[int]]:
+    """Return every server that is no part and what is a part of it, directly or not, by its index."""
+    families: dict[int, list[int]] = {}
+    root_of: list[int] = []
     for index, spec in enumerate(program.servers):
-        if spec.kind != SHARED and not spec.nested:
-            continue
-        root_of[index] = index if spec.parent < 0 else root_of[spec.parent]
-        trees.setdefault(root_of[index], []).append(index)
-    return trees
+        root_of.append(index if spec.parent < 0 else root_of[spec.parent])
+        families.setdefault(root_of[index], []).append(index)
+    return families
 
 
 def _speeds(model: Model) -> dict[str, float]:

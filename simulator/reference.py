@@ -188,14 +188,13 @@ class ReferenceEngine:
                 number = len(self._threads)
                 seats = []
                 front_seat = Seat()
-                if task.server >= 0:
-                    cores = int(program.servers[task.server].cores)
-                    count = 0 if task.threads == inf else int(task.threads)
-                    for _seat in range(count + task.front):
-                        seats.append(Seat(seated[task.server] % cores))
-                        seated[task.server] += 1
-                    if task.front:
-                        front_seat = seats.pop()
+                for server, count in task.seated:
+                    cores = int(program.servers[server].cores)
+                    for _seat in range(count):
+                        seats.append(Seat(seated[server] % cores))
+                        seated[server] += 1
+                if task.front and task.front_server >= 0:
+                    front_seat = seats.pop()
                 stream = _resource(bits, 1, number)
                 self._threads.append(Station(env, task.threads, task.admission, program.ranks, stream, seats))
                 self._fronts.append(Station(env, 1, 0, 1, stream, []))

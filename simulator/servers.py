@@ -13,37 +13,26 @@ order of their keys.
 from __future__ import annotations
 
 from collections import deque
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heappush
 from math import inf
-from typing import Any, Final
 
 from simpy import Environment, Event
 
-from simulator.program import FCFS, FIFO, PREEMPTIVE, RANDOM, STICKY, Program, ServerSpec, server_trees
+from simulator.program import (
+    FCFS,
+    FIFO,
+    PREEMPTIVE,
+    RANDOM,
+    Program,
+    ServerSpec,
+    server_trees,
+    sticky_parts,
+)
+from simulator.server_basics import FLOWS, SERVERS, Node, Seat, wake, wake_at
+from simulator.sticky_server import StickyPart, StickyServer
 from simulator.variates import Stream
 
 __all__ = ["FLOWS", "Seat", "Server", "Station", "servers", "wake"]
-
-SERVERS: Final = 2
-FLOWS: Final = 1 << 32
-"""Turn of the timed steps of flows, to which their key is added."""
-
-
-class Seat:
-    """Which core a thread ran on last; -1 if it never ran."""
-
-    __slots__ = ("core",)
-
-    def __init__(self, core: int = -1) -> None:
-        self.core = core
-
-
-def wake(env: Environment, event: Event, turn: int, delay: float) -> Event:
-    """Let an event happen after ``delay`` seconds, in its turn among those of that moment."""
-    event._ok = True  # noqa: SLF001 - as SimPy's own Timeout does
-    event._value = None  # noqa: SLF001
-    env.schedule(event, turn, delay)  # type: ignore[arg-type]
-    return event
 
 
 class FcfsServer:
@@ -176,31 +165,6 @@ class PreemptiveServer:
         return busy, (self._asked - left) / self._speed
 
 
-def wake_at(env: Environment, event: Event, turn: int, moment: float) -> None:
-    """Let an event happen at a moment (not after a delay: adding to the clock could round)."""
-    event._ok = True  # noqa: SLF001
-    event._value = None  # noqa: SLF001
-    queue: list[Any] = env._queue  # noqa: SLF001
-    heappush(queue, (moment, turn, next(env._eid), event))  # noqa: SLF001
-
-
-class _Node:
-    """A processor within a tree of processors; alone if nothing is nested."""
-
-    def __init__(self, spec: ServerSpec, parent: int, chain: float) -> None:
-        self.cores = spec.cores
-        self.speed = spec.speed
-        self.chain = chain  # speed including that of the parents
-        self.parent = parent  # position in the tree, -1 for the root
-        self.queues_up = spec.kind == FCFS
-        self.jobs: list[tuple[float, int, float, Event]] = []  # virtual end, arrival number, demand, who
-        self.waiting: deque[tuple[float, Event]] = deque()
-        self.virtual = 0.0
-        self.rate = 0.0
-        self.busy = 0.0
-        self.done = 0.0
-
-
 class SharedServers:
     """Work-conserving processor sharing in a tree of processors.
 
@@ -218,7 +182,7 @@ class SharedServers:
         chains: list[float] = []
         for spec, parent in zip(specs, parents, strict=True):
             chains.append(spec.speed * (chains[parent] if parent >= 0 else 1.0))
-        self._nodes = [_Node(s, p, c) for s, p, c in zip(specs, parents, chains, strict=True)]
+        self._nodes = [Node(s, p, c) for s, p, c in zip(specs, parents, chains, strict=True)]
         self._arrivals = 0
         self._last = 0.0
         self._timer: Event | None = None
@@ -324,160 +288,28 @@ class _SharedServer:
         return self._tree.accounts(self._position)
 
 
-class _Core:
-    """One core of a sticky server."""
-
-    def __init__(self) -> None:
-        self.jobs: list[tuple[float, int, float, Event, Seat]] = []
-        self.virtual = 0.0
-
-
-class StickyServer:
-    """Processor sharing within every core; threads come back to the core they ran on last.
-
-    See ``mup.lqn.Migration`` for how they move.
-    """
-
-    def __init__(self, env: Environment, index: int, spec: ServerSpec, stream: Stream) -> None:
-        self._env = env
-        self._turn = SERVERS + index
-        self._speed = spec.speed
-        self._migration = spec.migration
-        self._stream = stream
-        self._cores = [_Core() for _ in range(int(spec.cores))]
-        self._arrivals = 0
-        self._last = 0.0
-        self._timer: Event | None = None
-        self._next = -1
-        self._balance_at = inf
-        self._busy = 0.0
-        self._done = 0.0
-
-    def use(self, demand: float, key: int, rank: int, seat: Seat) -> Event:  # noqa: ARG002
-        """Return the event that ``demand`` (> 0) seconds of work are done."""
-        self._advance()
-        event = Event(self._env)
-        seat.core = self._choose(seat.core)
-        core = self._cores[seat.core]
-        if not core.jobs:
-            core.virtual = 0.0
-        self._arrivals += 1
-        heappush(core.jobs, (core.virtual + demand, self._arrivals, demand, event, seat))
-        self._settle()
-        return event
-
-    def _choose(self, home: int) -> int:
-        cores = self._cores
-        if not 0 <= home < len(cores):
-            return min(range(len(cores)), key=lambda i: len(cores[i].jobs))
-        if cores[home].jobs and self._migration.wake > 0:
-            idle = next((i for i, core in enumerate(cores) if not core.jobs), -1)
-            if idle >= 0 and self._stream.uniform() < self._migration.wake:
-                return idle
-        return home
-
-    def _advance(self) -> None:
-        now = self._env.now
-        elapsed = now - self._last
-        for core in self._cores:
-            if core.jobs:
-                self._busy += elapsed
-                core.virtual += elapsed * (self._speed / len(core.jobs))
-        self._last = now
-
-    def _fullest(self) -> int:
-        """Return the first of the cores with the most flows."""
-        return max(range(len(self._cores)), key=lambda i: len(self._cores[i].jobs))
-
-    def _emptiest(self) -> int:
-        return min(range(len(self._cores)), key=lambda i: len(self._cores[i].jobs))
-
-    def _move(self, source: int, target: int) -> None:
-        """Move the flow that came last."""
-        there, here = self._cores[source], self._cores[target]
-        job = max(there.jobs, key=lambda j: j[1])
-        there.jobs.remove(job)
-        heapify(there.jobs)
-        end, number, demand, event, seat = job
-        left = end - there.virtual
-        if not here.jobs:
-            here.virtual = 0.0
-        heappush(here.jobs, (here.virtual + left, number, demand, event, seat))
-        seat.core = target
-
-    def _settle(self) -> None:
-        """After every change: is there something to balance, and what is the next thing to happen?"""
-        cores, now = self._cores, self._env.now
-        if self._migration.balance > 0:
-            if len(cores[self._fullest()].jobs) - len(cores[self._emptiest()].jobs) < 2:
-                self._balance_at = inf
-            elif self._balance_at == inf:
-                self._balance_at = now + self._stream.exponential(1 / self._migration.balance)
-        soonest, self._next = self._balance_at, -1
-        for index, core in enumerate(cores):
-            if core.jobs:
-                left = max(0.0, core.jobs[0][0] - core.virtual) / (self._speed / len(core.jobs))
-                if now + left < soonest:
-                    soonest, self._next = now + left, index
-        self._timer = None
-        if soonest < inf:
-            self._timer = Event(self._env)
-            self._timer.callbacks.append(self._act)
-            wake_at(self._env, self._timer, self._turn, soonest)
-
-    def _act(self, timer: Event) -> None:
-        if timer is not self._timer:
-            return
-        self._advance()
-        if self._next < 0:
-            self._balance_at = inf
-            self._move(self._fullest(), self._emptiest())
-        else:
-            core = self._cores[self._next]
-            core.virtual = core.jobs[0][0]
-            while core.jobs and core.jobs[0][0] <= core.virtual:
-                _, _, demand, event, _ = heappop(core.jobs)
-                self._done += demand
-                event.succeed()
-            if not core.jobs and self._migration.steal > 0:
-                fullest = self._fullest()
-                if len(self._cores[fullest].jobs) >= 2 and self._stream.uniform() < self._migration.steal:
-                    self._move(fullest, self._next)
-        self._settle()
-
-    def accounts(self) -> tuple[float, float]:
-        """Return busy core-seconds and service given in core-seconds, as of now."""
-        elapsed = self._env.now - self._last
-        busy, given = self._busy, self._done
-        for core in self._cores:
-            if core.jobs:
-                busy += elapsed
-                virtual = core.virtual + elapsed * (self._speed / len(core.jobs))
-                given += sum(demand - (end - virtual) for end, _, demand, _, _ in core.jobs)
-        return busy, given / self._speed
-
-
-Server = FcfsServer | PreemptiveServer | _SharedServer | StickyServer
+Server = FcfsServer | PreemptiveServer | _SharedServer | StickyServer | StickyPart
 
 
 def servers(env: Environment, program: Program, streams: list[Stream]) -> list[Server]:
     """Return the servers of a program; ``streams`` are theirs, one each."""
-    result: list[Server] = []
-    trees: dict[int, tuple[SharedServers, list[int]]] = {}
+    specs = program.servers
+    found: dict[int, Server] = {}
     for root, members in server_trees(program).items():
-        parents = [members.index(m) if (m := program.servers[i].parent) >= 0 else -1 for i in members]
-        trees[root] = (SharedServers(env, root, [program.servers[i] for i in members], parents), members)
-    for index, spec in enumerate(program.servers):
+        parents = [members.index(m) if (m := specs[i].parent) >= 0 else -1 for i in members]
+        tree = SharedServers(env, root, [specs[i] for i in members], parents)
+        found.update({index: _SharedServer(tree, at) for at, index in enumerate(members)})
+    for root, members in sticky_parts(program).items():
+        parents = [members.index(m) if (m := specs[i].parent) != root else -1 for i in members]
+        sticky = StickyServer(env, root, specs[root], streams[root], [specs[i] for i in members], parents)
+        found[root] = sticky
+        found.update({index: StickyPart(sticky, at) for at, index in enumerate(members)})
+    for index, spec in enumerate(specs):
         if spec.kind == PREEMPTIVE:
-            result.append(PreemptiveServer(env, index, spec, program.ranks))
-        elif spec.kind == STICKY:
-            result.append(StickyServer(env, index, spec, streams[index]))
+            found[index] = PreemptiveServer(env, index, spec, program.ranks)
         elif spec.kind == FCFS and not spec.nested:
-            result.append(FcfsServer(env, spec, program.ranks))
-        else:
-            tree, members = next(t for t in trees.values() if index in t[1])
-            result.append(_SharedServer(tree, members.index(index)))
-    return result
+            found[index] = FcfsServer(env, spec, program.ranks)
+    return [found[index] for index in range(len(specs))]
 
 
 class Station:

@@ -639,12 +639,17 @@ def _processors(book: _Book, machine: Processor | None, placement: Placement | N
         host = replace(host, background=background(book.observed, host, elsewhere))
     if not book.sharing:
         return (host,)
-    if host.discipline != "ps":
-        book.warnings.append(
-            "threads of a replica share a core, which no model of cores with queues of their own expresses"
-            f" yet: the cores of {host.name!r} are taken to be shared ideally"
+    if host.discipline == "cores":
+        parts = (
+            Processor(
+                name=own_core(name),
+                cores=replicas,
+                parent=HOST,
+                core=place_of(name, 0, int(host.cores)) if name in book.pinned else None,
+            )
+            for name, replicas in book.sharing.items()
         )
-        host = replace(host, discipline="ps", migration=None)
+        return (host, *parts)
     neighbours = _neighbours(book, host)
     own = (
         Processor(name=own_core(name), cores=replicas, parent=neighbours.get(name, HOST))
@@ -655,7 +660,7 @@ def _processors(book: _Book, machine: Processor | None, placement: Placement | N
 
 
 def _neighbours(book: _Book, host: Processor) -> dict[str, str]:
-    """Return the core, by name, of the services that are pinned to one beside others.
+    """Return the core, by name, of the services that are pinned to one beside others, on a ``ps`` host.
 
     Services with several replicas are on several cores, which are not told apart.
     """

@@ -16,6 +16,7 @@ from analyzer.host.placement import relative_speed
 from analyzer.host.profile import load_profile
 from mup.lqn import Model, Processor, Task
 from mup.project import Project
+from mup.runtime.pinning import place_of
 
 __all__ = ["HOST", "Machine", "Placement", "placed", "placement_of"]
 
@@ -97,7 +98,10 @@ def placed(model: Model, placement: Placement) -> Model:
         if own.parent is not None:
             # The core its threads share goes where they go.
             if machine is not home:
-                processors[own.name] = replace(own, parent=machine.name)
+                core = None
+                if own.core is not None and machine.discipline == "cores":
+                    core = place_of(task.name, 0, int(machine.cores))
+                processors[own.name] = replace(own, parent=machine.name, core=core)
             tasks.append(task)
         else:
             tasks.append(replace(task, processor=machine.name))

@@ -148,6 +148,7 @@ def _processor(old: Processor, new: Processor, where: str) -> Iterator[Change]:
             "discipline": (old.discipline, new.discipline),
             "speed": (old.speed, new.speed),
             "parent": (old.parent, new.parent),
+            "core": (old.core, new.core),
             "background": (old.background, new.background),
             "migration.wake": (before.wake, after.wake),
             "migration.steal": (before.steal, after.steal),

@@ -130,6 +130,8 @@ def _processor_to_json(processor: Processor) -> dict[str, Any]:
         data["migration"] = _changed(processor.migration, Migration(), "wake", "steal", "balance")
     if processor.parent is not None:
         data["parent"] = processor.parent
+    if processor.core is not None:
+        data["core"] = processor.core
     if processor.idling:
         data["idling"] = [list(point) for point in processor.idling]
     if processor.background:

@@ -160,12 +160,13 @@ class Reader:
 
     def processor(self, data: dict[str, Any], where: str) -> Processor:
         """Build a processor."""
-        self.keys(data, where, "name", "cores discipline speed migration parent idling background")
+        self.keys(data, where, "name", "cores discipline speed migration parent core idling background")
         name = self.text(data, "name", where)
         cores = self.number(data, "cores", where, 1)
         speed = self.number(data, "speed", where, 1.0)
         kind = self.word(data, "discipline", where, "ps", "fcfs", "hol", "pp", "cores", "infinite")
         parent = self.reference(data, "parent", where)
+        core = None if data.get("core") is None else self.whole(data, "core", where)
         migration = self.migration(data, where)
         idling = self.pairs(data, "idling", where)
         background = self.number(data, "background", where, 0.0)
@@ -177,6 +178,7 @@ class Reader:
                 speed=speed,
                 migration=migration,
                 parent=parent,
+                core=core,
                 idling=idling,
                 background=background,
             ),

@@ -116,8 +116,12 @@ class Processor:
             interrupted work resumes later), or ``infinite`` (a core for every thread).
         speed: Factor on the speed of every core; a demand of d seconds takes d / speed.
         migration: Of a ``cores`` processor; None = every thread stays on its first core.
-        parent: The ``ps`` or ``infinite`` processor this one is a part of (a GIL inside a host): at most
-            ``cores`` of its threads compete for the parent's cores at once. None = a machine of its own.
+        parent: The ``ps``, ``cores`` or ``infinite`` processor this one is a part of (a GIL inside a host):
+            at most ``cores`` of its threads compete for the parent's cores at once. To a ``cores`` processor
+            a part is that many threads. None = a machine of its own.
+        core: Of a part of a ``cores`` processor: the core that it never leaves, counted from 0 and modulo the
+            cores there are; with several, the first of them (each further one is on the next). None = it
+            moves as threads do.
         idling: How much longer work takes while the processor is mostly idle: (utilization 0 to 1, factor on
             processor time > 0), ascending by utilization, linear in between and constant outside; () = it
             does not matter. (Cores that doze are slow to wake, and virtual ones have neighbours.)
@@ -131,6 +135,7 @@ class Processor:
     speed: float = 1.0
     migration: Migration | None = None
     parent: str | None = None
+    core: int | None = None
     idling: tuple[tuple[float, float], ...] = ()
     background: float = 0.0
 
@@ -163,6 +168,12 @@ class Processor:
             f"must be a number of seconds per second >= 0 and below cores x speed, got {busy!r}",
             f"{where}.background",
         )
+
+    def pinned_core(self, parent: Processor) -> int | None:
+        """Return the core of ``parent`` that this, as a part of it with one core, never leaves; else None."""
+        if self.parent != parent.name or self.core is None or self.cores != 1:
+            return None
+        return self.core % int(parent.cores)
 
     @property
     def available(self) -> float:

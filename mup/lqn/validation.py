@@ -92,10 +92,20 @@ def _processor_problems(processors: Sequence[Processor], processor: Processor) -
                 f"must be a number of moves per second >= 0, got {migration.balance!r}",
                 where=f"{spot}.balance",
             )
+    known = {p.name: p for p in processors}
     if processor.parent is not None:
-        yield from _parent_problems(
-            {p.name: p for p in processors}, processor, processor.parent, f"{where}.parent"
-        )
+        yield from _parent_problems(known, processor, processor.parent, f"{where}.parent")
+    if processor.core is not None:
+        yield from _core_problems(known.get(processor.parent or ""), processor.core, f"{where}.core")
+
+
+def _core_problems(parent: Processor | None, core: object, where: str) -> Iterator[ModelError]:
+    if isinstance(core, bool) or not isinstance(core, int):
+        yield ModelError(f"must be a whole number, got {core!r}", where=where)
+    elif parent is None or parent.discipline != "cores":
+        yield ModelError("only a part of a processor of discipline 'cores' stays on one of them", where=where)
+    elif core < 0:
+        yield ModelError(f"cores are counted from 0, got {core}", where=where)
 
 
 def _parent_problems(
@@ -105,9 +115,10 @@ def _parent_problems(
     if parent is None:
         yield ModelError(f"no processor is named {name!r}; {did_you_mean(name, list(known))}", where=where)
         return
-    if parent.discipline not in ("ps", "infinite"):
+    if parent.discipline not in ("ps", "cores", "infinite"):
         yield ModelError(
-            f"only a 'ps' or 'infinite' processor has parts; {parent.name!r} is {parent.discipline!r}",
+            f"only a 'ps', 'cores' or 'infinite' processor has parts; {parent.name!r} is"
+            f" {parent.discipline!r}",
             where=where,
         )
     if child.discipline not in ("ps", "fcfs") or child.cores == math.inf:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 import msgspec
 import pytest
@@ -12,7 +13,7 @@ from analyzer.calibration.explore import ExploreSettings, explore
 from analyzer.calibration.placement import Placement, placed
 from analyzer.calibration.rundir import Run, load_run
 from analyzer.static import Application, analyse_project
-from mup.lqn import Model, Processor
+from mup.lqn import Migration, Model, Processor
 from mup.lqn.edits import with_clients, with_pool, with_replicas
 from mup.project import load_project
 from mup.runtime.pinning import place_of
@@ -169,3 +170,53 @@ def test_services_pinned_to_one_core_share_it(explored: tuple[Run, Application])
     assert throughput[4] is not None
     # L's work is at least a quarter of T's, and T's core is full.
     assert throughput[4] > 1.15 * throughput[2]
+
+
+MOVES = Migration(wake=0.8, steal=0.5, balance=10.0)
+
+
+@dataclass(frozen=True)
+class Scheduler:
+    """A profile that says how threads stick to cores."""
+
+    cores: int
+
+    @property
+    def mean_speed(self) -> float | None:
+        """Of the cores; unknown."""
+        return None
+
+    def processor(self, name: str) -> Processor:
+        """Return the machine as a processor of the model."""
+        return Processor(name=name, cores=self.cores, discipline="cores", migration=MOVES)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what the model keeps of the profile."""
+        return {}
+
+
+@pytest.mark.services
+def test_the_measured_scheduler_is_kept(explored: tuple[Run, Application]) -> None:
+    """Cores have queues of their own: pinned replicas are on theirs among everybody else, the others move."""
+    run, application = explored
+    for cores in (2, 4):
+        found = calibrate(run, application, name="sticky", bootstrap=0, host=Scheduler(cores))
+        assert not any("shared ideally" in warning for warning in found.warnings)
+        processors = {p.name: p for p in found.model.processors}
+        host = processors.pop("host")
+        assert (host.cores, host.discipline, host.migration) == (cores, "cores", MOVES)
+        assert {name: (p.parent, p.core) for name, p in processors.items()} == {
+            "T.core": ("host", place_of("T", 0, cores)),
+            "L.core": ("host", None),
+        }
+    # A second replica is on the next core; elsewhere the name says on which core the first one is.
+    assert with_replicas(found.model, "T", 2).processor("T.core") == replace(processors["T.core"], cores=2)
+    machines = {"other": Scheduler(3), "ideal": None}
+    moved = placed(found.model, Placement(machines=machines, tasks={"T": "other"}))
+    assert moved.processor("T.core").core == place_of("T", 0, 3)
+    limited = placed(found.model, Placement(limits={"T": 0.5}))
+    assert limited.processor("T.core").core is None
+    result = simulate(with_clients(found.model, 16), precision=0.05)
+    core = result.processors["T.core"].utilization
+    assert core is not None
+    assert core.mean > 0.9

@@ -182,4 +182,5 @@ def processor_text(processor: Processor) -> tuple[str, str]:
     moves = ""
     if migration is not None:
         moves = f", wake {migration.wake:.3g}, steal {migration.steal:.3g}, balance {migration.balance:.3g}/s"
-    return processor.name, f"{cores}, {DISCIPLINES[processor.discipline]}{speed}{moves}"
+    pinned = "" if processor.core is None else f", pinned to core {processor.core}"
+    return processor.name, f"{cores}, {DISCIPLINES[processor.discipline]}{speed}{moves}{pinned}"

@@ -1,0 +1,60 @@
+"""What do processors of the reference engine consist of? Seats, nodes, and moments to wake up at."""
+
+from __future__ import annotations
+
+from collections import deque
+from heapq import heappush
+from typing import Any, Final
+
+from simpy import Environment, Event
+
+from simulator.program import FCFS, ServerSpec
+
+__all__ = ["FLOWS", "SERVERS", "Node", "Seat", "wake", "wake_at"]
+
+SERVERS: Final = 2
+"""Turn of the events of the first processor."""
+FLOWS: Final = 1 << 32
+"""Turn of the timed steps of flows, to which their key is added."""
+
+
+class Seat:
+    """Which core a thread ran on last; -1 if it never ran."""
+
+    __slots__ = ("core",)
+
+    def __init__(self, core: int = -1) -> None:
+        self.core = core
+
+
+def wake(env: Environment, event: Event, turn: int, delay: float) -> Event:
+    """Let an event happen after ``delay`` seconds, in its turn among those of that moment."""
+    event._ok = True  # noqa: SLF001 - as SimPy's own Timeout does
+    event._value = None  # noqa: SLF001
+    env.schedule(event, turn, delay)  # type: ignore[arg-type]
+    return event
+
+
+def wake_at(env: Environment, event: Event, turn: int, moment: float) -> None:
+    """Let an event happen at a moment (not after a delay: adding to the clock could round)."""
+    event._ok = True  # noqa: SLF001
+    event._value = None  # noqa: SLF001
+    queue: list[Any] = env._queue  # noqa: SLF001
+    heappush(queue, (moment, turn, next(env._eid), event))  # noqa: SLF001
+
+
+class Node:
+    """A processor within a tree of processors; alone if nothing is nested."""
+
+    def __init__(self, spec: ServerSpec, parent: int, chain: float) -> None:
+        self.cores = spec.cores
+        self.speed = spec.speed
+        self.chain = chain  # speed including that of the parents
+        self.parent = parent  # position in the tree, -1 for the root
+        self.queues_up = spec.kind == FCFS
+        self.jobs: list[tuple[float, int, float, Event]] = []  # virtual end, arrival number, demand, who
+        self.waiting: deque[tuple[float, Event]] = deque()
+        self.virtual = 0.0
+        self.rate = 0.0
+        self.busy = 0.0
+        self.done = 0.0
