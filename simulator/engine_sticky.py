@@ -22,6 +22,7 @@ from simulator.engine_state import (
     N_QUEUES,
     N_RATE,
     N_SEAT,
+    N_SEATS_END,
     N_SERVER,
     N_SLOTS,
     N_SPEED,
@@ -55,14 +56,11 @@ from simulator.variates import exponential, uniform
 
 __all__ = [
     "part_finish",
-    "part_loads",
     "part_use",
     "seat_parts",
-    "seats_behind",
     "sticky_act",
     "sticky_advance",
     "sticky_choose",
-    "sticky_draw",
     "sticky_emptiest",
     "sticky_fullest",
     "sticky_move",
@@ -72,23 +70,6 @@ __all__ = [
     "sticky_steal",
     "sticky_use",
 ]
-
-
-@internal
-def sticky_draw(v: Servers, server: int) -> float:
-    """Return a number between 0 and 1 from the stream of a processor."""
-    state, u = uniform(v.bits[server])
-    v.bits[server] = state
-    return u
-
-
-@internal
-def seats_behind(v: Servers, node: int) -> int:
-    """Return the row behind the last seat of a part, or of the parts before it if it has none."""
-    behind: int = v.node_ints[node, N_SEAT]
-    if v.node_ints[node, N_PARENT] < 0:
-        behind += int(v.node_floats[node, N_CORES])
-    return behind
 
 
 @internal
@@ -113,7 +94,7 @@ def sticky_fullest(v: Servers, server: int) -> int:
             continue
         movable = v.node_ints[first + core, N_JOBS] > 0
         if not movable and slots > 0:
-            for seat in range(v.node_ints[parts, N_SEAT], seats_behind(v, behind - 1)):
+            for seat in range(v.node_ints[parts, N_SEAT], v.node_ints[behind - 1, N_SEATS_END]):
                 if v.part_seats[seat, P_CORE] == core and v.part_seats[seat, P_NUMBER] > 0:
                     movable = movable or v.part_seats[seat, P_PINNED] == 0
         if movable:
@@ -129,8 +110,11 @@ def sticky_choose(v: Servers, server: int, home: int) -> int:
         return sticky_emptiest(v, server)
     if v.node_ints[first + home, N_SLOTS] > 0 and v.floats[server, V_WAKE] > 0.0:
         idle = sticky_emptiest(v, server)
-        if v.node_ints[first + idle, N_SLOTS] == 0 and sticky_draw(v, server) < v.floats[server, V_WAKE]:
-            return idle
+        if v.node_ints[first + idle, N_SLOTS] == 0:
+            state, u = uniform(v.bits[server])
+            v.bits[server] = state
+            if u < v.floats[server, V_WAKE]:
+                return idle
     return home
 
 
@@ -180,9 +164,10 @@ def sticky_move(v: Servers, f: Flows, server: int, source: int, target: int) -> 
         if v.job_numbers[there, at] > number:
             latest, number = at, v.job_numbers[there, at]
     parts = first + v.ints[server, V_NODES]
+    behind = parts + v.ints[server, V_PARTS]
     mover = -1
     if v.ints[server, V_PARTS] > 0:
-        for seat in range(v.node_ints[parts, N_SEAT], seats_behind(v, parts + v.ints[server, V_PARTS] - 1)):
+        for seat in range(v.node_ints[parts, N_SEAT], v.node_ints[behind - 1, N_SEATS_END]):
             there_now = v.part_seats[seat, P_CORE] == source and v.part_seats[seat, P_PINNED] == 0
             if there_now and v.part_seats[seat, P_NUMBER] > number:
                 mover, number = seat, v.part_seats[seat, P_NUMBER]
@@ -207,40 +192,32 @@ def sticky_steal(v: Servers, f: Flows, server: int, thief: int) -> None:
     if v.node_ints[first + thief, N_SLOTS] > 0 or v.floats[server, V_STEAL] <= 0.0:
         return
     source = sticky_fullest(v, server)
-    if (
-        source >= 0
-        and v.node_ints[first + source, N_SLOTS] >= 2
-        and sticky_draw(v, server) < v.floats[server, V_STEAL]
-    ):
-        sticky_move(v, f, server, source, thief)
+    if source >= 0 and v.node_ints[first + source, N_SLOTS] >= 2:
+        state, u = uniform(v.bits[server])
+        v.bits[server] = state
+        if u < v.floats[server, V_STEAL]:
+            sticky_move(v, f, server, source, thief)
 
 
 # Parts.
 
 
 @internal
-def part_loads(v: Servers, server: int) -> None:
-    """Find how many jobs of every part compete for its cores, those of its parts included."""
-    first = v.ints[server, V_NODE] + v.ints[server, V_NODES]
-    behind = first + v.ints[server, V_PARTS]
-    for node in range(first, behind):
+def seat_parts(v: Servers, f: Flows, server: int) -> None:
+    """Wake seats of parts, or let them go to sleep, until as many run as there is work for."""
+    cores = v.ints[server, V_NODE]
+    first = cores + v.ints[server, V_NODES]
+    last = first + v.ints[server, V_PARTS]
+    for node in range(first, last):
         v.node_floats[node, N_LOAD] = float(v.node_ints[node, N_JOBS])
-    for node in range(behind - 1, first - 1, -1):
+    for node in range(last - 1, first - 1, -1):
         parent = v.node_ints[node, N_PARENT]
         if parent >= 0:
             v.node_floats[parent, N_LOAD] += min(v.node_floats[node, N_LOAD], v.node_floats[node, N_CORES])
-
-
-@internal
-def seat_parts(v: Servers, f: Flows, server: int) -> None:
-    """Wake seats of parts, or let them go to sleep, until as many run as there is work for."""
-    part_loads(v, server)
-    cores = v.ints[server, V_NODE]
-    first = cores + v.ints[server, V_NODES]
-    for node in range(first, first + v.ints[server, V_PARTS]):
+    for node in range(first, last):
         if v.node_ints[node, N_PARENT] >= 0:
             continue
-        seats, behind = v.node_ints[node, N_SEAT], seats_behind(v, node)
+        seats, behind = v.node_ints[node, N_SEAT], v.node_ints[node, N_SEATS_END]
         wanted = min(v.node_floats[node, N_LOAD], v.node_floats[node, N_CORES])
         running = 0
         for seat in range(seats, behind):
@@ -248,7 +225,11 @@ def seat_parts(v: Servers, f: Flows, server: int) -> None:
         while running != wanted:
             wakes = running < wanted
             eligible = behind - seats - running if wakes else running
-            skipped = int(sticky_draw(v, server) * eligible) if eligible > 1 else 0
+            skipped = 0
+            if eligible > 1:
+                state, u = uniform(v.bits[server])
+                v.bits[server] = state
+                skipped = int(u * eligible)
             chosen = seats
             for seat in range(seats, behind):
                 if (v.part_seats[seat, P_NUMBER] == 0) == wakes:
@@ -274,8 +255,7 @@ def seat_parts(v: Servers, f: Flows, server: int) -> None:
 
 @internal
 def sticky_pace(v: Servers, server: int) -> None:
-    """Set the rate at which each job of every part is served."""
-    part_loads(v, server)
+    """Set the rate at which each job of every part is served, by the loads ``seat_parts`` has found."""
     cores = v.ints[server, V_NODE]
     first = cores + v.ints[server, V_NODES]
     for node in range(first, first + v.ints[server, V_PARTS]):
@@ -289,7 +269,7 @@ def sticky_pace(v: Servers, server: int) -> None:
             rate = v.node_floats[node, N_SPEED] * share * v.node_floats[parent, N_RATE]
         elif load > 0.0:
             total = 0.0
-            for seat in range(v.node_ints[node, N_SEAT], seats_behind(v, node)):
+            for seat in range(v.node_ints[node, N_SEAT], v.node_ints[node, N_SEATS_END]):
                 if v.part_seats[seat, P_NUMBER] > 0:
                     slots = v.node_ints[cores + v.part_seats[seat, P_CORE], N_SLOTS]
                     total += v.floats[server, V_SPEED] / slots

@@ -388,7 +388,7 @@ def _servers(program: Program, layout: Layout, bits: np.uint64) -> run.Servers:
     floats = np.zeros((count, run.SERVER_FLOATS))
     floats[:, run.V_NEXT] = inf
     states = np.zeros(count, dtype=np.uint64)
-    nodes: list[tuple[int, int, int, int]] = []  # server, parent node, queues up, first seat
+    nodes: list[tuple[int, int, int, int]] = []  # server, parent node, queues up, seats
     paces: list[tuple[float, float, float]] = []  # cores, speed, speed with parents
     part_seats: list[tuple[int, int, int, int]] = []  # node, core, number, pinned
     most_cores = 1
@@ -429,7 +429,7 @@ def _servers(program: Program, layout: Layout, bits: np.uint64) -> run.Servers:
                 ints[part, (run.V_NODE, run.V_OWN_NODE)] = len(nodes)
                 ints[part, run.V_KIND], ints[part, run.V_ROOT], ints[part, run.V_NODES] = STICKY, index, 1
                 part_seats.extend((len(nodes), core, 0, own.pinned) for core in own.seats)
-                nodes.append((part, parent, own.kind == FCFS, len(part_seats) - len(own.seats)))
+                nodes.append((part, parent, own.kind == FCFS, len(own.seats)))
                 paces.append((own.cores, own.speed, own.pace))
         elif spec.kind == PREEMPTIVE:
             most_cores = max(most_cores, cores)
@@ -442,7 +442,14 @@ def _servers(program: Program, layout: Layout, bits: np.uint64) -> run.Servers:
         tails=np.full((count, program.ranks), -1, dtype=np.int32),
         running_ends=np.zeros((preemptive, most_cores)),
         running_ints=np.zeros((preemptive, most_cores, 3), dtype=np.int64),
-        node_ints=_array([(*node[:3], 0, 0, node[3]) for node in nodes], run.NODE_INTS, np.int64),
+        node_ints=_array(
+            [
+                (*node[:3], 0, 0, end - node[3], end)
+                for node, end in zip(nodes, np.cumsum([node[3] for node in nodes]), strict=True)
+            ],
+            run.NODE_INTS,
+            np.int64,
+        ),
         node_floats=np.array([(c, s, p, 0.0, 0.0, 0.0, 0.0, 0.0) for c, s, p in paces] or [(0.0,) * 8]),
         job_ends=np.empty((max(1, len(nodes)), 64)),
         job_numbers=np.empty((max(1, len(nodes)), 64), dtype=np.int64),
