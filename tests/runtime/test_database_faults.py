@@ -85,8 +85,9 @@ def test_mongod_killed_under_load(tmp_path: Path, own_mongod: OwnMongod, service
     assert {answer.status for answer in users.bad()} == {503}
     errors = {answer.body["error"] for answer in users.bad()}
     assert all("database 'db'" in error for error in errors), errors
-    # One look for the server (2 s), and what this machine adds.
-    assert users.slowest(killed) < 5.0
+    # Two looks for the server of 2 s each, for there are more users than workers and a request may wait for
+    # another one's; and what this machine adds.
+    assert users.slowest(killed) < 7.0
     logged = [read_log(file).records for file in sorted(system.logs.glob(f"{service}.0.w*.mlog"))]
     ends = [record for records in logged for record in records if record["event"] == Event.COMM_FINISH]
     assert sum(bool(record["flags"] & FAILED) for record in ends) >= len(users.bad())
