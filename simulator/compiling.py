@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
 
-__all__ = ["compiled", "inlined", "internal", "note_sources", "stamp_of"]
+from mup.compiled_cache import Stamp, note_sources, stamp_of
+
+__all__ = ["compiled", "inlined", "internal"]
 
 F = TypeVar("F", bound=Callable[..., Any])
-Stamp = tuple[tuple[int, int], ...]
 
 _COMPILED = (
     "compiling",
@@ -64,25 +65,6 @@ def inlined(function: F) -> F:
     """Compile a function into the compiled ones that call it: for what they do millions of times a second."""
     result: F = numba.njit(**_INTERNAL, forceinline=True)(function)
     return result
-
-
-def note_sources(dispatcher: Any, stamp: Stamp) -> None:
-    """Let what is kept on disk be valid only as long as no source that could be part of it has changed.
-
-    Left to itself numba looks at the file of the function alone, not at what is compiled into it.
-
-    Args:
-        dispatcher: The compiled function.
-        stamp: Of these sources.
-    """
-    file = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
-    if file is not None:  # there is none if compilation is switched off
-        file._source_stamp = stamp  # noqa: SLF001 - there is no public way
-
-
-def stamp_of(files: Iterable[Path]) -> Stamp:
-    """Return what changes when one of some files does."""
-    return tuple((file.st_mtime_ns, file.st_size) for file in map(Path.stat, files))
 
 
 @cache

@@ -27,8 +27,8 @@ def check_size(model: Model) -> None:
     _check(sum(t.threads for t in clients), MAX_CLIENTS, "clients", [(t.threads, t.name) for t in clients])
     others = [t for t in model.tasks if not t.is_reference]
     _check(sum(t.replicas for t in others), MAX_REPLICAS, "replicas", [(t.replicas, t.name) for t in others])
+    sticky = {p.name for p in model.processors if p.discipline == "cores"}
     for processor in model.processors:
-        sticky = [p.name for p in model.processors if p.discipline == "cores"]
         if (processor.name in sticky or processor.parent in sticky) and processor.cores > MAX_CORES:
             raise ModelError(
                 f"{processor.cores:.0f} cores that threads stick to are too many to simulate; the limit is "

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numba
 
-from simulator.compiling import Stamp, note_sources, stamp_of
+from mup.compiled_cache import Stamp, note_sources, stamp_of
 
 __all__ = ["compiled"]
 

@@ -93,6 +93,8 @@ def _processor_problems(processors: Sequence[Processor], processor: Processor) -
                 where=f"{spot}.balance",
             )
     known = {p.name: p for p in processors}
+    if processor.background and processor.parent is not None:
+        yield ModelError("only a machine has one, not a part of it", where=f"{where}.background")
     if processor.parent is not None:
         yield from _parent_problems(known, processor, processor.parent, f"{where}.parent")
     if processor.core is not None:

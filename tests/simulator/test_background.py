@@ -115,6 +115,14 @@ def test_lqnx_has_slower_cores_instead(tmp_path: Path) -> None:
     assert load_lqnx(tmp_path / "m.lqnx").processors[0].speed == pytest.approx(0.75)
 
 
+def test_parts_have_none() -> None:
+    """Whoever works in the background is on the machine."""
+    tested = busy(0.0, cores=2)
+    part = Processor(name="part", parent="p", background=0.1)
+    with pytest.raises(ModelError, match="only a machine has one"):
+        replace(tested, processors=(*tested.processors, part))
+
+
 @pytest.mark.parametrize("background", [-0.1, 2.0, math.inf, True, "1"])
 def test_nonsense_is_refused(background: float) -> None:
     """It is less than what the machine can do."""
