@@ -21,7 +21,7 @@ from typing import Any, Final, TypeGuard
 
 from analyzer.calibration.placement import HOST
 from mup.errors import UsageError
-from mup.lqn.edits import with_speed
+from mup.lqn.edits import with_faster_machines
 from mup.lqn.model import Model, Processor
 from mup.lqn.whole_file import write_whole
 from mup.project import Project
@@ -403,7 +403,7 @@ def correct(
     result = list(comparisons)
     known = [(index, c, c.speed) for index, c in enumerate(comparisons) if c.speed is not None]
     different = [item for item in known if abs(item[2] - 1) > SAME_SPEED]
-    scenarios = [Scenario((), _faster(c.scenario.model, speed)) for _, c, speed in different]
+    scenarios = [Scenario((), with_faster_machines(c.scenario.model, speed)) for _, c, speed in different]
     outcomes = predict(scenarios, run, precision=precision, seed=seed, progress=progress) if scenarios else []
     for index, c, _ in known:
         result[index] = replace(c, corrected=c.raw)
@@ -411,14 +411,6 @@ def correct(
         again = Judgement(_predicted(outcome), outcome.prediction, c.raw.measured)
         result[index] = replace(c, corrected=again)
     return result
-
-
-def _faster(model: Model, ratio: float) -> Model:
-    """Return the model on cores that are faster by a factor; parts of a processor share its speed."""
-    for processor in model.processors:
-        if processor.parent is None:
-            model = with_speed(model, processor.name, processor.speed * ratio)
-    return model
 
 
 def max_abs_error(comparisons: Sequence[Comparison], *, corrected: bool = False) -> dict[str, float]:

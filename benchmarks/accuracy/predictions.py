@@ -29,7 +29,7 @@ from analyzer.static import analyse_project
 from analyzer.validation import host_slowness, watched
 from mup.errors import UsageError, did_you_mean
 from mup.lqn import Model, load_model, save_model
-from mup.lqn.edits import with_speed, with_think
+from mup.lqn.edits import with_faster_machines, with_think
 from mup.project import load_project
 from simulator import Result, simulate, simulate_many
 from simulator.grids import run_scenarios
@@ -271,15 +271,7 @@ def _as_it_was(model: Model, now: Mapping[str, float]) -> Model:
     """Return the model with the speed and the think time of the measurement."""
     if now["think"] > 0:
         model = with_think(model, now["think"])
-    return faster(model, now["ratio"])
-
-
-def faster(model: Model, ratio: float) -> Model:
-    """Return the model on a host whose cores are faster by a factor; parts of a processor share its speed."""
-    for processor in model.processors:
-        if processor.parent is None:
-            model = with_speed(model, processor.name, processor.speed * ratio)
-    return model
+    return with_faster_machines(model, now["ratio"])
 
 
 def describe(record: Mapping[str, Any]) -> str:

@@ -21,6 +21,7 @@ __all__ = [
     "with_arrivals",
     "with_clients",
     "with_cores",
+    "with_faster_machines",
     "with_placement",
     "with_pool",
     "with_replicas",
@@ -180,6 +181,18 @@ def with_speed(model: Model, processor: str, speed: float) -> Model:
     if isinstance(speed, bool) or not isinstance(speed, int | float) or not 0 < speed < math.inf:
         raise UsageError(f"speed of {processor!r} must be a factor > 0, got {speed!r}")
     return model.with_processor(replace(found, speed=float(speed)))
+
+
+def with_faster_machines(model: Model, factor: float) -> Model:
+    """Return the model on machines that are faster by a factor; parts of a processor share its speed.
+
+    Raises:
+        UsageError: The factor is not a number > 0.
+    """
+    for processor in model.processors:
+        if processor.parent is None:
+            model = with_speed(model, processor.name, processor.speed * factor)
+    return model
 
 
 def with_placement(model: Model, task: str, processor: str | None) -> Model:

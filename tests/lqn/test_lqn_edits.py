@@ -33,6 +33,7 @@ from mup.lqn.edits import (
     with_arrivals,
     with_clients,
     with_cores,
+    with_faster_machines,
     with_placement,
     with_pool,
     with_replicas,
@@ -95,6 +96,18 @@ def test_edits_leave_the_original_alone() -> None:
     assert with_speed(model, "host", 1.5).processor("host").speed == 1.5
     assert model == _model()
     assert with_pool(model, "A", 5) == model
+
+
+def test_faster_machines_take_their_parts_along() -> None:
+    """Machines get faster by the factor; a part of one keeps its own, which counts on top of that."""
+    model = _model()
+    host = replace(model.processor("host"), speed=1.5)
+    inner = Processor(name="inner", cores=1, speed=0.5, parent="host")
+    model = replace(model.with_processor(host), processors=(*model.with_processor(host).processors, inner))
+    faster = with_faster_machines(model, 1.2)
+    assert faster.processor("host").speed == pytest.approx(1.8)
+    assert faster.processor("cloud").speed == pytest.approx(1.2)
+    assert faster.processor("inner").speed == 0.5
 
 
 def test_an_infinite_processor_can_get_cores() -> None:
@@ -176,6 +189,7 @@ def test_several_reference_tasks_must_be_named() -> None:
         (lambda m: with_cores(m, "host", 0), "cores of 'host'"),
         (lambda m: with_speed(m, "host", 0), "factor > 0, got 0"),
         (lambda m: with_speed(m, "host", math.inf), "got inf"),
+        (lambda m: with_faster_machines(m, -1), "factor > 0, got -1"),
         (lambda m: with_think(m, -0.1), "think time must be"),
         (lambda m: with_arrivals(m, 0), "number per second > 0, got 0"),
         (lambda m: with_arrivals(m, math.inf), "got inf"),
