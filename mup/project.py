@@ -404,9 +404,14 @@ def _project(data: dict[str, Any], file: Path) -> Project:
 
 def _tls_files(table: Any, folder: Path, problems: list[str]) -> TlsFiles | None:
     fields = _Fields(table, "tls", problems)
-    cert, key, ca = fields.text("cert"), fields.text("key"), fields.text("ca", "")
+    cert, key = fields.text("cert"), fields.text("key")
+    trusted = {name: fields.text(name, "") for name in ("ca", "client_ca")}
     fields.done()
-    return TlsFiles(cert=str(folder / cert), key=str(folder / key), ca=str(folder / ca) if ca else "")
+    return TlsFiles(
+        cert=str(folder / cert),
+        key=str(folder / key),
+        **{name: str(folder / file) for name, file in trusted.items() if file},
+    )
 
 
 def is_http_url(text: str) -> bool:

@@ -25,7 +25,7 @@ from mup.runtime.debugging import NO_HURRY, Debugging
 from mup.runtime.http_client import BrokenError, ConnectionPool, RawRequest, RawResponse, address_of
 from mup.runtime.registry_client import RegistryClient
 from mup.service import ADMISSIONS
-from mup.tls import TLS_CA, TlsFiles, server_context
+from mup.tls import TlsFiles, server_context, tls_environment
 
 if TYPE_CHECKING:
     from mup.databases.server import DatabaseServer
@@ -145,7 +145,6 @@ class Deployment:
         self._debug = debug
         self._token = ""
         self._tls = tls or project.tls
-        self._ca = self._tls.ca if self._tls else ""
         self._log_dir = str(log_dir.resolve()) if log_dir else os.environ.get("MUP_LOG_DIR", "")
         self._database_uris: dict[str, str] = {}
         self._log = log or LogSettings.from_environment(os.environ)
@@ -155,7 +154,7 @@ class Deployment:
         self._registry: Child | None = None
         self._databases: dict[str, DatabaseServer] = {}
         self._replicas: list[_Replica] = []
-        self._http = ConnectionPool(self._ca)
+        self._http = ConnectionPool(self._tls)
         self._registry_started = 0.0
         self.registry_url = registry
 
@@ -333,6 +332,8 @@ class Deployment:
         if self._tls is not None:
             server_context(self._tls, seen)
             arguments = ["--tls-cert", self._tls.cert, "--tls-key", self._tls.key]
+            if self._tls.client_ca:
+                arguments += ["--tls-client-ca", self._tls.client_ca]
         if not self._token and not is_loopback(host):
             raise DeploymentError(
                 f"a registry on {host}, that other machines reach, needs a token",
@@ -380,9 +381,9 @@ class Deployment:
         return [*events, f"the registry was restarted (pid {self._registry.pid})"]
 
     def _shared(self) -> dict[str, str]:
-        """Return the environment of every process: the token they share, and whom they trust."""
+        """Return the environment of every process: its token, whom it trusts, and who it is."""
         token = {REGISTRY_TOKEN: self._token} if self._token else {}
-        return {**token, TLS_CA: self._ca} if self._ca else token
+        return {**token, **tls_environment(self._tls)}
 
     def _known_databases(self) -> dict[str, str]:
         """Return the URIs of the databases that mup does not start."""
@@ -408,7 +409,7 @@ class Deployment:
 
     def _register_databases(self) -> None:
         """Tell the registry where the databases are; credentials are for the services only."""
-        registry = RegistryClient(self.registry_url, self._token, self._ca)
+        registry = RegistryClient(self.registry_url, self._token, self._tls)
         for name, database in self._databases.items():
             registry.post("/databases", {"name": name, "uri": without_credentials(database.uri)})
 
