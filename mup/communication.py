@@ -16,7 +16,7 @@ DEFAULT_TIMEOUT = 30.0
 
 
 class Headers(Mapping[str, str]):
-    """Headers of a request; names in any case. Repeated ones are joined by a comma, cookies by a semicolon."""
+    """Headers of a request, names in any case. Repeated ones are joined by a comma (cookies: semicolon)."""
 
     __slots__ = ("_values",)
 

@@ -33,8 +33,10 @@ if TYPE_CHECKING:
 __all__ = ["Deployment", "ProcessInfo", "ReplicaInfo", "ServiceInfo"]
 
 READY_SECONDS = 30.0
+DRAIN_SECONDS = 5.0
+"""What a replica gives its requests unless the project says otherwise."""
 STOP_SECONDS = 9.0
-"""A replica gives its requests 5 s and its workers 2 s before it kills them itself."""
+"""What it gets for all: its workers have 2 s behind the requests before it kills them itself."""
 
 _ELSEWHERE = "192.0.2.1"
 """An address of the documentation's: on no network, so that the way to it is the way to other machines."""
@@ -437,6 +439,7 @@ class Deployment:
             "log": msgspec.to_builtins(self._log),
             "reload": self._reloading,
             "debug": msgspec.to_builtins(self._debug),
+            **_set(config, "max_body", "body_timeout", "drain"),
         }
         # Whether compiled files are current is decided by the second, and people save twice in one.
         env = {"PYTHONDONTWRITEBYTECODE": "1"} if self._reloading else {}
@@ -479,11 +482,17 @@ class Deployment:
 
 def _end(replicas: list[_Replica]) -> None:
     """Stop replicas, requests in work first."""
-    deadline = time.monotonic() + STOP_SECONDS
+    longer = max((replica.config.drain or 0.0 for replica in replicas), default=0.0) - DRAIN_SECONDS
+    deadline = time.monotonic() + STOP_SECONDS + max(0.0, longer)
     for replica in replicas:
         replica.child.terminate()
     for replica in replicas:
         replica.child.end(deadline)
+
+
+def _set(config: ServiceConfig, *names: str) -> dict[str, Any]:
+    """Return the fields the project sets; replicas know what the others are."""
+    return {name: value for name in names if (value := getattr(config, name)) is not None}
 
 
 def _seen_from_elsewhere(host: str) -> str:

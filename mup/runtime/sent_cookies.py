@@ -11,7 +11,7 @@ import re
 __all__ = ["cookies_of"]
 
 _ESCAPE = re.compile(r"\\(?:([0-3][0-7][0-7])|(.))")
-"""What ``http.cookies`` makes of characters that no cookie can have: octal digits, or a backslash in front."""
+"""What ``http.cookies`` makes of characters that no cookie has: octal digits, or a backslash in front."""
 
 
 def cookies_of(header: str) -> dict[str, str]:
