@@ -40,14 +40,14 @@ class Trivial(MS):
 class Target:
     """A front, and how it is reached."""
 
-    def __init__(self, url: str, front: int, ca: str) -> None:
+    def __init__(self, url: str, front: int, tls: TlsFiles) -> None:
         self.front = front
         self._address = address_of(url)
-        self._ca = ca
+        self._tls = tls
 
     def kept(self, requests: int) -> None:
         """Send requests one after the other on one connection."""
-        connection = Connection(self._address, 30.0, self._ca)
+        connection = Connection(self._address, 30.0, self._tls)
         for _ in range(requests):
             _ask(connection)
         connection.close()
@@ -102,7 +102,7 @@ def main() -> None:
         for kind, project in (("http", plain), ("tls", replace(plain, tls=files))):
             deployment = stack.enter_context(Deployment(project))
             (replica,) = deployment.replicas()
-            targets[kind] = Target(replica.url, replica.pid, files.ca)
+            targets[kind] = Target(replica.url, replica.pid, files)
         for target in targets.values():
             target.kept(200)
             target.fresh(20)

@@ -16,7 +16,7 @@ DEFAULT_TIMEOUT = 30.0
 
 
 class Headers(Mapping[str, str]):
-    """Headers of a request; names in any case. Repeated headers are joined with a comma."""
+    """Headers of a request, names in any case. Repeated ones are joined by a comma (cookies: semicolon)."""
 
     __slots__ = ("_values",)
 
@@ -25,7 +25,8 @@ class Headers(Mapping[str, str]):
         for name, value in pairs:
             key = name.lower()
             known = self._values.get(key)
-            self._values[key] = value if known is None else f"{known}, {value}"
+            comma = ";" if key == "cookie" else ","
+            self._values[key] = value if known is None else f"{known}{comma} {value}"
 
     def __getitem__(self, name: str) -> str:
         return self._values[name.lower()]

@@ -25,6 +25,8 @@ __all__ = ["DatabaseConfig", "Project", "ServiceConfig", "is_http_url", "load_pr
 EMBEDDED = "embedded"
 DEFAULT_REGISTRY_PORT = 9099
 LOOPBACK = "127.0.0.1"
+MAX_BODY_LIMIT = 2**30
+"""Bytes a body may be allowed to have at most: it is in memory as a whole, of front and worker."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +39,9 @@ class ServiceConfig:
         pool_size, replicas, port, queue_limit, admission: Override the class attributes; None = as the class
             says.
         static: Folders of files its fronts serve, by path prefix; None = as the class says.
+        max_body: Bytes a request body may have; None = as replicas say, as for the next two.
+        body_timeout: Seconds a request body may take to arrive.
+        drain: Seconds requests in work get when a replica stops.
         env: Environment of its processes, on top of mup's own.
         retries: How its calls are made again when they fail; None = they are not.
         host: Machine of ``Project.hosts`` it is deployed on; "" = the one everything is on.
@@ -52,6 +57,9 @@ class ServiceConfig:
     replicas: int | None = None
     port: int | None = None
     static: Mapping[str, str] | None = None
+    max_body: int | None = None
+    body_timeout: float | None = None
+    drain: float | None = None
     env: Mapping[str, str] = field(default_factory=dict)
     retries: RetryPolicy | None = None
     host: str = ""
@@ -336,6 +344,9 @@ def _project(data: dict[str, Any], file: Path) -> Project:
                 replicas=fields.whole("replicas", 1),
                 port=fields.whole("port", 0, 65535),
                 static=fields.strings("static") if "static" in fields.data else None,
+                max_body=fields.whole("max_body", 0, MAX_BODY_LIMIT),
+                body_timeout=fields.positive("body_timeout"),
+                drain=fields.positive("drain", or_zero=True),
                 env=fields.strings("env"),
                 retries=fields.retries("retries"),
                 host=fields.host("host", hosts),
@@ -404,9 +415,14 @@ def _project(data: dict[str, Any], file: Path) -> Project:
 
 def _tls_files(table: Any, folder: Path, problems: list[str]) -> TlsFiles | None:
     fields = _Fields(table, "tls", problems)
-    cert, key, ca = fields.text("cert"), fields.text("key"), fields.text("ca", "")
+    cert, key = fields.text("cert"), fields.text("key")
+    trusted = {name: fields.text(name, "") for name in ("ca", "client_ca")}
     fields.done()
-    return TlsFiles(cert=str(folder / cert), key=str(folder / key), ca=str(folder / ca) if ca else "")
+    return TlsFiles(
+        cert=str(folder / cert),
+        key=str(folder / key),
+        **{name: str(folder / file) for name, file in trusted.items() if file},
+    )
 
 
 def is_http_url(text: str) -> bool:

@@ -1,24 +1,49 @@
-"""How is what travels between services encrypted, and how does a caller know whom it talks to?
+"""How is what travels between services encrypted, and how do the two ends know whom they talk to?
 
 Servers have a certificate and its key. Callers check that a certificate they trust has signed it, and that it
 is for the host they called: the certificates in the file that ``MUP_TLS_CA`` names, else the system's.
+
+Servers may ask callers for a certificate, too, and check who has signed it (mutual TLS). Services present the
+one they serve with; other callers the one that ``MUP_TLS_CERT`` and ``MUP_TLS_KEY`` name.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import ssl
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 from mup.errors import DeploymentError
 
-__all__ = ["TLS_CA", "TlsFiles", "client_context", "server_context"]
+__all__ = [
+    "TLS_CA",
+    "TLS_CERT",
+    "TLS_KEY",
+    "CheckedHandshake",
+    "TlsFiles",
+    "caller_files",
+    "client_context",
+    "server_context",
+    "tls_environment",
+    "why_refused",
+]
 
 TLS_CA = "MUP_TLS_CA"
 """Environment variable: where registry, services and clients find the certificates they trust."""
+TLS_CERT = "MUP_TLS_CERT"
+"""Environment variable: the certificate that callers present to servers that ask for one."""
+TLS_KEY = "MUP_TLS_KEY"
+"""Environment variable: its key."""
 
 _WHERE = "tls"
+_ALERT = re.compile(r"\[SSL: \w*ALERT_(\w*CERTIFICATE\w*|UNKNOWN_CA)\]")
+"""What servers say to callers whose certificate is no good (RFC 8446, section 6.2), in OpenSSL's words."""
+
+
+_PEM = "name a file of certificates in PEM format ('-----BEGIN CERTIFICATE-----')"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,70 +54,163 @@ class TlsFiles:
         cert: Certificate of the servers, followed by intermediate ones if there are any.
         key: Its key, not protected by a passphrase.
         ca: Certificates that callers trust; "" = those of ``MUP_TLS_CA``, or of the system.
+        client_ca: Certificates that must have signed the ones of callers; "" = callers need none.
     """
 
     cert: str
     key: str
     ca: str = ""
+    client_ca: str = ""
 
 
-def client_context(ca: str = "") -> ssl.SSLContext:
+class CheckedHandshake(ssl.SSLObject):
+    """The end of a connection at a server that asks for certificates.
+
+    Attributes:
+        outgoing: What is to be sent to the caller. After a handshake that has failed this is the alert that
+            says why; event loops close the connection without sending it.
+    """
+
+    outgoing: ssl.MemoryBIO
+
+    def do_handshake(self) -> None:
+        """Go on with the handshake; an error keeps the alert, as ``error.alert``."""
+        try:
+            super().do_handshake()
+        except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            raise
+        except ssl.SSLError as error:
+            error.alert = self.outgoing.read()  # type: ignore[attr-defined] # ours
+            raise
+
+
+class _CheckingContext(ssl.SSLContext):
+    """Asks callers for certificates; its handshakes say why they failed."""
+
+    sslobject_class = CheckedHandshake
+
+    def wrap_bio(self, incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO, *args: Any, **more: Any) -> Any:
+        checked = super().wrap_bio(incoming, outgoing, *args, **more)
+        assert isinstance(checked, CheckedHandshake)  # noqa: S101 - the class named above
+        checked.outgoing = outgoing
+        return checked
+
+
+def tls_environment(files: TlsFiles | None) -> dict[str, str]:
+    """Return the environment in which callers find what is theirs of some files."""
+    if files is None:
+        return {}
+    trust = {TLS_CA: files.ca} if files.ca else {}
+    return {**trust, TLS_CERT: files.cert, TLS_KEY: files.key}
+
+
+def caller_files(files: TlsFiles | None = None) -> TlsFiles:
+    """Return what a caller presents and trusts: what is not in the files is as the environment says."""
+    ca = (files.ca if files else "") or os.environ.get(TLS_CA, "")
+    if files is not None:
+        return TlsFiles(cert=files.cert, key=files.key, ca=ca)
+    return TlsFiles(cert=os.environ.get(TLS_CERT, ""), key=os.environ.get(TLS_KEY, ""), ca=ca)
+
+
+def client_context(files: TlsFiles | None = None) -> ssl.SSLContext:
     """Return what a caller needs.
 
     Args:
-        ca: File of the certificates to trust; "" = as the environment says.
+        files: Whom it trusts, and what it presents to servers that ask; None = as the environment says.
 
     Raises:
-        DeploymentError: The file cannot be used.
+        DeploymentError: A file cannot be used.
     """
-    file = ca or os.environ.get(TLS_CA, "")
+    known = caller_files(files)
     try:
-        return ssl.create_default_context(cafile=file or None)
+        context = ssl.create_default_context(cafile=known.ca or None)
     except (OSError, ValueError) as error:
         raise DeploymentError(
-            f"no certificates to trust in {file!r}: {_reason(error)}",
-            where=f"{_WHERE}.ca" if ca else TLS_CA,
-            hint="name a file of certificates in PEM format ('-----BEGIN CERTIFICATE-----')",
+            f"no certificates to trust in {known.ca!r}: {_reason(error)}",
+            where=f"{_WHERE}.ca" if files and files.ca else TLS_CA,
+            hint=_PEM,
         ) from error
+    if known.cert or known.key:
+        named = (f"{_WHERE}.cert", f"{_WHERE}.key") if files is not None else (TLS_CERT, TLS_KEY)
+        _load_certificate(context, known, named)
+    return context
+
+
+def why_refused(error: BaseException) -> str:
+    """Return in words why a server refused the certificate of its caller; "" = it did not."""
+    alert = _ALERT.search(str(error))
+    if alert is None:
+        return ""
+    if alert[1] == "CERTIFICATE_REQUIRED":
+        return f"it wants a certificate, and this caller has none: set {TLS_CERT} and {TLS_KEY}"
+    return f"it does not accept the certificate of this caller: {alert[1].replace('_', ' ').lower()}"
 
 
 def server_context(files: TlsFiles, *hosts: str) -> ssl.SSLContext:
     """Return what a server needs, after a trial: callers could use it now.
 
     Args:
-        files: Its certificate and key, and whom its callers trust.
+        files: Its certificate and key, whom its callers trust, and whether they need certificates, too.
         hosts: What its callers call it.
 
     Raises:
         DeploymentError: A file is missing or wrong, or the callers would refuse the certificate.
     """
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context = _checking(files.client_ca) if files.client_ca else ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     # Connections are kept, so nothing is resumed. And a kept connection on which something arrives while it
     # is idle counts as closed by the server: tickets would arrive there.
     context.num_tickets = 0
     context.set_alpn_protocols(["http/1.1"])
-    for name, file in (("cert", files.cert), ("key", files.key)):
-        _check_readable(name, file)
-    try:
-        context.load_cert_chain(files.cert, files.key, password=_no_passphrase)
-    except (OSError, ValueError) as error:
-        raise DeploymentError(
-            f"certificate {files.cert!r} and key {files.key!r} cannot be used: {_reason(error)}",
-            where=_WHERE,
-            hint="both in PEM format; the key must be the one of the certificate, without a passphrase",
-        ) from error
-    trust = client_context(files.ca)
+    _load_certificate(context, files, (f"{_WHERE}.cert", f"{_WHERE}.key"))
+    trust = client_context(files)
     for host in hosts:
         _try(context, trust, host, files)
     return context
 
 
-def _check_readable(name: str, file: str) -> None:
+def _checking(client_ca: str) -> ssl.SSLContext:
+    """Return a context that asks callers for certificates.
+
+    Raises:
+        DeploymentError: There are none that could have signed them.
+    """
+    context = _CheckingContext(ssl.PROTOCOL_TLS_SERVER)
+    context.verify_mode = ssl.CERT_REQUIRED
+    try:
+        context.load_verify_locations(client_ca)
+    except (OSError, ValueError) as error:
+        raise DeploymentError(
+            f"no certificates to check callers with in {client_ca!r}: {_reason(error)}",
+            where=f"{_WHERE}.client_ca",
+            hint=_PEM,
+        ) from error
+    return context
+
+
+def _load_certificate(context: ssl.SSLContext, files: TlsFiles, named: tuple[str, str]) -> None:
+    """Load a certificate and its key; ``named`` is what names them.
+
+    Raises:
+        DeploymentError: One is missing or wrong, or they do not belong together.
+    """
+    for where, file in zip(named, (files.cert, files.key), strict=True):
+        _check_readable(where, file)
+    try:
+        context.load_cert_chain(files.cert, files.key, password=_no_passphrase)
+    except (OSError, ValueError) as error:
+        raise DeploymentError(
+            f"certificate {files.cert!r} and key {files.key!r} cannot be used: {_reason(error)}",
+            where=named[0].removesuffix(".cert"),
+            hint="both in PEM format; the key must be the one of the certificate, without a passphrase",
+        ) from error
+
+
+def _check_readable(where: str, file: str) -> None:
     try:
         with open(file, "rb"):  # noqa: PTH123 - a name, not a path of ours
             pass
     except OSError as error:
-        raise DeploymentError(f"cannot read {file!r}: {error.strerror}", where=f"{_WHERE}.{name}") from error
+        raise DeploymentError(f"cannot read {file!r}: {error.strerror}", where=where) from error
 
 
 def _no_passphrase() -> str:
@@ -101,7 +219,7 @@ def _no_passphrase() -> str:
 
 
 def _try(server: ssl.SSLContext, client: ssl.SSLContext, host: str, files: TlsFiles) -> None:
-    """Let a caller shake hands with a server, in memory."""
+    """Let a caller that presents what a server serves with shake hands with it, in memory."""
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
     caller = client.wrap_bio(to_client, to_server, server_hostname=host)
     callee = server.wrap_bio(to_server, to_client, server_side=True)
@@ -111,6 +229,14 @@ def _try(server: ssl.SSLContext, client: ssl.SSLContext, host: str, files: TlsFi
             with suppress(ssl.SSLWantReadError):
                 side.do_handshake()
     except ssl.SSLCertVerificationError as error:
+        if side is callee:
+            raise DeploymentError(
+                f"services that trust {files.client_ca} would refuse calls with {files.cert!r}:"
+                f" {error.verify_message}",
+                where=f"{_WHERE}.cert",
+                hint="services call each other with the certificate they serve with: it must be signed by"
+                " what tls.client_ca holds, and be for clients, too",
+            ) from error
         trusted = files.ca or os.environ.get(TLS_CA) or "the system"
         raise DeploymentError(
             f"callers that trust {trusted} would refuse {files.cert!r} for {host!r}: {error.verify_message}",

@@ -14,6 +14,7 @@ import sys
 
 from mup.addresses import is_loopback, is_wildcard, socket_for, url_of
 from mup.errors import DeploymentError
+from mup.runtime.listening import listen
 from mup.tls import TlsFiles, server_context
 from mup.workload.limits import allow_many_files
 from mup_registry.directory import Directory
@@ -41,6 +42,12 @@ def main() -> int:
     parser.add_argument("--fd", type=int, help="listen on this inherited socket; ends when stdin does")
     parser.add_argument("--tls-cert", metavar="FILE", help="certificate to serve with, in PEM format")
     parser.add_argument("--tls-key", metavar="FILE", help="its key")
+    parser.add_argument(
+        "--tls-client-ca",
+        metavar="FILE",
+        default="",
+        help="serve only callers with a certificate signed by one of these",
+    )
     options = parser.parse_args()
     if options.expiry <= 0:
         parser.error(f"--expiry must be > 0 seconds, got {options.expiry:g}")
@@ -48,6 +55,8 @@ def main() -> int:
         parser.error(f"--port must be between 0 and 65535, got {options.port}")
     if (options.tls_cert is None) != (options.tls_key is None):
         parser.error("--tls-cert and --tls-key go together")
+    if options.tls_client_ca and options.tls_cert is None:
+        parser.error("--tls-client-ca needs --tls-cert and --tls-key")
     # Not an option: command lines are for everybody to read.
     token = os.environ.get("MUP_REGISTRY_TOKEN", "")
     # Every replica keeps a connection.
@@ -92,7 +101,7 @@ def _tls(options: argparse.Namespace, host: str) -> ssl.SSLContext | None:
     """
     if options.tls_cert is None:
         return None
-    files = TlsFiles(cert=options.tls_cert, key=options.tls_key)
+    files = TlsFiles(cert=options.tls_cert, key=options.tls_key, client_ca=options.tls_client_ca)
     # By which name others know a machine that listens everywhere, it does not know itself.
     return server_context(files, *([] if is_wildcard(host) else [host]))
 
@@ -121,7 +130,7 @@ async def _serve(
         loop.add_reader(0, read)
     registry = RegistryServer(Directory(expiry), token)
     web = registry.server()
-    server = await loop.create_server(web, sock=listener, backlog=1024, ssl=tls)
+    server = await listen(web, listener, tls, registry.caller_refused)
     host, port = listener.getsockname()[:2]
     sys.stdout.write(
         json.dumps({"ready": True, "url": url_of(host, port, tls=tls is not None), "pid": os.getpid()}) + "\n"

@@ -16,7 +16,10 @@ __all__ = ["metrics", "targets"]
 
 
 def metrics(
-    live: Mapping[str, list[Instance]], databases: int, requests: Mapping[tuple[str, int], int]
+    live: Mapping[str, list[Instance]],
+    databases: int,
+    requests: Mapping[tuple[str, int], int],
+    callers_refused: int,
 ) -> bytes:
     """Return the registry's metrics.
 
@@ -24,6 +27,7 @@ def metrics(
         live: Live instances by service.
         databases: How many are registered.
         requests: Answers so far by path ("" = unknown) and status.
+        callers_refused: Whose certificate was missing or wrong.
     """
     lines = [
         (
@@ -43,6 +47,12 @@ def metrics(
             "counter",
             "Answers, by path (empty: unknown) and status.",
             [Sample("", {"path": path, "status": s}, n) for (path, s), n in requests.items()],
+        ),
+        (
+            "mup_registry_callers_refused_total",
+            "counter",
+            "Connections of callers whose certificate was missing or wrong.",
+            [Sample("", {}, callers_refused)],
         ),
         (
             "mup_registry_cpu_seconds_total",

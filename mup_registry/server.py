@@ -92,6 +92,7 @@ class RegistryServer:
         self._clock = ListeningClock(2 * self.tick, time.monotonic())
         self._lists: dict[str, tuple[str, bytes]] = {}
         self._requests: Counter[tuple[str, int]] = Counter()
+        self._callers_refused = 0
         self._handlers: dict[tuple[str, str], _Handler] = {
             ("GET", "/healthz"): self._health,
             ("POST", "/register"): self._register,
@@ -111,6 +112,10 @@ class RegistryServer:
     def server(self) -> Server:
         """Return the protocol factory for a listening socket."""
         return RegistryProtocols(self._handle, request_factory=_make_request)
+
+    def caller_refused(self) -> None:
+        """Count a caller whose certificate is missing or wrong."""
+        self._callers_refused += 1
 
     def now(self) -> float:
         """Return the time of the directory."""
@@ -237,7 +242,8 @@ class RegistryServer:
         return _answer({"removed": self._directory.databases.pop(data.name, None) is not None})
 
     async def _metrics(self, _: BaseRequest) -> Response:
-        body = metrics(self._directory.live(self.now()), len(self._directory.databases), self._requests)
+        live, databases = self._directory.live(self.now()), len(self._directory.databases)
+        body = metrics(live, databases, self._requests, self._callers_refused)
         return Response(body=body, headers={hdrs.CONTENT_TYPE: CONTENT_TYPE})
 
     async def _targets(self, _: BaseRequest) -> Response:

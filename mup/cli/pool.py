@@ -9,6 +9,8 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from mup.tls import TlsFiles
+
 SECONDS = 120.0
 """What a replica gets to set up new workers."""
 
@@ -39,7 +41,7 @@ def command(service: str, size: int, project: str, registry: str, as_json: bool)
     changed, problems = [], []
     for replica in known[service]:
         try:
-            changed.append(_resize(replica["url"], size, token, client.ca))
+            changed.append(_resize(replica["url"], size, token, client.tls))
         except DeploymentError as error:
             problems.append(f"{service}.{replica['replica']} at {replica['url']}: {error.message}")
     if as_json and not problems:
@@ -54,7 +56,7 @@ def command(service: str, size: int, project: str, registry: str, as_json: bool)
         raise DeploymentError("\n  ".join([f"not every replica was changed{done}", *problems]))
 
 
-def _resize(url: str, size: int, token: str, ca: str) -> dict[str, Any]:
+def _resize(url: str, size: int, token: str, tls: TlsFiles | None) -> dict[str, Any]:
     """Change one replica; return what it says of itself then.
 
     Raises:
@@ -72,7 +74,7 @@ def _resize(url: str, size: int, token: str, ca: str) -> dict[str, Any]:
         headers["Authorization"] = f"Bearer {token}"
     body = msgspec.json.encode({"pool_size": size})
     try:
-        connection = Connection(address_of(url), 3.0, ca)
+        connection = Connection(address_of(url), 3.0, tls)
         try:
             connection.send(RawRequest("POST", "/mup/pool", headers, body), 3.0)
             response = connection.receive(time.monotonic() + SECONDS)

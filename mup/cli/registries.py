@@ -29,11 +29,10 @@ def registry_and_token(project: str, registry: str) -> tuple[RegistryClient, str
     from mup.runtime.registry_client import RegistryClient
 
     if registry:
-        url, token, ca = registry_url(registry), os.environ.get(REGISTRY_TOKEN, ""), ""
+        url, token, tls = registry_url(registry), os.environ.get(REGISTRY_TOKEN, ""), None
     else:
         loaded = load_project(project)
         host = LOOPBACK if is_wildcard(loaded.registry_host) else loaded.registry_host
         tls = loaded.tls
         url, token = url_of(host, loaded.registry_port, tls=tls is not None), registry_token(loaded)
-        ca = tls.ca if tls is not None else ""
-    return RegistryClient(url, token, ca), token
+    return RegistryClient(url, token, tls), token

@@ -42,6 +42,12 @@ if TYPE_CHECKING:
 @click.option("--tls-cert", metavar="FILE", default="", help="Serve with this certificate (PEM).")
 @click.option("--tls-key", metavar="FILE", default="", help="Its key.")
 @click.option("--tls-ca", metavar="FILE", default="", help="Certificates that callers trust.")
+@click.option(
+    "--tls-client-ca",
+    metavar="FILE",
+    default="",
+    help="Serve only callers with a certificate signed by one of these.",
+)
 @click.option("--log", "log_dir", type=click.Path(file_okay=False), help="Folder for event logs.")
 @click.option("--reload", is_flag=True, help="Restart services when their source changes.")
 @click.option(
@@ -67,6 +73,7 @@ def command(
     tls_cert: str,
     tls_key: str,
     tls_ca: str,
+    tls_client_ca: str,
     log_dir: str | None,
     reload: bool,
     debug: bool,
@@ -116,7 +123,7 @@ def command(
         advertise=advertise,
         first_replica=first_replica,
         debug=debugging,
-        tls=_tls(tls_cert, tls_key, tls_ca),
+        tls=_tls(tls_cert, tls_key, tls_ca, tls_client_ca),
     )
     # `kill` and the end of the terminal stop it as cleanly as Ctrl-C does; nohup and the like stay in force.
     # SIGINT itself too: a shell script starts its background jobs with SIGINT ignored.
@@ -135,7 +142,7 @@ def command(
     _say("stopped")
 
 
-def _tls(cert: str, key: str, ca: str) -> TlsFiles | None:
+def _tls(cert: str, key: str, ca: str, client_ca: str) -> TlsFiles | None:
     """Return what the options say of TLS; None = nothing.
 
     Raises:
@@ -144,7 +151,7 @@ def _tls(cert: str, key: str, ca: str) -> TlsFiles | None:
     from mup.errors import UsageError
     from mup.tls import TlsFiles
 
-    if not cert and not key and not ca:
+    if not (cert or key or ca or client_ca):
         return None
     if not cert or not key:
         raise UsageError(
@@ -153,7 +160,10 @@ def _tls(cert: str, key: str, ca: str) -> TlsFiles | None:
         )
     # The processes that read them have other working folders.
     return TlsFiles(
-        cert=str(Path(cert).resolve()), key=str(Path(key).resolve()), ca=ca and str(Path(ca).resolve())
+        cert=str(Path(cert).resolve()),
+        key=str(Path(key).resolve()),
+        ca=ca and str(Path(ca).resolve()),
+        client_ca=client_ca and str(Path(client_ca).resolve()),
     )
 
 

@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 
 from mup.errors import DeploymentError
-from mup.runtime.content import BadRequestError, Content
+from mup.runtime.content import FORMS, BadRequestError, Content
 from mup.service import MS, EndpointInfo
 
 __all__ = ["Arguments", "Parameter", "arguments_of"]
@@ -37,8 +37,46 @@ _SEQUENCES = (
     msgspec.inspect.FrozenSetType,
     msgspec.inspect.VarTupleType,
 )
+_TEXTS = (
+    msgspec.inspect.StrType,
+    msgspec.inspect.BytesType,
+    msgspec.inspect.ByteArrayType,
+    msgspec.inspect.AnyType,
+    msgspec.inspect.RawType,
+)
+_FLAGS = {"on": "true", "yes": "true", "off": "false", "no": "false"}
+"""What forms say for truth values, as msgspec reads it: browsers send ``on`` for a box that is checked."""
 _AT = re.compile(r"^(.*) - at (?:`key` in )?`\$(.*)`$", re.DOTALL)
 _FIELD = re.compile(r"^Object (?:missing required|contains unknown) field `(.*)`$", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class TextReader:
+    """How the texts of query strings and forms become one value.
+
+    Attributes:
+        many: Whether it takes all texts of its name; else the last one counts.
+        flag: Whether it is a truth value.
+        blank: Whether an empty text is a value. Else it is as good as none: browsers send it for fields
+            that nobody has filled in.
+    """
+
+    many: bool = False
+    flag: bool = False
+    blank: bool = True
+
+    def read(self, texts: list[str]) -> Any:
+        """Return the value, or None if there is none."""
+        if not self.blank:
+            texts = [text for text in texts if text]
+        if self.flag:
+            texts = [_FLAGS.get(text.lower(), text) for text in texts]
+        if self.many:
+            return texts or None
+        return texts[-1] if texts else None
+
+
+_PLAIN = TextReader()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +88,14 @@ class Parameter:
         type: Its hint; ``Any`` without one.
         required: Whether it has no default.
         default: The default, if it has one.
-        many: Whether it takes all values of its name.
+        reader: Of its texts.
     """
 
     name: str
     type: Any
     required: bool
     default: Any
-    many: bool
+    reader: TextReader
 
 
 class Arguments:
@@ -77,7 +115,7 @@ class Arguments:
         self.body = body
         if body is not None:
             self._decode = msgspec.json.Decoder(body.type).decode
-            self._lists = frozenset(_list_fields(msgspec.inspect.type_info(body.type)))
+            self._readers = _field_readers(msgspec.inspect.type_info(body.type))
 
     def every(self) -> list[Parameter]:
         """Return all of them."""
@@ -104,46 +142,40 @@ class Arguments:
                 raise BadRequestError("the request needs a body")
             values[parameter.name] = parameter.default
         elif content.is_json or not content.kind:
+            content.check_encoding()
             try:
                 values[parameter.name] = self._decode(content.body)
             except msgspec.ValidationError as error:
                 raise _bad(error, "") from error
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
                 raise BadRequestError(f"the body is not JSON: {error}") from error
-        elif content.kind in ("application/x-www-form-urlencoded", "multipart/form-data"):
+        elif content.kind in FORMS:
             fields: dict[str, Any] = {}
-            for name, text in content.form():
-                if name in self._lists:
-                    fields.setdefault(name, []).append(text)
-                else:
-                    fields[name] = text
+            for name, texts in _by_name(content.form()).items():
+                value = self._readers.get(name, _PLAIN).read(texts)
+                if value is not None:
+                    fields[name] = value
             try:
                 values[parameter.name] = msgspec.convert(fields, type=parameter.type, strict=False)
             except msgspec.ValidationError as error:
                 raise _bad(error, "") from error
         else:
-            raise BadRequestError(f"the body must be JSON or a form, not {content.kind!r}")
+            raise BadRequestError(f"the body must be JSON or a form, not {content.kind!r}", status=415)
 
     def _take_simple(self, content: Content, values: dict[str, Any]) -> None:
-        texts: dict[str, list[str]] = {}
-        for name, text in content.query:
-            texts.setdefault(name, []).append(text)
+        texts = _by_name(content.query)
         known: Mapping[str, Any] = {}
         if self.body is None and content.body:
             if content.is_json:
                 decoded = content.json()
                 known = decoded if isinstance(decoded, dict) else {}
             else:
-                form: dict[str, list[str]] = {}
-                for name, text in content.form():
-                    form.setdefault(name, []).append(text)
-                texts.update(form)
+                texts.update(_by_name(content.form()))
         for parameter in self.simple:
             name = parameter.name
             if name in known:
                 values[name] = _converted(parameter, known[name], strict=True)
-            elif name in texts:
-                value: Any = texts[name] if parameter.many else texts[name][-1]
+            elif name in texts and (value := parameter.reader.read(texts[name])) is not None:
                 values[name] = _converted(parameter, value, strict=False)
             elif parameter.required:
                 raise BadRequestError(f"missing required field `{name}`", name)
@@ -180,7 +212,7 @@ def arguments_of(service: type[MS], endpoint: EndpointInfo, names: tuple[str, ..
             kind,
             required,
             None if required else parameter.default,
-            any(isinstance(part, _SEQUENCES) for part in _parts(info)),
+            _reader(info),
         )
         if parameter.name in names:
             path.append(described)
@@ -242,14 +274,44 @@ def _is_structure(info: msgspec.inspect.Type) -> bool:
     )
 
 
-def _list_fields(info: msgspec.inspect.Type) -> list[str]:
-    """Return the fields of a structure that take several values."""
-    return [
-        field.encode_name
-        for part in _parts(info)
-        for field in getattr(part, "fields", ())
-        if any(isinstance(inner, _SEQUENCES) for inner in _parts(field.type))
-    ]
+def _reader(info: msgspec.inspect.Type) -> TextReader:
+    """Return how texts are read whose value has a type."""
+    parts = _parts(info)
+    many = any(isinstance(part, (*_SEQUENCES, msgspec.inspect.TupleType)) for part in parts)
+    single = [inner for part in parts for inner in _parts_of_items(part)]
+    texts = any(isinstance(part, _TEXTS) for part in single)
+    flag = not texts and any(isinstance(part, msgspec.inspect.BoolType) for part in single)
+    named = any("" in _named_values(part) for part in single)
+    return TextReader(many, flag, texts or flag or named)
+
+
+def _field_readers(info: msgspec.inspect.Type) -> dict[str, TextReader]:
+    """Return how texts are read that are fields of a structure, by name."""
+    fields = [field for part in _parts(info) for field in getattr(part, "fields", ())]
+    return {field.encode_name: _reader(field.type) for field in fields}
+
+
+def _parts_of_items(part: msgspec.inspect.Type) -> tuple[msgspec.inspect.Type, ...]:
+    """Return the types of what a sequence has in it; of anything else, the type itself."""
+    if isinstance(part, _SEQUENCES):
+        return _parts(part.item_type)
+    if isinstance(part, msgspec.inspect.TupleType):
+        return tuple(inner for item in part.item_types for inner in _parts(item))
+    return (part,)
+
+
+def _named_values(part: msgspec.inspect.Type) -> tuple[Any, ...]:
+    """Return the values of a type that consists of some."""
+    if isinstance(part, msgspec.inspect.LiteralType):
+        return part.values
+    return tuple(member.value for member in part.cls) if isinstance(part, msgspec.inspect.EnumType) else ()
+
+
+def _by_name(pairs: list[tuple[str, str]]) -> dict[str, list[str]]:
+    texts: dict[str, list[str]] = {}
+    for name, text in pairs:
+        texts.setdefault(name, []).append(text)
+    return texts
 
 
 def _converted(parameter: Parameter, value: Any, *, strict: bool) -> Any:

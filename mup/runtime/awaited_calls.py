@@ -58,7 +58,7 @@ from mup.events.writer import EventWriter
 from mup.future import MupFuture
 from mup.routes import WITHOUT_BODY, CallRoutes, query_string, target_of
 from mup.runtime.kept_cookies import KeptCookies
-from mup.tls import TLS_CA, client_context
+from mup.tls import TLS_CA, TLS_CERT, client_context, why_refused
 
 if TYPE_CHECKING:
     from mup.runtime.retries import Retries
@@ -852,7 +852,7 @@ def _session(connect_seconds: float | None, *, force_close: bool = False) -> aio
             force_close=force_close,
             keepalive_timeout=None if force_close else KEEPALIVE_SECONDS,
             # Else aiohttp's own: the certificates of the system.
-            ssl=client_context() if TLS_CA in os.environ else True,
+            ssl=client_context() if TLS_CA in os.environ or TLS_CERT in os.environ else True,
         ),
         cookie_jar=aiohttp.DummyCookieJar(),
         skip_auto_headers=("Accept", "Accept-Encoding", "User-Agent"),
@@ -927,5 +927,7 @@ def _reason(error: BaseException) -> str:
     if isinstance(error, aiohttp.ServerDisconnectedError):
         return "the connection was closed"
     text = error.message if isinstance(error, aiohttp.ClientResponseError) else ""
-    text = text or getattr(error, "strerror", None) or str(error) or type(error).__name__
+    text = (
+        text or why_refused(error) or getattr(error, "strerror", None) or str(error) or type(error).__name__
+    )
     return " ".join(text.split())

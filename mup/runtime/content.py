@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -10,22 +10,27 @@ import msgspec
 
 from mup.communication import UploadedFile
 
-__all__ = ["BadRequestError", "Content"]
+__all__ = ["FORMS", "BadRequestError", "Content"]
+
+FORMS = frozenset({"application/x-www-form-urlencoded", "multipart/form-data"})
+"""Media types of forms."""
 
 MAX_PARTS = 1000
 """Fields a form may have: a body full of separators must not become a million objects."""
 
 
 class BadRequestError(Exception):
-    """What the client sent cannot be used; becomes a response with status 400.
+    """What the client sent cannot be used.
 
     Attributes:
         field: Which part of it, e.g. ``items[2].price``; "" if it is about the whole.
+        status: Of the response: 400, or 415 if the body is of a kind that nobody reads here.
     """
 
-    def __init__(self, message: str, field: str = "") -> None:
+    def __init__(self, message: str, field: str = "", status: int = 400) -> None:
         super().__init__(message)
         self.field = field
+        self.status = status
 
 
 class Content:
@@ -36,14 +41,23 @@ class Content:
         query: Query string, undecoded.
         content_type: Of the body.
         body: As received.
+        header: Returns another header of the body by its name, "" if there is none.
 
     Raises:
         BadRequestError: The query string has too many parameters.
     """
 
-    __slots__ = ("_decoded", "_files", "_form", "body", "content_type", "path_values", "query")
+    __slots__ = ("_decoded", "_files", "_form", "_header", "body", "content_type", "path_values", "query")
 
-    def __init__(self, path_values: Mapping[str, str], query: str, content_type: str, body: bytes) -> None:
+    def __init__(
+        self,
+        path_values: Mapping[str, str],
+        query: str,
+        content_type: str,
+        body: bytes,
+        header: Callable[[bytes], str] = lambda _name: "",
+    ) -> None:
+        self._header = header
         self.path_values = path_values
         self.query = _pairs(query, "query string") if query else []
         self.content_type = content_type
@@ -63,12 +77,23 @@ class Content:
         kind = self.kind
         return kind == "application/json" or kind.endswith("+json")
 
+    def check_encoding(self) -> None:
+        """Be sure that the body can be decoded.
+
+        Raises:
+            BadRequestError: It is compressed.
+        """
+        encoding = self._header(b"content-encoding")
+        if encoding and encoding.strip().lower() != "identity":
+            raise BadRequestError(f"the body must be sent as it is, not encoded as {encoding!r}", status=415)
+
     def json(self) -> Any:
         """Return the JSON value of the body.
 
         Raises:
             BadRequestError: It is none.
         """
+        self.check_encoding()
         try:
             return msgspec.json.decode(self.body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -114,6 +139,8 @@ class Content:
             return
         self._decoded = True
         kind = self.kind
+        if kind in FORMS:
+            self.check_encoding()
         if kind == "application/x-www-form-urlencoded":
             try:
                 text = self.body.decode()

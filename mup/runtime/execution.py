@@ -69,7 +69,7 @@ class Execution:
             # Part of it may be what the client sent: no line breaks of its own in the log of a test either.
             reason = "".join(c if c.isprintable() else "?" for c in str(error))
             _log.warning("bad request: %s", reason)
-            self._comm.fail(400, str(error), **({"field": error.field} if error.field else {}))
+            self._comm.fail(error.status, str(error), **({"field": error.field} if error.field else {}))
             return
         _log.error("%s%s failed", self._service, self._request.key, exc_info=error)
         status = error.answer if isinstance(error, CommunicationError) else 500

@@ -258,6 +258,10 @@ class Front:
             link.ticket = None
         self._check_drained()
 
+    def caller_refused(self) -> None:
+        """Count a caller whose certificate is missing or wrong."""
+        self._metrics.error("certificate_refused")
+
     def status(self) -> dict[str, object]:
         """Return who serves here, and what is going on."""
         return {

@@ -7,7 +7,6 @@ compression.
 
 from __future__ import annotations
 
-import os
 import re
 import select
 import socket
@@ -21,7 +20,7 @@ from urllib.parse import urlsplit
 
 from mup.errors import CommunicationError
 from mup.runtime.http_response import BrokenError, RawResponse, ResponseReader
-from mup.tls import TLS_CA, client_context
+from mup.tls import TlsFiles, caller_files, client_context, why_refused
 
 __all__ = ["BrokenError", "Connection", "ConnectionPool", "RawRequest", "RawResponse", "address_of"]
 
@@ -72,19 +71,19 @@ def address_of(url: str) -> Address:
 
 
 @lru_cache(maxsize=8)
-def _tls(ca: str) -> ssl.SSLContext:
-    """Return how connections to those are made whom the certificates of a file vouch for."""
-    return client_context(ca)
+def _context(tls: TlsFiles | None, _known: TlsFiles) -> ssl.SSLContext:
+    """Return how connections are made by those who have some files, and find others in the environment."""
+    return client_context(tls)
 
 
-def _connected(address: Address, timeout: float, ca: str) -> socket.socket:
+def _connected(address: Address, timeout: float, tls: TlsFiles | None) -> socket.socket:
     """Return a new connection whose small segments leave at once."""
     sock = socket.create_connection(address, timeout)
     try:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if not isinstance(address, TlsAddress):
             return sock
-        return _tls(ca or os.environ.get(TLS_CA, "")).wrap_socket(sock, server_hostname=address[0])
+        return _context(tls, caller_files(tls)).wrap_socket(sock, server_hostname=address[0])
     except BaseException:
         sock.close()
         raise
@@ -96,7 +95,7 @@ class Connection:
     Args:
         address: Of the server.
         timeout: Seconds it may take to connect.
-        ca: File of the certificates to trust, if the server speaks TLS; "" = as the environment says.
+        tls: Whom to trust, and what to present, if the server speaks TLS; None = as the environment says.
 
     Attributes:
         address: Of the server.
@@ -105,8 +104,8 @@ class Connection:
 
     __slots__ = ("_input", "_lines", "_reader", "_sock", "address", "used")
 
-    def __init__(self, address: Address, timeout: float, ca: str = "") -> None:
-        self._sock = _connected(address, timeout, ca)
+    def __init__(self, address: Address, timeout: float, tls: TlsFiles | None = None) -> None:
+        self._sock = _connected(address, timeout, tls)
         # Deadlines are kept by waiting until the socket is ready.
         self._sock.setblocking(False)
         self._input = select.poll()
@@ -163,7 +162,7 @@ class Connection:
                 continue  # it was not for us, or not all of it
             except OSError as error:
                 raise BrokenError(
-                    f"no complete HTTP response came: {error}", empty=not reader.begun
+                    f"no complete HTTP response came: {why_refused(error) or error}", empty=not reader.begun
                 ) from error
             response = reader.feed(data)
         reader.expect("")
@@ -228,11 +227,11 @@ class ConnectionPool:
     empties them when their answer has come. Safe for use by several threads.
 
     Args:
-        ca: As for `Connection`.
+        tls: As for `Connection`.
     """
 
-    def __init__(self, ca: str = "") -> None:
-        self._ca = ca
+    def __init__(self, tls: TlsFiles | None = None) -> None:
+        self._tls = tls
         self._idle: defaultdict[Address, list[Connection]] = defaultdict(list)
         self._abandoned: list[tuple[Connection, float]] = []
 
@@ -253,7 +252,7 @@ class ConnectionPool:
             if not connection.readable():
                 return connection
             connection.close()  # the server has closed it meanwhile
-        return Connection(address, timeout, self._ca)
+        return Connection(address, timeout, self._tls)
 
     def forget(self, address: Address) -> None:
         """Close the idle connections to a server that has just closed another one under our hands."""

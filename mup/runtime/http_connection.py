@@ -247,6 +247,9 @@ class HttpConnection(asyncio.Protocol):
         fields = request.fields
         if not keep or len(fields) < len(headers) or b"host" not in fields or b"connection" in fields:
             self._check_head(headers)
+        if b"transfer-encoding" in fields and fields[b"transfer-encoding"].lower() != b"chunked":
+            # The parser takes the chunks away, and nobody what is below them.
+            raise _RefusedError(_NO_HTTP)
 
     def on_body(self, data: bytes) -> None:
         """A piece of the body.

@@ -7,10 +7,12 @@ import contextlib
 import math
 import socket
 import ssl
+from collections.abc import Callable
 from email.utils import formatdate
 
 from mup.runtime.http_connection import HttpConnection
 from mup.runtime.http_request import Application
+from mup.runtime.listening import Listener, listen
 
 __all__ = ["HttpServer"]
 
@@ -58,18 +60,24 @@ class HttpServer:
         self._application = application
         self._interval = min(_SWEEP_SECONDS, max(min(body_seconds, idle_seconds) / 4, 0.01))
         self._timer: asyncio.TimerHandle | None = None
-        self._listener: asyncio.Server | None = None
+        self._listener: Listener | None = None
         self._empty = asyncio.Event()
 
-    async def listen(self, sock: socket.socket, tls: ssl.SSLContext | None = None) -> None:
+    async def listen(
+        self,
+        sock: socket.socket,
+        tls: ssl.SSLContext | None = None,
+        refused: Callable[[], None] = lambda: None,
+    ) -> None:
         """Serve from now on.
 
         Args:
             sock: Bound, and listening or not.
             tls: Certificate and rules; None = no encryption.
+            refused: Told of every caller whose certificate is missing or wrong.
         """
         self.encrypted = tls is not None
-        self._listener = await self.loop.create_server(self._connect, sock=sock, backlog=1024, ssl=tls)
+        self._listener = await listen(self._connect, sock, tls, refused)
 
     def stop_listening(self) -> None:
         """Accept no more connections; those that are open go on."""

@@ -25,7 +25,7 @@ from mup.runtime.debugging import NO_HURRY, Debugging
 from mup.runtime.http_client import BrokenError, ConnectionPool, RawRequest, RawResponse, address_of
 from mup.runtime.registry_client import RegistryClient
 from mup.service import ADMISSIONS
-from mup.tls import TLS_CA, TlsFiles, server_context
+from mup.tls import TlsFiles, server_context, tls_environment
 
 if TYPE_CHECKING:
     from mup.databases.server import DatabaseServer
@@ -33,8 +33,10 @@ if TYPE_CHECKING:
 __all__ = ["Deployment", "ProcessInfo", "ReplicaInfo", "ServiceInfo"]
 
 READY_SECONDS = 30.0
+DRAIN_SECONDS = 5.0
+"""What a replica gives its requests unless the project says otherwise."""
 STOP_SECONDS = 9.0
-"""A replica gives its requests 5 s and its workers 2 s before it kills them itself."""
+"""What it gets for all: its workers have 2 s behind the requests before it kills them itself."""
 
 _ELSEWHERE = "192.0.2.1"
 """An address of the documentation's: on no network, so that the way to it is the way to other machines."""
@@ -145,7 +147,6 @@ class Deployment:
         self._debug = debug
         self._token = ""
         self._tls = tls or project.tls
-        self._ca = self._tls.ca if self._tls else ""
         self._log_dir = str(log_dir.resolve()) if log_dir else os.environ.get("MUP_LOG_DIR", "")
         self._database_uris: dict[str, str] = {}
         self._log = log or LogSettings.from_environment(os.environ)
@@ -155,7 +156,7 @@ class Deployment:
         self._registry: Child | None = None
         self._databases: dict[str, DatabaseServer] = {}
         self._replicas: list[_Replica] = []
-        self._http = ConnectionPool(self._ca)
+        self._http = ConnectionPool(self._tls)
         self._registry_started = 0.0
         self.registry_url = registry
 
@@ -333,6 +334,8 @@ class Deployment:
         if self._tls is not None:
             server_context(self._tls, seen)
             arguments = ["--tls-cert", self._tls.cert, "--tls-key", self._tls.key]
+            if self._tls.client_ca:
+                arguments += ["--tls-client-ca", self._tls.client_ca]
         if not self._token and not is_loopback(host):
             raise DeploymentError(
                 f"a registry on {host}, that other machines reach, needs a token",
@@ -380,9 +383,9 @@ class Deployment:
         return [*events, f"the registry was restarted (pid {self._registry.pid})"]
 
     def _shared(self) -> dict[str, str]:
-        """Return the environment of every process: the token they share, and whom they trust."""
+        """Return the environment of every process: its token, whom it trusts, and who it is."""
         token = {REGISTRY_TOKEN: self._token} if self._token else {}
-        return {**token, TLS_CA: self._ca} if self._ca else token
+        return {**token, **tls_environment(self._tls)}
 
     def _known_databases(self) -> dict[str, str]:
         """Return the URIs of the databases that mup does not start."""
@@ -408,7 +411,7 @@ class Deployment:
 
     def _register_databases(self) -> None:
         """Tell the registry where the databases are; credentials are for the services only."""
-        registry = RegistryClient(self.registry_url, self._token, self._ca)
+        registry = RegistryClient(self.registry_url, self._token, self._tls)
         for name, database in self._databases.items():
             registry.post("/databases", {"name": name, "uri": without_credentials(database.uri)})
 
@@ -436,6 +439,7 @@ class Deployment:
             "log": msgspec.to_builtins(self._log),
             "reload": self._reloading,
             "debug": msgspec.to_builtins(self._debug),
+            **_set(config, "max_body", "body_timeout", "drain"),
         }
         # Whether compiled files are current is decided by the second, and people save twice in one.
         env = {"PYTHONDONTWRITEBYTECODE": "1"} if self._reloading else {}
@@ -478,11 +482,17 @@ class Deployment:
 
 def _end(replicas: list[_Replica]) -> None:
     """Stop replicas, requests in work first."""
-    deadline = time.monotonic() + STOP_SECONDS
+    longer = max((replica.config.drain or 0.0 for replica in replicas), default=0.0) - DRAIN_SECONDS
+    deadline = time.monotonic() + STOP_SECONDS + max(0.0, longer)
     for replica in replicas:
         replica.child.terminate()
     for replica in replicas:
         replica.child.end(deadline)
+
+
+def _set(config: ServiceConfig, *names: str) -> dict[str, Any]:
+    """Return the fields the project sets; replicas know what the others are."""
+    return {name: value for name in names if (value := getattr(config, name)) is not None}
 
 
 def _seen_from_elsewhere(host: str) -> str:

@@ -12,12 +12,16 @@ import aiohttp
 from mup.addresses import is_loopback, is_wildcard, route_to
 from mup.errors import CommunicationError, DeploymentError
 from mup.runtime.http_client import address_of
-from mup.tls import client_context
+from mup.tls import client_context, why_refused
 
 __all__ = ["Registration", "advertised_host"]
 
 _log = logging.getLogger("mup.runtime")
-_TIMEOUT = aiohttp.ClientTimeout(total=2.0)
+_TIMEOUT = aiohttp.ClientTimeout(total=2.0, sock_connect=1.0)
+"""A connection that does not come about is soon given up: TCP itself waits longer and longer before it sends
+its first packet again (1 s, 2 s, 4 s), although the network may be back."""
+_SHORTEST_PAUSE = 0.1
+"""Seconds between an attempt that took longer than it should and the next one."""
 
 
 class Registration:
@@ -58,6 +62,12 @@ class Registration:
                 await self._register()
                 break
             except (OSError, aiohttp.ClientError, TimeoutError, ValueError) as error:
+                if why := why_refused(error):
+                    raise DeploymentError(
+                        f"the registry at {self._url} refuses this replica: {why}",
+                        where=f"services.{self._entry['service']}",
+                        hint="start it with a certificate that the registry's tls.client_ca has signed",
+                    ) from error
                 if loop.time() > give_up:
                     raise DeploymentError(
                         f"the registry at {self._url} does not answer: {str(error) or type(error).__name__}",
@@ -90,16 +100,20 @@ class Registration:
 
     async def _keep_alive(self) -> None:
         silent = False
+        loop = asyncio.get_running_loop()
+        began = loop.time()
         while True:
             # Not all replicas that a restart of the registry has brought into step at the same moment.
-            await asyncio.sleep(self._interval * random.uniform(0.8, 1.0))
+            pause = self._interval * random.uniform(0.8, 1.0) - (loop.time() - began)
+            await asyncio.sleep(max(pause, _SHORTEST_PAUSE))
+            began = loop.time()
             try:
                 status, _ = await self._post("/heartbeat", {"id": self._id})
                 if status != 200:
                     # The registry is a new one, or this replica was silent for too long.
                     await self._register()
             except (OSError, aiohttp.ClientError, TimeoutError, ValueError) as error:
-                problem = f"does not answer: {str(error) or type(error).__name__}"
+                problem = f"does not answer: {why_refused(error) or str(error) or type(error).__name__}"
             except DeploymentError as error:
                 problem = f"does not want this replica any more: {error.message}"
             else:

@@ -9,6 +9,7 @@ import msgspec
 
 from mup.errors import DeploymentError
 from mup.runtime.http_client import BrokenError, Connection, RawRequest, address_of
+from mup.tls import TlsFiles
 
 __all__ = ["RegistryClient"]
 
@@ -21,15 +22,15 @@ class RegistryClient:
     Args:
         url: Where it listens.
         token: What it wants to see; "" = nothing.
-        ca: File of the certificates to trust, if it speaks TLS; "" = as the environment says.
+        tls: Whom to trust, and what to present, if it speaks TLS; None = as the environment says.
 
     Attributes:
-        ca: The same, for whom it lists.
+        tls: The same, for whom it lists.
     """
 
-    def __init__(self, url: str, token: str = "", ca: str = "") -> None:
+    def __init__(self, url: str, token: str = "", tls: TlsFiles | None = None) -> None:
         self._url = url
-        self.ca = ca
+        self.tls = tls
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
 
     def get(self, path: str) -> dict[str, Any]:
@@ -46,7 +47,7 @@ class RegistryClient:
 
     def _exchange(self, method: str, path: str, body: bytes | None) -> dict[str, Any]:
         try:
-            connection = Connection(address_of(self._url), _SECONDS, self.ca)
+            connection = Connection(address_of(self._url), _SECONDS, self.tls)
             try:
                 connection.send(RawRequest(method, path, self._headers, body), _SECONDS)
                 response = connection.receive(time.monotonic() + _SECONDS)

@@ -177,15 +177,9 @@ class WorkerCommunication(Communication):
         """Cookies of the request."""
         if self._cookies is None:
             # Imported here: few endpoints look at cookies.
-            from http.cookies import CookieError, SimpleCookie  # noqa: PLC0415
+            from mup.runtime.sent_cookies import cookies_of  # noqa: PLC0415
 
-            try:
-                self._cookies = {
-                    name: morsel.value
-                    for name, morsel in SimpleCookie(self.headers.get("cookie", "")).items()
-                }
-            except CookieError:
-                self._cookies = {}
+            self._cookies = cookies_of(self.headers.get("cookie", ""))
         return self._cookies
 
     @property
@@ -212,8 +206,9 @@ class WorkerCommunication(Communication):
             self._content = Content(
                 dict(zip(self._names, request.values, strict=True)),
                 request.query,
-                self._content_type() if request.body else "",
+                self._header_of_body(b"content-type") if request.body else "",
                 request.body,
+                self._header_of_body,
             )
         return self._content
 
@@ -359,10 +354,10 @@ class WorkerCommunication(Communication):
         send(answer)
         self.responded = True
 
-    def _content_type(self) -> str:
-        # Most requests are asked for no other header.
+    def _header_of_body(self, wanted: bytes) -> str:
+        # Most requests are asked for one or two headers: that is no reason to decode all of them.
         for name, value in self._request.headers:
-            if name == b"content-type":
+            if name == wanted:
                 return value.decode("utf-8", "surrogateescape")
         return ""
 

@@ -36,7 +36,7 @@ from mup.environment import REGISTRY_TOKEN, registry_token
 from mup.errors import DeploymentError, MupError, ProjectError, UsageError
 from mup.events.settings import LogSettings
 from mup.project import Project
-from mup.tls import TLS_CA
+from mup.tls import tls_environment
 from mup.workload.arrivals import Arrivals
 from mup.workload.engine import DRAIN_SECONDS, Engine, Settings, check_scenario
 from mup.workload.http import HttpLoad, request_client
@@ -96,8 +96,7 @@ class LoadDriver:
             )
         if token := registry_token(project):
             self._env.setdefault(REGISTRY_TOKEN, token)
-        if project.tls is not None and project.tls.ca:
-            self._env.setdefault(TLS_CA, project.tls.ca)
+        self._env = {**tls_environment(project.tls), **self._env}
         self._config |= {
             "client": project.client,
             "source": str(project.source),

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
+import enum
+import gzip
 import json
+import uuid
+from decimal import Decimal
 from typing import Annotated, Any, Literal, TypedDict
 
 import msgspec
@@ -37,6 +41,25 @@ class Options(TypedDict):
     depth: int
 
 
+class Color(enum.Enum):
+    RED = "red"
+    NONE = ""
+
+
+class Size(enum.IntEnum):
+    SMALL = 1
+    LARGE = 2
+
+
+class Form(msgspec.Struct):
+    name: str
+    agree: bool = False
+    age: int | None = None
+    price: Decimal | None = None
+    tags: list[str] = []
+    numbers: list[int] = []
+
+
 class Shop(MS):
     @EP("/plain")
     def plain(self, comm: Any) -> None: ...
@@ -64,6 +87,27 @@ class Shop(MS):
     @EP("/add")
     def add(self, comm: Any, a: Annotated[int, msgspec.Meta(ge=0)], b: int = 1, untyped=None) -> None: ...  # type: ignore[no-untyped-def] # noqa: ANN001
 
+    @EP("/form")
+    def form(self, comm: Any, form: Form) -> None: ...
+
+    @EP("/kinds")
+    def kinds(
+        self,
+        comm: Any,
+        price: Decimal = Decimal(0),
+        at: dt.datetime | None = None,
+        key: uuid.UUID | None = None,
+        color: Color = Color.RED,
+        size: Size = Size.SMALL,
+        sort: Literal["up", "down"] = "up",
+        limit: int | None = None,
+        flag: bool = False,
+        flags: list[bool] | None = None,
+        ids: frozenset[int] = frozenset(),
+        span: tuple[int, int] | None = None,
+        note: str | None = None,
+    ) -> None: ...
+
     @EP("/many")
     def many(self, comm: Any, points: list[Point]) -> None: ...
 
@@ -73,9 +117,13 @@ JSON = "application/json"
 FORM = "application/x-www-form-urlencoded"
 
 
-def values(key: str, body: Any = b"", kind: str = JSON, query: str = "", **path: str) -> dict[str, Any]:
+def values(
+    key: str, body: Any = b"", kind: str = JSON, query: str = "", encoding: str = "", **path: str
+) -> dict[str, Any]:
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
-    return DISPATCH.arguments[key].values(Content(path, query, kind if data else "", data))
+    headers = {b"content-encoding": encoding}
+    content = Content(path, query, kind if data else "", data, lambda name: headers.get(name, ""))
+    return DISPATCH.arguments[key].values(content)
 
 
 def test_methods_that_take_comm_alone_cost_nothing() -> None:
@@ -103,6 +151,37 @@ def test_bodies() -> None:
     assert values("/point", b"x=1&y=2", FORM) == {"point": Point(1, 2)}
     assert values("/options", {"depth": 3}) == {"options": {"depth": 3}}
     assert values("/many", [{"x": 1}, {"x": 2}]) == {"points": [Point(1), Point(2)]}
+
+
+KEY = uuid.UUID("7c2d4a52-6f4c-4b5c-9a37-0e8e0b8b1a11")
+
+
+@pytest.mark.parametrize(
+    ("query", "known"),
+    [
+        pytest.param("price=2.10", {"price": Decimal("2.10")}, id="decimal"),
+        pytest.param("at=2024-01-01T00:00:00%2B01:00", {"at": dt.datetime(2024, 1, 1, tzinfo=dt.timezone(dt.timedelta(hours=1)))}, id="datetime"),
+        pytest.param(f"key={KEY}", {"key": KEY}, id="uuid"),
+        pytest.param("color=red&size=2", {"color": Color.RED, "size": Size.LARGE}, id="enums"),
+        pytest.param("color=", {"color": Color.NONE}, id="a-value-that-is-blank"),
+        pytest.param("sort=down", {"sort": "down"}, id="literal"),
+        pytest.param("limit=3&limit=4", {"limit": 4}, id="the-last-one"),
+        pytest.param("flag=on&flags=yes&flags=0&flags=NO", {"flag": True, "flags": [True, False, False]}, id="flags"),
+        pytest.param("ids=1&ids=2&ids=2", {"ids": frozenset({1, 2})}, id="set"),
+        pytest.param("span=1&span=2", {"span": (1, 2)}, id="tuple"),
+        pytest.param("limit=&price=&sort=&at=&ids=&note=", {"note": ""}, id="fields-not-filled-in"),
+    ],
+)  # fmt: skip
+def test_texts_become_values(query: str, known: dict[str, Any]) -> None:
+    """As forms of browsers have them: in the query string, and in a body."""
+    assert values("/kinds", query=query) == known
+    assert values("/kinds", query.encode(), FORM) == known
+
+
+def test_forms_of_browsers_as_bodies() -> None:
+    """Boxes that are checked, fields that nobody has filled in, several values of a name."""
+    filled = b"name=&agree=on&age=&price=&tags=a&tags=&numbers=1&numbers=&unknown="
+    assert values("/form", filled, FORM) == {"form": Form("", agree=True, tags=["a", ""], numbers=[1])}
 
 
 def test_scalars_come_from_the_body_too() -> None:
@@ -155,8 +234,18 @@ def test_a_wrong_path_parameter_is_refused() -> None:
 
 def test_other_kinds_of_body_are_refused() -> None:
     """A structure is JSON or a form."""
-    with pytest.raises(BadRequestError, match="must be JSON or a form"):
+    with pytest.raises(BadRequestError, match="must be JSON or a form") as caught:
         values("/order", b"<order/>", "text/xml")
+    assert caught.value.status == 415
+
+
+@pytest.mark.parametrize(("key", "kind"), [("/form", JSON), ("/form", FORM), ("/add", JSON), ("/add", FORM)])
+def test_compressed_bodies_are_refused(key: str, kind: str) -> None:
+    """They say so themselves, and what they are is not guessed."""
+    with pytest.raises(BadRequestError, match="not encoded as 'gzip'") as caught:
+        values(key, gzip.compress(b"{}"), kind, encoding="gzip")
+    assert caught.value.status == 415
+    assert values("/add", {"a": 1}, encoding="identity") == {"a": 1}
 
 
 def _two(self: Any, comm: Any, a: Point, b: Point) -> None: ...

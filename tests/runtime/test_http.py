@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 from collections import Counter
@@ -71,6 +72,10 @@ class Shop(MS):
     @EP("/bad-cookie")
     def bad_cookie(self, comm: Communication) -> None:
         comm.respond(cookies={"a": Cookie(value="x", path=comm.params["path"])})
+
+    @EP("/raw")
+    def raw(self, comm: Communication) -> None:
+        comm.respond(len(comm.body))
 
     @EP("/away")
     def away(self, comm: Communication) -> None:
@@ -212,11 +217,30 @@ def test_a_refused_call_says_why(shop: System) -> None:
     assert ask(shop.url("Buyer"), "/wrong").body == [400, "items[0].price"]
 
 
+def test_bodies_of_other_kinds(shop: System) -> None:
+    """415 for what nobody decodes; an endpoint that looks at the bytes alone gets them."""
+    url = shop.url("Shop")
+    packed = gzip.compress(b'{"items": []}')
+    for service in ("Shop", "Waiter"):
+        refused = ask(
+            shop.url(service),
+            {"Shop": "/orders", "Waiter": "/trace"}[service],
+            packed,
+            content_type="application/json",
+            content_encoding="gzip",
+        )
+        assert (refused.status, refused.body["service"]) == (415, service)
+    assert "not encoded as 'gzip'" in refused.body["error"]
+    assert ask(url, "/orders", b"<order/>", content_type="text/xml").status == 415
+    raw = ask(url, "/raw", packed, content_type="application/octet-stream", content_encoding="gzip")
+    assert raw.body == len(packed)
+
+
 def test_cookies_and_redirects(shop: System) -> None:
     """Cookies are read, set, deleted; a redirect has no body."""
     url = shop.url("Shop")
-    answer = ask(url, "/cookies", cookie="a=1; b=two")
-    assert answer.body == {"a": "1", "b": "two"}
+    answer = ask(url, "/cookies", cookie='a=1; of somebody else; x={"y": 1}; b=two')
+    assert answer.body == {"a": "1", "x": '{"y": 1}', "b": "two"}
     away = ask(url, "/away")
     assert (away.status, away.headers["location"], away.raw) == (303, "/orders", b"")
     assert "content-type" not in away.headers or away.headers["content-type"] != "application/json"

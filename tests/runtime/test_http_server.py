@@ -125,6 +125,7 @@ def test_byte_by_byte(server: Running) -> None:
             POST.replace(b": 4", b": 4\r\nTransfer-Encoding: chunked"), 400, "bad_http", id="two-framings"
         ),
         pytest.param(CHUNKED.replace(b"chunked", b"gzip"), 400, "bad_http", id="other-encoding"),
+        pytest.param(CHUNKED.replace(b"chunked", b"gzip, chunked"), 400, "bad_http", id="two-encodings"),
         pytest.param(CHUNKED.replace(b"3;", b"g;"), 400, "bad_http", id="chunk-size"),
         pytest.param(CHUNKED.replace(b"bod\r\n", b"body\r\n"), 400, "bad_http", id="chunk-too-long"),
         pytest.param(b"CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n", 400, "bad_http", id="connect"),

@@ -18,11 +18,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import msgspec
 import pytest
 from deployments import Answer, System, ask, make_project, running, wait_for
 
 from mup.errors import DeploymentError
+from mup.runtime import launcher
 from mup.runtime.launcher import Deployment
+from mup.runtime.replica import ReplicaConfig
 
 pytestmark = pytest.mark.services
 
@@ -186,6 +189,30 @@ def test_body_that_does_not_come(small: System, tmp_path: Path) -> None:
             connection.sendall(b"POST /sleep/ HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc")
             assert connection.recv(65536).startswith(b"HTTP/1.1 408 ")
         assert ask(ready["url"], "/mup/status").body["served"] == 0
+
+
+def test_limits_of_a_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Size and time of bodies are as mup.toml says, and so is the time requests in work get at the end."""
+    # So that waiting for the limits takes no longer than a test may.
+    monkeypatch.setattr(launcher, "STOP_SECONDS", 0.5)
+    monkeypatch.setattr(launcher, "DRAIN_SECONDS", 0.0)
+    project = make_project(tmp_path, SOURCE, "Small", max_body=100, body_timeout=0.2, drain=8.0)
+    with running(project) as system:
+        assert system.ask("Small", "/sleep/?seconds=0", b"x" * 101).status == 413
+        parts = urlsplit(system.url("Small"))
+        with socket.create_connection((parts.hostname, parts.port), timeout=10) as connection:
+            connection.sendall(b"POST /sleep/ HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc")
+            assert connection.recv(65536).startswith(b"HTTP/1.1 408 ")
+        inside = system.begin("Small", "/sleep/?seconds=1.5&tag=a")
+        wait_for(lambda: system.status("Small")["busy"] == 1)
+        system.deployment.stop()
+        assert inside.result().status == 200
+
+
+def test_the_launcher_knows_how_long_replicas_drain() -> None:
+    """It must not kill what still has time."""
+    told = {"service": "A", "target": "a:A", "source": ".", "registry": "http://x"}
+    assert msgspec.convert(told, ReplicaConfig).drain == launcher.DRAIN_SECONDS
 
 
 def test_drain(small: System, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import trustme
+from certificates import Authority, ask
 from click.testing import CliRunner
 from cryptography.hazmat.primitives.serialization import (
     BestAvailableEncryption,
@@ -79,24 +79,6 @@ class Awaits(MS):
 """
 
 
-class Authority:
-    """Issues certificates into a folder."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._ca = trustme.CA()
-        self.file = folder / f"ca{id(self)}.pem"
-        self._ca.cert_pem.write_to_path(self.file)
-
-    def issue(self, name: str, *hosts: str, until: dt.datetime | None = None) -> TlsFiles:
-        """Write a certificate and its key."""
-        issued = self._ca.issue_cert(*(hosts or ("127.0.0.1",)), not_after=until)
-        cert, key = self._folder / f"{name}.pem", self._folder / f"{name}.key"
-        cert.write_bytes(b"".join(blob.bytes() for blob in issued.cert_chain_pems))
-        issued.private_key_pem.write_to_path(key)
-        return TlsFiles(cert=str(cert), key=str(key), ca=str(self.file))
-
-
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
     return Authority(tmp_path_factory.mktemp("authority"))
@@ -116,19 +98,6 @@ def shop(tmp_path_factory: pytest.TempPathFactory, files: TlsFiles) -> Iterator[
         patch.setenv("MUP_REGISTRY_EXPIRY", "300")
         with running(replace(project, tls=files)) as system:
             yield system
-
-
-def ask(url: str, path: str, ca: str) -> tuple[int, bytes]:
-    """Send a request as a stranger to mup would."""
-    assert url.startswith("https://")
-    context = ssl.create_default_context(cafile=ca)
-    connection = http.client.HTTPSConnection(url.removeprefix("https://"), timeout=30, context=context)
-    try:
-        connection.request("GET", path)
-        response = connection.getresponse()
-        return response.status, response.read()
-    finally:
-        connection.close()
 
 
 @contextmanager
@@ -204,7 +173,7 @@ def test_plain_http_gets_no_answer(shop: System) -> None:
 def test_strangers_are_told_nothing(shop: System, files: TlsFiles, caller: str, tmp_path: Path) -> None:
     """A replica whose certificate nobody trusted has signed is not sent the request."""
     with stranger(Authority(tmp_path).issue("stranger")) as (url, heard):
-        client = RegistryClient(shop.deployment.registry_url, ca=files.ca)
+        client = RegistryClient(shop.deployment.registry_url, tls=files)
         name = f"Strange{caller}"
         client.post("/register", {"service": name, "url": url, "endpoints": {"echo": "/echo/"}})
         status, body = ask(shop.url(caller), f"/ask/?service={name}", files.ca)
@@ -269,6 +238,8 @@ def expired(_: TlsFiles, authority: Authority, folder: Path) -> TlsFiles:
         pytest.param(expired, "tls.cert", "certificate has expired", id="expired"),
         pytest.param(lambda _f, a, _d: a.issue("elsewhere", "10.1.2.3"), "tls.cert", "not valid for '127.0.0.1'", id="other-host"),
         pytest.param(lambda f, _a, d: replace(f, ca=str(Authority(d).file)), "tls.cert", "would refuse", id="not-trusted"),
+        pytest.param(lambda f, _a, _d: replace(f, client_ca="/no.ca"), "tls.client_ca", "no certificates to check callers with in '/no.ca'", id="no-client-ca"),
+        pytest.param(lambda f, _a, d: replace(f, client_ca=str(Authority(d).file)), "tls.cert", "would refuse calls with", id="not-for-callers"),
     ],
 )  # fmt: skip
 def test_wrong_files(
