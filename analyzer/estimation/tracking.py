@@ -11,44 +11,32 @@ What a period measures depends on the data, and is linear in x in all cases (``m
     arrival samples  y_r = mean response time of class r                     H = mean of max(1, seen / V)
     windows          y   = busy cores                                        H = throughputs
 
-The innovation of a period, what was measured less what was expected, has covariance S = H P H' + noise. Two
-tests ask whether the model explains it:
-
-- *size*: innovation' S^-1 innovation (NIS) is chi-squared; its sum over the last periods is compared with its
-  distribution. It is large after a jump, or when something slows requests that the data do not show.
-- *whiteness*: normalised innovations of consecutive periods are uncorrelated. They are not while demands
-drift
-  faster than the filter follows, or depend on the load.
-
+``analyzer.kalman`` asks of every period whether the demands explain it (size and whiteness of innovations).
 After an alarm the filter starts over from the data that follow, so that it follows a jump.
 
 Sources: Zheng, Woodside, Litoiu, "Performance Model Estimation and Tracking Using Optimal Filters", IEEE TSE
-34 (2008), for Kalman filters on performance models; Bar-Shalom, Li, Kirubarajan, "Estimation with
-Applications to Tracking and Navigation", section 5.4, for the tests.
+34 (2008), for Kalman filters on performance models.
 """
 
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import chdtri, ndtri
 
 from analyzer.estimation.baseline import demands
 from analyzer.estimation.methods import Observations, estimate
 from analyzer.estimation.samples import ArrivalSamples, FloatArray, IntArray, Trace, Windows
+from analyzer.kalman import Innovation, Watch, innovation_of
 from mup.errors import UsageError
 
 __all__ = ["Alarm", "Measurement", "Tracked", "measurements", "track"]
 
 LEARNING = 10
 """Periods the first demands, and the noise of a period, are learned from. No alarm comes from them."""
-MEMORY = 10
-"""Periods the tests look back on."""
 FALSE_ALARM = 1e-5
 """Probability of an alarm of one test in one period in which nothing has happened, were innovations normal.
 
@@ -235,16 +223,15 @@ def track(
     mean, spread = _learned(found[:LEARNING], start, scale)
     rows: list[tuple[FloatArray, FloatArray, float]] = []
     alarms: list[Alarm] = []
-    watch = _Watch()
+    watch = Watch(FALSE_ALARM)
     for t, one in enumerate(found):
         spread = spread + np.diag((drift * mean) ** 2)
-        innovation, expected, gain = _innovation(one, mean, spread, scale)
-        whitened = np.linalg.solve(np.linalg.cholesky(expected), innovation)
-        mean = np.maximum(mean + gain @ innovation, 1e-12)
-        spread = (np.eye(len(mean)) - gain @ one.weight) @ spread
+        innovation = _innovation(one, mean, spread, scale)
+        whitened = innovation.whitened
+        mean, spread = _updated(one, mean, spread, innovation)
         rows.append((mean, np.sqrt(np.diag(spread)), float(whitened @ whitened) / len(whitened)))
-        if t >= LEARNING and (alarm := watch.look(t, whitened)) is not None:
-            alarms.append(alarm)
+        if t >= LEARNING and (finding := watch.look(whitened)) is not None:
+            alarms.append(Alarm(t, finding.test, finding.statistic, finding.limit))
             # What was learned before no longer counts.
             spread = np.diag(mean**2)
     demand, sd = np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
@@ -259,24 +246,25 @@ def track(
     )
 
 
-def _innovation(
-    one: Measurement, mean: FloatArray, spread: FloatArray, scale: float
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the innovation, its covariance, and the gain."""
+def _innovation(one: Measurement, mean: FloatArray, spread: FloatArray, scale: float) -> Innovation:
     predicted = one.weight @ mean
     noise = np.diag(scale * (one.relative_noise * np.maximum(predicted, 1e-12)) ** 2)
-    expected = one.weight @ spread @ one.weight.T + noise
-    gain = np.asarray(np.linalg.solve(expected, one.weight @ spread).T, dtype=np.float64)
-    return one.value - predicted, expected, gain
+    return innovation_of(one.value - predicted, one.weight, spread, noise)
+
+
+def _updated(
+    one: Measurement, mean: FloatArray, spread: FloatArray, innovation: Innovation
+) -> tuple[FloatArray, FloatArray]:
+    """Return demands and covariance after a period."""
+    after = np.maximum(mean + innovation.gain @ innovation.value, 1e-12)
+    return after, (np.eye(len(mean)) - innovation.gain @ one.weight) @ spread
 
 
 def _learned(found: Sequence[Measurement], start: FloatArray, scale: float) -> tuple[FloatArray, FloatArray]:
     """Return demands and covariance from the first periods alone, without drift; vague before the first."""
     mean, spread = start, np.diag(start**2)
     for one in found:
-        innovation, _, gain = _innovation(one, mean, spread, scale)
-        mean = np.maximum(mean + gain @ innovation, 1e-12)
-        spread = (np.eye(len(mean)) - gain @ one.weight) @ spread
+        mean, spread = _updated(one, mean, spread, _innovation(one, mean, spread, scale))
     return mean, spread
 
 
@@ -292,44 +280,3 @@ def _noise_scale(found: Sequence[Measurement], start: FloatArray, drift: float) 
         squares.append(((one.value - predicted) / (one.relative_noise * np.maximum(predicted, 1e-12))) ** 2)
     freedom = sum(len(s) for s in squares) - len(mean)
     return max(float(np.concatenate(squares).sum()) / max(freedom, 1), drift**2)
-
-
-class _Watch:
-    """The two tests on the normalised innovations of the last periods."""
-
-    def __init__(self) -> None:
-        self._recent: deque[FloatArray] = deque(maxlen=MEMORY)
-
-    def look(self, period: int, whitened: FloatArray) -> Alarm | None:
-        """Take the innovation of a period, components uncorrelated and of variance 1; alarm if need be.
-
-        An alarm empties the memory: the next one is about what happens after it.
-        """
-        self._recent.append(whitened)
-        alarm = self._size(period) or self._whiteness(period)
-        if alarm is not None:
-            self._recent.clear()
-        return alarm
-
-    def _size(self, period: int) -> Alarm | None:
-        """Look at the last period, and at all that are remembered."""
-        for some in (list(self._recent)[-1:], list(self._recent)):
-            freedom = sum(len(v) for v in some)
-            total = float(sum(v @ v for v in some))
-            limit = float(chdtri(freedom, FALSE_ALARM / 2))
-            if total > limit:
-                return Alarm(period, "size", total, limit)
-        return None
-
-    def _whiteness(self, period: int) -> Alarm | None:
-        pairs = [
-            (float(a @ b), len(a))
-            for a, b in zip(list(self._recent)[:-1], list(self._recent)[1:], strict=True)
-            if len(a) == len(b)
-        ]
-        if len(pairs) < MEMORY - 1:
-            return None
-        # The sum of n products of independent standard normal variables has variance n.
-        statistic = sum(p for p, _ in pairs) / math.sqrt(sum(n for _, n in pairs))
-        limit = float(ndtri(1 - FALSE_ALARM / 2))
-        return Alarm(period, "whiteness", statistic, limit) if abs(statistic) > limit else None

@@ -23,7 +23,7 @@ from scipy.special import polygamma
 
 from analyzer.fitting.data import NORMAL_95, Data, Trial
 
-__all__ = ["Errors", "errors_of", "whitener"]
+__all__ = ["FINEST", "Errors", "errors_of", "relative_covariance", "shrunk", "stated_deviations", "whitener"]
 
 FloatArray = npt.NDArray[np.float64]
 Source = Literal["rows", "stated", "residuals"]
@@ -80,7 +80,10 @@ def errors_of(data: Data, predicted: FloatArray | None = None, fitted: int = 0) 
     means = np.array([t.means for t in data.trials])
     levels = means if predicted is None else np.where(np.isfinite(means), predicted, math.nan)
     deviations = np.array(
-        [_stated(t) if stated else _assumed(t, row) for t, row in zip(data.trials, levels, strict=True)]
+        [
+            stated_deviations(t) if stated else _assumed(t, row)
+            for t, row in zip(data.trials, levels, strict=True)
+        ]
     )
     if predicted is None:
         covariances = np.array([np.diag(d**2) for d in np.nan_to_num(deviations, nan=1.0)])
@@ -90,7 +93,7 @@ def errors_of(data: Data, predicted: FloatArray | None = None, fitted: int = 0) 
     relative = (predicted - means) / deviations
     spread = _spread(relative, left)
     scales = np.ones_like(spread) if stated else spread
-    correlation = _shrunk(_correlation(relative), left)
+    correlation = shrunk(_correlation(relative), left)
     covariances = np.array(
         [correlation * np.outer(d * scales, d * scales) for d in np.nan_to_num(deviations, nan=1.0)]
     )
@@ -112,7 +115,7 @@ def _from_rows(data: Data, freedom: int, predicted: FloatArray | None) -> Errors
         prior = _prior_rows(squares / levels**2 / left, left)
         variances = (prior * relative * levels**2 + squares) / (prior + left)
         unit = [np.nan_to_num(u / np.sqrt(v)) for u, v in zip(usable, variances, strict=True)]
-    together = _shrunk(_correlation(np.concatenate(unit)), freedom)
+    together = shrunk(_correlation(np.concatenate(unit)), freedom)
     covariances = np.empty((len(data.trials), measures, measures))
     for index, (trial, own) in enumerate(zip(data.trials, unit, strict=True)):
         weight = SHARED * measures
@@ -166,7 +169,7 @@ def _prior_rows(variances: FloatArray, left: npt.NDArray[np.int64]) -> FloatArra
     return clipped
 
 
-def _stated(trial: Trial) -> FloatArray:
+def stated_deviations(trial: Trial) -> FloatArray:
     """Return the standard deviations of a trial's means that its half-widths say."""
     variances = (trial.half_widths / NORMAL_95) ** 2
     weights = np.where(np.isnan(trial.rows), 0.0, trial.weights)
@@ -204,11 +207,35 @@ def _correlation(columns: FloatArray, otherwise: FloatArray | None = None) -> Fl
     return found
 
 
-def _shrunk(correlation: FloatArray, freedom: float) -> FloatArray:
+def shrunk(correlation: FloatArray, freedom: float) -> FloatArray:
     """Draw correlations towards 0, the more the fewer rows they are from."""
     share = len(correlation) / (len(correlation) + freedom)
     found: FloatArray = (1 - share) * correlation + share * np.eye(len(correlation))
     return found
+
+
+def relative_covariance(errors: Errors, data: Data, levels: FloatArray) -> FloatArray:
+    """Return the mean covariance of the relative errors of one row, were it of weight 1.
+
+    Args:
+        errors: Of the means of the trials.
+        data: The trials.
+        levels: What the errors are relative to, shape (trials, measures).
+
+    Returns:
+        Shape (measures, measures); NaN where a figure was never measured.
+    """
+    total, number = np.zeros((2, len(data.measures), len(data.measures)))
+    for trial, covariance, level in zip(data.trials, errors.covariances, levels, strict=True):
+        # The variance of a weighted mean falls with the weights: that of a row of weight 1 is so much larger.
+        weight = np.where(np.isfinite(trial.rows), trial.weights, 0.0).sum(axis=0)
+        scale = np.sqrt(weight) / np.where(level == 0, math.nan, np.abs(level))
+        scale[weight == 0] = math.nan
+        found = len(trial.rows) * covariance * np.outer(scale, scale)
+        total += np.nan_to_num(found)
+        number += len(trial.rows) * np.isfinite(found)
+    mean: FloatArray = np.divide(total, number, out=np.full_like(total, math.nan), where=number > 0)
+    return mean
 
 
 def whitener(covariance: FloatArray) -> FloatArray:

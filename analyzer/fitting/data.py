@@ -1,14 +1,15 @@
 """Measurements of several configurations: a CSV file in, trials with their means and scatter out.
 
 One row per trial, or per batch of one; rows of equal configuration belong together and tell how much
-measurements vary. docs/reference/fit-data.md describes the columns.
+measurements vary. Read as a series, rows are periods in the order of time instead. docs/reference/fit-data.md
+describes the columns.
 """
 
 from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -21,11 +22,13 @@ from analyzer.fitting.measures import SHORT, is_measure
 from analyzer.fitting.parameters import KINDS, parameter
 from mup.errors import UsageError, did_you_mean
 
-__all__ = ["Data", "Trial", "read_data", "settings_of"]
+__all__ = ["Data", "Series", "Trial", "grouped", "read_data", "read_series", "settings_of"]
 
 FloatArray = npt.NDArray[np.float64]
 
-LABELS: Final = ("trial", "batch")
+PERIOD: Final = "period"
+"""The column that says which rows of a series are batches of one period."""
+LABELS: Final = ("trial", "batch", PERIOD)
 WEIGHTS: Final = ("count", "seconds")
 TIMES: Final = ("response_time", "cycle_time")
 """Figures that are means per request; the others are means over time."""
@@ -73,12 +76,90 @@ class Data:
         return int(sum(np.isfinite(t.means).sum() for t in self.trials))
 
 
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Measurements in the order of time.
+
+    Attributes:
+        data: A trial per period, whose rows are its batches; configurations may come again and again.
+        names: Of the periods.
+    """
+
+    data: Data
+    names: tuple[str, ...]
+
+
+def grouped(trials: Iterable[Trial], measures: tuple[str, ...]) -> Data:
+    """Return trials of which those of equal configuration are one, in the order of first appearance."""
+    together: dict[Settings, list[Trial]] = {}
+    for trial in trials:
+        together.setdefault(trial.settings, []).append(trial)
+    return Data(
+        measures,
+        tuple(
+            Trial(
+                settings,
+                np.concatenate([t.rows for t in same]),
+                np.concatenate([t.half_widths for t in same]),
+                np.concatenate([t.weights for t in same]),
+            )
+            for settings, same in together.items()
+        ),
+    )
+
+
 def read_data(path: str | Path) -> Data:
     """Read a CSV file of measurements.
 
     Raises:
         UsageError: It cannot be read, has unknown columns, or a cell is no number; file and line are named.
     """
+    head, lines = _read(path)
+    return grouped((row.trial for row in head.rows(lines)), tuple(head.measures.values()))
+
+
+def read_series(path: str | Path) -> Series:
+    """Read a CSV file of measurements whose rows are in the order of time.
+
+    Every row is a period of its own, named by its number from 1, unless a column ``period`` says which ones
+    belong together.
+
+    Raises:
+        UsageError: As ``read_data``; or the rows of a period are not consecutive, or of several
+            configurations.
+    """
+    head, lines = _read(path)
+    periods: dict[str, list[_Row]] = {}
+    for number, row in enumerate(head.rows(lines), 1):
+        name = str(number) if head.period is None else row.period
+        if name in periods and name != next(reversed(periods)):
+            raise UsageError(
+                f"line {row.line}: period {name!r} was there before, and another one since then",
+                where=str(path),
+                hint="rows must be in the order of time",
+            )
+        same = periods.setdefault(name, [])
+        if same and same[0].trial.settings != row.trial.settings:
+            raise UsageError(
+                f"line {row.line}: the configuration changes within period {name!r}", where=str(path)
+            )
+        same.append(row)
+    measures = tuple(head.measures.values())
+    trials = [grouped((row.trial for row in rows), measures).trials[0] for rows in periods.values()]
+    return Series(Data(measures, tuple(trials)), tuple(periods))
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A line of a file: its number, the name of its period, and what was measured as a trial of one row."""
+
+    line: int
+    period: str
+    trial: Trial
+
+
+def _read(path: str | Path) -> tuple[_Columns, list[tuple[int, list[str]]]]:
+    """Return what the columns of a file mean, and the cells of its other lines with their numbers."""
     try:
         with Path(path).open(encoding="utf-8-sig", newline="") as file:
             lines = list(csv.reader(file))
@@ -94,8 +175,7 @@ def read_data(path: str | Path) -> Data:
             where=str(path),
             hint="a first line with the names of the columns, for example clients,response_time,throughput",
         )
-    head = _Columns(str(path), numbered[0][1])
-    return head.data(numbered[1:])
+    return _Columns(str(path), numbered[0][1]), numbered[1:]
 
 
 class _Columns:
@@ -107,6 +187,7 @@ class _Columns:
         self.measures: dict[int, str] = {}
         self.half_widths: dict[int, str] = {}
         self.weights: dict[str, int] = {}
+        self.period = names.index(PERIOD) if PERIOD in names else None
         for index, name in enumerate(names):
             self._add(index, name)
         repeated = sorted({n for n in names if n and names.count(n) > 1})
@@ -145,9 +226,8 @@ class _Columns:
                 hint="begin the name of a column that is to be left out with '#'",
             )
 
-    def data(self, lines: Iterable[tuple[int, list[str]]]) -> Data:
-        """Group the rows by configuration, in the order of their first appearance."""
-        groups: dict[tuple[float, ...], list[tuple[list[float], list[float], list[float]]]] = {}
+    def rows(self, lines: Iterable[tuple[int, list[str]]]) -> Iterator[_Row]:
+        """Yield what each line says, in their order."""
         for number, cells in lines:
             if len(cells) > len(self.names):
                 raise UsageError(
@@ -168,21 +248,9 @@ class _Columns:
                 weigh.get("count" if m.rpartition(".")[2] in TIMES else "seconds", 1.0)
                 for m in self.measures.values()
             ]
-            groups.setdefault(key, []).append((means, halves, weights))
-        trials = []
-        for key, rows in groups.items():
-            settings = tuple(
-                (parameter(name), value) for name, value in zip(self.settings.values(), key, strict=True)
-            )
-            trials.append(
-                Trial(
-                    settings,
-                    np.array([means for means, _, _ in rows]),
-                    np.array([halves for _, halves, _ in rows]),
-                    np.array([weights for _, _, weights in rows]),
-                )
-            )
-        return Data(tuple(self.measures.values()), tuple(trials))
+            settings = settings_of(dict(zip(self.settings.values(), key, strict=True)))
+            trial = Trial(settings, np.array([means]), np.array([halves]), np.array([weights]))
+            yield _Row(number, "" if self.period is None else row[self.period], trial)
 
     def _check_settings(self, line: int, values: Sequence[float]) -> None:
         for name, value in zip(self.settings.values(), values, strict=True):

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from analyzer.fitting.data import Data
 from analyzer.fitting.design import Experiment, elasticities
 from analyzer.fitting.fit import Fit
 from analyzer.fitting.forward import Settings
+from analyzer.fitting.parameters import Parameter
 from analyzer.fitting.predictions import Prediction, draws_of
 from analyzer.fitting.structures import FTest
 from mup.lqn.model import Model, entry_label
 from mup.lqn.uncertainty import Replicate, Uncertainty
 
-__all__ = ["comparison", "document", "fitted_model", "ranking"]
+__all__ = ["REPLICATES", "comparison", "document", "fitted_model", "ranking", "with_replicates"]
+
+FloatArray = npt.NDArray[np.float64]
 
 REPLICATES: Final = 20
 
@@ -134,20 +138,42 @@ def fitted_model(fit: Fit, source: str, seed: int) -> Model:
         "squares": fit.squares,
         "freedom": fit.freedom,
     }
-    replicates = tuple(_replicate(fit, row) for row in draws_of(fit, REPLICATES, seed))
-    discrepancy = None if fit.model.uncertainty is None else fit.model.uncertainty.discrepancy
+    problem, draws = fit.problem, draws_of(fit, REPLICATES, seed)
+    return with_replicates(fit.model, problem.parameters, fit.solution.values, draws, {"fit": note})
+
+
+def with_replicates(
+    model: Model,
+    parameters: Sequence[Parameter],
+    values: FloatArray,
+    draws: FloatArray,
+    provenance: Mapping[str, Any],
+) -> Model:
+    """Return a model that says how sure its parameters are, and where they come from.
+
+    Args:
+        model: With the values of the parameters.
+        parameters: Those that were estimated, n of them.
+        values: Their values, shape (n,).
+        draws: From their distribution, shape (replicates, n).
+        provenance: What is noted in addition.
+    """
+    replicates = tuple(_replicate(model, parameters, values, row) for row in draws)
+    discrepancy = None if model.uncertainty is None else model.uncertainty.discrepancy
     return replace(
-        fit.model,
-        provenance={**fit.model.provenance, "fit": note},
+        model,
+        provenance={**model.provenance, **provenance},
         uncertainty=Uncertainty(replicates=replicates, discrepancy=discrepancy),
     )
 
 
-def _replicate(fit: Fit, values: np.ndarray[Any, np.dtype[np.float64]]) -> Replicate:
+def _replicate(
+    model: Model, parameters: Sequence[Parameter], values: FloatArray, drawn: FloatArray
+) -> Replicate:
     factors: dict[str, dict[str, float]] = {"demand": {}, "delay": {}}
-    for parameter, value, centre in zip(fit.problem.parameters, values, fit.solution.values, strict=True):
+    for parameter, value, centre in zip(parameters, drawn, values, strict=True):
         if parameter.kind in factors and centre > 0:
-            for label in _activities(fit.model, parameter.name):
+            for label in _activities(model, parameter.name):
                 factors[parameter.kind][label] = float(value / centre)
     return Replicate(demands=factors["demand"], delays=factors["delay"])
 

@@ -1,1 +1,1 @@
-"""Fitting models to measurements: the tables of Woodside's paper, and how often intervals hold."""
+"""Fitting models to measurements: the tables of Woodside's paper, how often intervals hold, and tracking."""

@@ -7,17 +7,18 @@ import argparse
 from machine import describe
 
 from .coverage import coverage
+from .drifting import drifting
 from .tables import table_1, table_2, table_3
 
 
 def main() -> int:
     """Run what is asked for."""
     parser = argparse.ArgumentParser(
-        description="Fitting: the tables of the paper, and coverage of intervals."
+        description="Fitting: the tables of the paper, coverage of intervals, and tracking."
     )
-    parser.add_argument("command", choices=("table1", "table2", "table3", "coverage", "all"))
+    parser.add_argument("command", choices=("table1", "table2", "table3", "coverage", "track", "all"))
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--repetitions", type=int, default=200, help="of the coverage")
+    parser.add_argument("--repetitions", type=int, help="[default: 200 of the coverage, 20 of tracking]")
     parser.add_argument("--quick", action="store_true", help="only show that it works")
     asked = parser.parse_args()
     print(describe("numpy", "scipy", "numba"), f"seed {asked.seed}", sep="; ", flush=True)
@@ -26,7 +27,9 @@ def main() -> int:
     if asked.command in ("table2", "all"):
         table_2(asked.seed)
     if asked.command in ("coverage", "all"):
-        coverage(5 if asked.quick else asked.repetitions, asked.seed)
+        coverage(5 if asked.quick else asked.repetitions or 200, asked.seed)
+    if asked.command in ("track", "all"):
+        drifting(1 if asked.quick else asked.repetitions or 20, asked.seed)
     if asked.command in ("table3", "all"):
         table_3(asked.seed, quick=asked.quick)
     return 0

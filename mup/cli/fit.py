@@ -61,6 +61,27 @@ if TYPE_CHECKING:
     metavar="PATH=VALUE[,..]",
     help="A further trial that could be made; they are ranked by how much they would tell; repeatable.",
 )
+@click.option(
+    "--track",
+    is_flag=True,
+    help="Follow the parameters over time instead: the rows of DATA are periods in the order of time.",
+)
+@click.option(
+    "--drift",
+    default="auto",
+    show_default=True,
+    metavar="auto|D",
+    help="With --track: how much a parameter changes per period, relative (standard deviation); "
+    "'auto' estimates it.",
+)
+@click.option(
+    "--learn",
+    default=20,
+    show_default=True,
+    metavar="N",
+    help="With --track: periods that errors of measurements are learned from; no alarm comes from them.",
+)
+@click.option("--plot", type=click.Path(), metavar="FILE.svg", help="With --track: also draw the parameters.")
 @click.option("--level", default=0.95, show_default=True, help="Confidence level of all intervals.")
 @click.option(
     "--intervals",
@@ -89,19 +110,24 @@ def command(
     versus: str | None,
     versus_estimate: tuple[str, ...],
     candidate: tuple[str, ...],
+    track: bool,
+    drift: str,
+    learn: int,
+    plot: str | None,
     level: float,
     intervals: str,
     correct: bool,
     seed: int,
     output: str | None,
     as_json: bool,
-) -> None:
+) -> int:
     """Fit parameters of MODEL (.json or .lqnx) to the measurements in DATA (.csv).
 
     DATA has one row per trial, or several of the same configuration: columns that set something (clients,
     think, pool.B, demand.B/epB/) and columns of measured means (response_time, throughput,
     tasks.B.utilization, entries.B/epB/.response_time), optionally with their 95 % half-widths
-    (response_time.ci95).
+    (response_time.ci95). With --track, every row is a period of its own, or the rows of equal 'period' are
+    one; the exit code is 1 if the model stops explaining them.
     """
     import json
 
@@ -130,6 +156,27 @@ def command(
             "--simplify and --versus exclude each other", hint="ask for one comparison at a time"
         )
     asked = wanted(estimate, bounds, expert)
+    if track:
+        from mup.cli.fit_track import drift_of, follow
+
+        once = {
+            "--predict": predict, "--simplify": simplify, "--versus": versus, "--candidate": candidate,
+            "--versus-estimate": versus_estimate, "--intervals": intervals != "auto",
+        }  # fmt: skip
+        for option, given in once.items():
+            if given:
+                raise UsageError(
+                    f"--track takes no {option}: it follows parameters over time",
+                    hint="write the model of the last period with -o, and go on with that",
+                )
+        check_output(plot, starts=("<",))
+        per_period = drift_of(drift)
+        return follow(
+            read_model(model), data, asked, drift=per_period, learn=learn, level=level,
+            correct=correct, seed=seed, plot=plot, output=output, as_json=as_json,
+        )  # fmt: skip
+    if drift != "auto" or learn != 20 or plot is not None:
+        raise UsageError("--drift, --learn and --plot are about parameters over time", hint="say --track")
     second = wanted(versus_estimate, (), expert) if versus_estimate else asked
     others = [settings(text, "--predict") for text in predict]
     further = [settings(text, "--candidate") for text in candidate]
@@ -153,10 +200,11 @@ def command(
         write_model(fitted_model(written, data, seed), output)
     if as_json:
         click.echo(json.dumps(content, indent=1))
-        return
+        return 0
     _show(found, others, content)
     if output is not None:
         click.echo(f"wrote {output}")
+    return 0
 
 
 def _show(found: Fit, others: list[Settings], content: dict[str, Any]) -> None:

@@ -1,0 +1,231 @@
+"""What do measurements of a drifting state say next to what was known, and do they fit it? A Kalman filter.
+
+    x' = x + w
+    y  = H x + v
+
+The innovation of a period, what was measured less what was expected, has covariance S = H P H' + noise. Two
+tests ask whether the model explains it:
+
+- *size*: innovation' S^-1 innovation (NIS) is chi-squared; that of the last period, and its sum over the last
+  periods, are compared with its distribution. It is large after a jump, or when something acts that the
+  model lacks.
+- *whiteness*: normalised innovations of consecutive periods are uncorrelated. They are not while the state
+  drifts faster than the filter follows, or depends on what it is taken not to depend on.
+
+Shared by ``analyzer.estimation.tracking`` (demands of a station) and ``analyzer.fitting.tracking`` (any
+numbers of a layered model).
+
+Source: Bar-Shalom, Li, Kirubarajan, "Estimation with Applications to Tracking and Navigation", sections 5.2
+and 5.4; of the smoother, Rauch, Tung and Striebel, "Maximum likelihood estimates of linear dynamic systems",
+AIAA Journal 3 (1965).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import chdtri, fdtri, ndtri, stdtrit
+
+__all__ = [
+    "MEMORY",
+    "Finding",
+    "Innovation",
+    "Linear",
+    "Watch",
+    "chi_squared_limit",
+    "filtered",
+    "innovation_of",
+    "smoothed",
+]
+
+FloatArray = npt.NDArray[np.float64]
+
+MEMORY = 10
+"""Periods the tests look back on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Innovation:
+    """What a period measured less what was expected; m numbers about n of the state.
+
+    Attributes:
+        value: Shape (m,).
+        covariance: S, shape (m, m).
+        gain: By how much the state moves per unit of it, shape (n, m).
+    """
+
+    value: FloatArray
+    covariance: FloatArray
+    gain: FloatArray
+
+    @property
+    def whitened(self) -> FloatArray:
+        """As m numbers that are uncorrelated and of variance 1 if the model is right."""
+        found: FloatArray = np.linalg.solve(np.linalg.cholesky(self.covariance), self.value)
+        return found
+
+    @property
+    def normalised(self) -> FloatArray:
+        """Each number in its own standard deviations; they remain correlated."""
+        found: FloatArray = self.value / np.sqrt(np.diag(self.covariance))
+        return found
+
+    @property
+    def log_determinant(self) -> float:
+        """Logarithm of det S."""
+        return float(np.linalg.slogdet(self.covariance)[1])
+
+
+def innovation_of(value: FloatArray, slopes: FloatArray, spread: FloatArray, noise: FloatArray) -> Innovation:
+    """Return the innovation of a period.
+
+    Args:
+        value: Measured less expected, shape (m,).
+        slopes: H, shape (m, n).
+        spread: P, covariance of the state before the period, shape (n, n).
+        noise: Covariance of what was measured, shape (m, m).
+    """
+    covariance = slopes @ spread @ slopes.T + noise
+    gain = np.asarray(np.linalg.solve(covariance, slopes @ spread).T, dtype=np.float64)
+    return Innovation(value, covariance, gain)
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """What a period measured, linear in the state: value = slopes @ state + noise.
+
+    Attributes:
+        value: Shape (m,).
+        slopes: H, shape (m, n).
+        noise: Covariance, shape (m, m).
+    """
+
+    value: FloatArray
+    slopes: FloatArray
+    noise: FloatArray
+
+
+def filtered(
+    periods: Sequence[Linear], mean: FloatArray, spread: FloatArray, drift: float
+) -> tuple[list[FloatArray], list[FloatArray], float]:
+    """Follow a state that walks at random.
+
+    Args:
+        periods: T of them.
+        mean: The state before the first period, shape (n,).
+        spread: Its covariance.
+        drift: Standard deviation of the change of each component between two periods.
+
+    Returns:
+        States and covariances after each period, and the logarithm of the likelihood of all innovations
+        without its constant part.
+    """
+    unit, states, covariances, total = np.eye(len(mean)), [], [], 0.0
+    for number, one in enumerate(periods):
+        if number:
+            spread = spread + drift**2 * unit
+        found = innovation_of(one.value - one.slopes @ mean, one.slopes, spread, one.noise)
+        whitened = found.whitened
+        total -= (found.log_determinant + float(whitened @ whitened)) / 2
+        mean = mean + found.gain @ found.value
+        spread = (unit - found.gain @ one.slopes) @ spread
+        states.append(mean)
+        covariances.append(spread)
+    return states, covariances, total
+
+
+def smoothed(
+    periods: Sequence[Linear], mean: FloatArray, spread: FloatArray, drift: float
+) -> tuple[list[FloatArray], list[FloatArray]]:
+    """Return states and covariances as all periods have them, those that came later too; see ``filtered``."""
+    states, covariances, _ = filtered(periods, mean, spread, drift)
+    walk = drift**2 * np.eye(len(mean))
+    for t in range(len(periods) - 2, -1, -1):
+        before = covariances[t] + walk
+        back = np.linalg.solve(before, covariances[t]).T
+        states[t] = states[t] + back @ (states[t + 1] - states[t])
+        covariances[t] = covariances[t] + back @ (covariances[t + 1] - before) @ back.T
+    return states, covariances
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A test that failed.
+
+    Attributes:
+        test: ``size`` or ``whiteness``.
+        statistic, limit: What was found, and what it may be.
+        periods: How many of the last periods it is about.
+    """
+
+    test: str
+    statistic: float
+    limit: float
+    periods: int
+
+
+def chi_squared_limit(count: int, probability: float, freedom: float = math.inf) -> float:
+    """Return what a sum of squares of ``count`` standard normal numbers exceeds with a probability.
+
+    Args:
+        count: Degrees of freedom.
+        probability: Of a sum beyond the limit.
+        freedom: Degrees of freedom their variance was estimated with; infinite if it is known.
+    """
+    if math.isinf(freedom):
+        return float(chdtri(count, probability))
+    return count * float(fdtri(count, freedom, 1 - probability))
+
+
+class Watch:
+    """The two tests on the normalised innovations of the last periods.
+
+    Args:
+        false_alarm: Probability of an alarm of one test in one period in which nothing has happened, were
+            innovations normal.
+        freedom: Degrees of freedom the noise was estimated with; infinite if it is known.
+    """
+
+    def __init__(self, false_alarm: float, freedom: float = math.inf) -> None:
+        self._false_alarm, self._freedom = false_alarm, freedom
+        self._recent: deque[FloatArray] = deque(maxlen=MEMORY)
+
+    def look(self, whitened: FloatArray) -> Finding | None:
+        """Take the innovation of a period, components uncorrelated and of variance 1.
+
+        What is found empties the memory: the next finding is about what happens after it.
+        """
+        self._recent.append(whitened)
+        finding = self._size() or self._whiteness()
+        if finding is not None:
+            self._recent.clear()
+        return finding
+
+    def _size(self) -> Finding | None:
+        """Look at the last period, and at all that are remembered."""
+        for some in (list(self._recent)[-1:], list(self._recent)):
+            count = sum(len(v) for v in some)
+            total = float(sum(v @ v for v in some))
+            limit = chi_squared_limit(count, self._false_alarm / 2, self._freedom)
+            if total > limit:
+                return Finding("size", total, limit, len(some))
+        return None
+
+    def _whiteness(self) -> Finding | None:
+        pairs = [
+            (float(a @ b), len(a))
+            for a, b in zip(list(self._recent)[:-1], list(self._recent)[1:], strict=True)
+            if len(a) == len(b)
+        ]
+        if len(pairs) < MEMORY - 1:
+            return None
+        # The sum of n products of independent standard normal variables has variance n.
+        statistic = sum(p for p, _ in pairs) / math.sqrt(sum(n for _, n in pairs))
+        tail = 1 - self._false_alarm / 2
+        limit = float(ndtri(tail) if math.isinf(self._freedom) else stdtrit(self._freedom, tail))
+        return Finding("whiteness", statistic, limit, MEMORY) if abs(statistic) > limit else None
