@@ -1,0 +1,76 @@
+"""Was the machine as fast for the services as for the monitor of its speed?
+
+A nominal millisecond of a generated system is a fixed number of loop iterations. The processor seconds that
+endpoints take for one, times the monitored speed, should be the same in the exploration and in every repeat,
+whatever the speed of the machine. Where they are not, corrections for speed cannot be right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import Any
+
+from accuracy.deploy import seed_of
+from accuracy.generate import system as generated
+from accuracy.judge import usable
+from accuracy.nominal import nominal
+from accuracy.predictions import points_of
+from accuracy.store import Results
+from analyzer.validation import host_slowness
+from mup.lqn import Model, load_model
+from mup.lqn.visits import activity_visits, entry_rates
+
+__all__ = ["SPEED", "endpoint_work", "work_speeds"]
+
+SPEED = 1500.0
+"""Monitored speed that figures are given for."""
+
+
+def work_speeds(results: Results, kind: str, names: Sequence[str]) -> list[tuple[str, str, str, str]]:
+    """Return, per generated system, ms per nominal ms at ``SPEED``: exploration, median and range of repeats.
+
+    Queries and calls are work of endpoints, too, but have no nominal time: systems with little other work
+    have larger figures.
+    """
+    lines = []
+    for name in names:
+        seed = seed_of(name)
+        if seed is None:
+            continue
+        model = load_model(results.model(kind, name))
+        work = nominal(generated(seed)).work
+        folder = results.system(name)
+        repeats = [r for p in points_of(folder) for r in usable(folder.repeats(p.name)) if r.get("monitored")]
+        found = [_taken(r) / work * r["monitored"] * _slowness(model, r) / SPEED for r in repeats]
+        explored = (model.provenance or {}).get("monitored_speed")
+        if not found or explored is None:
+            continue
+        before = 1000 * endpoint_work(model) / work * explored / SPEED
+        lines.append((name, f"{before:.2f}", f"{median(found):.2f}", f"{min(found):.2f} to {max(found):.2f}"))
+    return lines
+
+
+def _taken(record: Mapping[str, Any]) -> float:
+    """Return the CPU ms of endpoints per cycle of a repeat."""
+    seconds = sum(float(e["count"]) * float(e["cpu"]) for e in record["entries"].values())
+    return 1000 * seconds / int(record["measurement"]["cycles"])
+
+
+def _slowness(model: Model, record: Mapping[str, Any]) -> float:
+    return host_slowness(model, record["measurement"]["cpu"]["host_utilization"])
+
+
+def endpoint_work(model: Model) -> float:
+    """Return the processor seconds of all endpoints per cycle of a model with one kind of client."""
+    ((_, rates),) = entry_rates(model).items()
+    total = 0.0
+    for task in model.tasks:
+        if task.role != "service":
+            continue
+        for entry in task.entries:
+            visits = activity_visits(entry)
+            demands = {a.name: a.demand.mean if a.demand else 0.0 for a in entry.activities}
+            rate = rates.get((task.name, entry.name), 0.0)
+            total += rate * sum(visits[name] * demand for name, demand in demands.items())
+    return total

@@ -1,0 +1,77 @@
+"""Is the work of endpoints told apart from everything else, and set against its nominal time?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from accuracy.generate import system as generated
+from accuracy.nominal import nominal
+from accuracy.points import Point
+from accuracy.store import Results, write_json
+from accuracy.work_speed import SPEED, endpoint_work, work_speeds
+from measured_repeats import repeat
+
+from mup.lqn import Activity, Call, Constant, Entry, Model, Precedence, Processor, Task, save_model
+
+NAME = "s104"
+
+
+def model(demand: float, speed: float) -> Model:
+    """Return a user who asks A, which asks B three times in four; only A and B work."""
+
+    def work(name: str, seconds: float, **more: object) -> Activity:
+        return Activity(name=name, demand=Constant(seconds), delay=Constant(0), **more)  # type: ignore[arg-type]
+
+    user = Entry(
+        name="scenario", start="ask", activities=(work("ask", 0.5, calls=(Call(task="A", entry="/a/"),)),)
+    )
+    a = Entry(
+        name="/a/",
+        start="begin",
+        activities=(
+            work("begin", demand),
+            work("often", 0.0, calls=(Call(task="B", entry="/b/"),)),
+            work("seldom", 0.0),
+            work("end", demand, replies=True),
+        ),
+        precedences=(
+            Precedence(pre=("begin",), post=("often", "seldom"), fork="or", probabilities=(0.75, 0.25)),
+            Precedence(pre=("often", "seldom"), post=("end",), join="or"),
+        ),
+    )
+    b = Entry(name="/b/", start="all", activities=(work("all", 4 * demand, replies=True),))
+    return Model(
+        name="two",
+        processors=(Processor(name="host", cores=2),),
+        tasks=(
+            Task(name="User", role="reference", processor="host", threads=1, entries=(user,)),
+            Task(name="A", role="service", processor="host", entries=(a,)),
+            Task(name="B", role="service", processor="host", entries=(b,)),
+        ),
+        provenance={"monitored_speed": speed},
+    )
+
+
+def test_only_endpoints_count() -> None:
+    """Two pieces of A and three quarters of B's; the user's own half second is not theirs."""
+    assert endpoint_work(model(0.01, SPEED)) == pytest.approx(0.02 + 0.75 * 0.04)
+
+
+def test_exploration_and_repeats_are_given_for_the_same_speed(tmp_path: Path) -> None:
+    """A machine that is twice as fast halves the work, and the figure remains; void repeats do not count."""
+    results = Results(tmp_path)
+    folder = results.system(NAME)
+    work = nominal(generated(104)).work / 1000  # seconds per cycle
+    found = model(3 * work / 5, SPEED)
+    results.model("first", NAME).parent.mkdir(parents=True)
+    save_model(found, results.model("first", NAME))
+    folder.path.mkdir(parents=True)
+    write_json(folder.points, [Point(name="one", clients=1, pools={}, replicas={}).to_json()])
+    for number, (cpu, speed, void) in enumerate(((3.2, 1.0, ""), (1.5, 2.0, ""), (9.0, 1.0, "foreign"))):
+        record = repeat("one", number, [0.1] * 50, void=void, speed=SPEED * speed)
+        record["monitored"] = SPEED * speed
+        record["measurement"]["cycles"] = 50
+        record["entries"] = {"A//a/": {"count": 50, "cpu": cpu * work}}
+        write_json(folder.repeat("one", number), record)
+    assert work_speeds(results, "first", [NAME, "translator"]) == [(NAME, "3.00", "3.10", "3.00 to 3.20")]
