@@ -1,7 +1,8 @@
 """By how much is the model itself off? Standard deviation and bias of the training half's errors, over load.
 
-What calibration, simulation and the measurement explain is taken off; what is left is the model's own. Loads
-are cut into bands with about as many points each, and neighbouring bands are linked by straight lines.
+What calibration, simulation and the measurement explain is taken off; what is left is the model's own. A
+point whose measurement has no interval says nothing about that, but counts for the bias. Loads are cut into
+bands with about as many points each, and neighbouring bands are linked by straight lines.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import math
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, variance
 
 from accuracy.deploy import ROOT
 from accuracy.judge import NORMAL, Row
@@ -27,7 +28,7 @@ FEWEST = 6
 BANDS = 4
 
 Explained = Callable[[Row], float]
-"""The standard deviation of an error that is not the model's."""
+"""The standard deviation of an error that is not the model's; infinite where nobody knows."""
 
 
 def estimate(rows: Sequence[Row], *, source: str) -> Discrepancy:
@@ -40,8 +41,7 @@ def estimate(rows: Sequence[Row], *, source: str) -> Discrepancy:
         raise UsageError(f"{len(rows)} measured points say too little, at least {FEWEST} are needed")
 
     def explained(figure: str, width: Callable[[Row], float]) -> Explained:
-        # Infinite where a measurement has no width: then it explains everything.
-        return lambda row: math.hypot(min(width(row), 1.0) / NORMAL, row.known.get(figure, 0.0))
+        return lambda row: math.hypot(width(row) / NORMAL, row.known.get(figure, 0.0))
 
     figures: dict[str, tuple[Callable[[Row], float], Explained]] = {
         "response_time": (
@@ -87,10 +87,11 @@ def _load(band: Sequence[Row]) -> float:
 
 
 def _point(band: Sequence[Row], error: Callable[[Row], float], explained: Explained) -> LoadPoint:
-    values = [error(r) for r in band]
-    bias = fmean(values)
-    total = sum((v - bias) ** 2 for v in values) / max(1, len(values) - 1)
-    own = max(0.0, total - fmean(explained(r) ** 2 for r in band))
+    bias = fmean(error(r) for r in band)
+    known = [r for r in band if math.isfinite(explained(r))]
+    own = 0.0
+    if len(known) > 1:
+        own = max(0.0, variance(error(r) for r in known) - fmean(explained(r) ** 2 for r in known))
     return (_load(band), round(math.sqrt(own), 4), round(max(bias, -0.99), 4))
 
 

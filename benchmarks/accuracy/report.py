@@ -20,7 +20,7 @@ from accuracy.plots import draw_errors, draw_system
 from accuracy.points import Point
 from accuracy.predictions import correct, points_of
 from accuracy.store import Results, read_json
-from accuracy.work_speed import SPEED, work_speeds
+from accuracy.work_speed import HEAD, work_speeds
 from mup.errors import UsageError
 
 __all__ = ["Selection", "distribution", "rows_of", "write_report"]
@@ -162,8 +162,7 @@ def write_report(
         parts.append(_table(("change of speed within a repeat", "repeats", "scatter"), jumps))
     if details:
         names = list(dict.fromkeys(r.system for r in found))
-        head = (f"CPU ms per nominal ms at speed {SPEED:.0f}", "exploration", "repeats, median", "range")
-        parts.append(_table(head, work_speeds(results, kind, names)))
+        parts.append(_table(HEAD, work_speeds(results, kind, names)))
         parts.append(inside_tables(results, kind, found))
     return "\n\n".join(parts)
 

@@ -16,19 +16,31 @@ from accuracy.generate import system as generated
 from accuracy.judge import usable
 from accuracy.nominal import nominal
 from accuracy.predictions import points_of
-from accuracy.store import Results
+from accuracy.store import Results, read_json
 from analyzer.validation import host_slowness
 from mup.lqn import Model, load_model
 from mup.lqn.visits import activity_visits, entry_rates
 
-__all__ = ["SPEED", "endpoint_work", "work_speeds"]
+__all__ = ["HEAD", "SPEED", "endpoint_work", "work_speeds"]
 
 SPEED = 1500.0
 """Monitored speed that figures are given for."""
 
 
-def work_speeds(results: Results, kind: str, names: Sequence[str]) -> list[tuple[str, str, str, str]]:
+HEAD = (
+    f"CPU ms per nominal ms at speed {SPEED:.0f}",
+    "exploration",
+    "repeats, median",
+    "range",
+    "explored, valid of all s",
+    "change of speed meanwhile",
+)
+
+
+def work_speeds(results: Results, kind: str, names: Sequence[str]) -> list[tuple[str, ...]]:
     """Return, per generated system, ms per nominal ms at ``SPEED``: exploration, median and range of repeats.
+
+    Behind them, how much of the exploration was valid, and by how much the probes before and after it differ.
 
     Queries and calls are work of endpoints, too, but have no nominal time: systems with little other work
     have larger figures.
@@ -43,11 +55,20 @@ def work_speeds(results: Results, kind: str, names: Sequence[str]) -> list[tuple
         folder = results.system(name)
         repeats = [r for p in points_of(folder) for r in usable(folder.repeats(p.name)) if r.get("monitored")]
         found = [_taken(r) / work * r["monitored"] * _slowness(model, r) / SPEED for r in repeats]
-        explored = (model.provenance or {}).get("monitored_speed")
-        if not found or explored is None:
+        provenance, explored = model.provenance or {}, read_json(folder.explored)
+        if not found or provenance.get("monitored_speed") is None:
             continue
-        before = 1000 * endpoint_work(model) / work * explored / SPEED
-        lines.append((name, f"{before:.2f}", f"{median(found):.2f}", f"{min(found):.2f} to {max(found):.2f}"))
+        before = 1000 * endpoint_work(model) / work * provenance["monitored_speed"] / SPEED
+        lines.append(
+            (
+                name,
+                f"{before:.2f}",
+                f"{median(found):.2f}",
+                f"{min(found):.2f} to {max(found):.2f}",
+                f"{provenance['observed_seconds']:.0f} of {explored['seconds']:.0f}",
+                f"{explored['jump']:+.0%}",
+            )
+        )
     return lines
 
 

@@ -193,3 +193,11 @@ def test_infinite_widths_do_not_break_the_estimate(tmp_path: Path) -> None:
     """A measurement without an interval explains everything, and nothing is negative."""
     found = estimate([row(0.1, width=math.inf)] * 8, source=str(tmp_path)).at("response_time", 0.5)
     assert found == (0.0, 0.1)
+
+
+def test_points_nobody_knows_do_not_hide_the_error_of_the_others() -> None:
+    """Half of the points have no interval: the other half still shows how much errors vary."""
+    rows = [row(0.05 + error, width=width) for error in (-0.08, 0.08) * 8 for width in (0.0, math.inf)]
+    found = estimate(rows, source="").at("response_time", 0.5)
+    assert found is not None
+    assert found == pytest.approx((0.08, 0.05), rel=0.05)

@@ -49,7 +49,7 @@ def model(demand: float, speed: float) -> Model:
             Task(name="A", role="service", processor="host", entries=(a,)),
             Task(name="B", role="service", processor="host", entries=(b,)),
         ),
-        provenance={"monitored_speed": speed},
+        provenance={"monitored_speed": speed, "observed_seconds": 24.4},
     )
 
 
@@ -68,10 +68,12 @@ def test_exploration_and_repeats_are_given_for_the_same_speed(tmp_path: Path) ->
     save_model(found, results.model("first", NAME))
     folder.path.mkdir(parents=True)
     write_json(folder.points, [Point(name="one", clients=1, pools={}, replicas={}).to_json()])
+    write_json(folder.explored, {"seconds": 135.0, "jump": -0.25})
     for number, (cpu, speed, void) in enumerate(((3.2, 1.0, ""), (1.5, 2.0, ""), (9.0, 1.0, "foreign"))):
         record = repeat("one", number, [0.1] * 50, void=void, speed=SPEED * speed)
         record["monitored"] = SPEED * speed
         record["measurement"]["cycles"] = 50
         record["entries"] = {"A//a/": {"count": 50, "cpu": cpu * work}}
         write_json(folder.repeat("one", number), record)
-    assert work_speeds(results, "first", [NAME, "translator"]) == [(NAME, "3.00", "3.10", "3.00 to 3.20")]
+    expected = (NAME, "3.00", "3.10", "3.00 to 3.20", "24 of 135", "-25%")
+    assert work_speeds(results, "first", [NAME, "translator"]) == [expected]
