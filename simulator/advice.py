@@ -16,6 +16,7 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import stdtrit
 
 from mup.lqn.model import Entry, Model, entry_label
 from mup.lqn.uncertainty import Replicate, apply
@@ -58,15 +59,19 @@ class Suspect:
         kind: A field of ``mup.lqn.uncertainty.Replicate``.
         effects: By how many seconds of work per cycle each replicate differs from the model.
         amount: Seconds of work per cycle that these numbers stand for.
+        freedom: Degrees of freedom of the effects.
     """
 
     label: str
     kind: str
     effects: FloatArray
     amount: float
+    freedom: int
 
     def __str__(self) -> str:
-        known = 1.96 * float(self.effects.std(ddof=1)) / self.amount if self.amount > 0 else math.inf
+        known = math.inf
+        if self.amount > 0:
+            known = float(stdtrit(self.freedom, 0.975)) * float(self.effects.std(ddof=1)) / self.amount
         what = KINDS[self.kind]
         if self.kind in ("probabilities", "counts"):
             return f"{self.label} ({what}: its mean time is known to +- {100 * known:.2g} %)"
@@ -87,7 +92,10 @@ def suspects(model: Model) -> list[Suspect]:
                 for label, effect in work.effects(Replicate(**{kind: changed})).items():
                     row = found.setdefault((label, kind), np.zeros(len(replicates)))
                     row[number] = effect
-    return [Suspect(label, kind, row, work.amount(label, kind)) for (label, kind), row in found.items()]
+    freedom = model.uncertainty.freedom
+    return [
+        Suspect(label, kind, row, work.amount(label, kind), freedom) for (label, kind), row in found.items()
+    ]
 
 
 class _Work:

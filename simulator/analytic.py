@@ -26,6 +26,7 @@ from mup.errors import SimulationError
 from mup.lqn.model import Model
 from simulator.entry_times import EntryTimes, Moments
 from simulator.layers import Layers, Plan, targets
+from simulator.loads import APART, BESIDE, MEETING, ROWS, SQUARES, TIME, VISITS, WORK, Rows
 from simulator.mva import Chain, Crowd, FloatArray, Queue, SharedView, extended, rising
 from simulator.returns import Return, Returns
 from simulator.warmth import settled
@@ -44,12 +45,6 @@ LARGEST = 2000
 LONGEST = 600
 """Requests at a station beyond which its speed is taken as constant."""
 
-VISITS, WORK, SQUARES, TIME, BESIDE, APART, MEETING = range(7)
-"""Rows of a load, one column per station (the last: delays): visits, seconds of service, sum of squares
-of the service times, seconds of service as far as somebody waits for it (parallel work counts once), work
-times the work in parallel branches, at the same station and anywhere, and seconds that parallel branches of
-a request delay each other there."""
-ROWS = 7
 SIBLINGS = 6
 """Parallel branches at one station beyond which more of them make no difference."""
 
@@ -126,12 +121,14 @@ def _figure(mean: float | None) -> dict[str, float | None] | None:
     return None if mean is None else {"mean": mean, "ci95": None}
 
 
-def estimate(model: Model, *, tolerance: float = TOLERANCE) -> Estimate:
+def estimate(model: Model, *, tolerance: float = TOLERANCE, rates_only: bool = False) -> Estimate:
     """Estimate one scenario.
 
     Args:
         model: Calibrated at least where clients can get to.
         tolerance: Relative change of times from one iteration to the next that counts as none.
+        rates_only: Stop as soon as cycle times, and with them all rates, no longer change; single waiting
+            times need more iterations.
 
     Returns:
         Means of all figures. Always an estimate: see its documentation for errors to expect.
@@ -148,7 +145,7 @@ def estimate(model: Model, *, tolerance: float = TOLERANCE) -> Estimate:
         # What is no number anywhere would be one nowhere in the end.
         with np.errstate(invalid="raise"):
             solver = _Solver(layers)
-            converged = solver.solve(tolerance)
+            converged = solver.solve(tolerance, rates_only=rates_only)
             return _Report(solver).estimate(converged, started)
     except ArithmeticError as error:
         raise SimulationError(
@@ -196,12 +193,8 @@ class _Solver:
         self.inputs: list[tuple[dict[str, Moments], int]] = [({}, -1)] * len(self.plans)
         self.versions = [0] * len(self.plans)
         self.called: list[Moments] = [(0.0, 0.0)] * len(self.plans)
-        self.releases = [
-            sum(
-                p.graph.visits[s.name] * c.count[0] for s in p.steps for c in s.calls if c.kind == "releasing"
-            )
-            for p in self.plans
-        ]
+        self.rows = [Rows(plan) for plan in self.plans]
+        self.releases = [sum(times for _, times in rows.releasing) for rows in self.rows]
         empty = np.zeros((ROWS, self.width))
         self.as_called = [empty] * len(self.plans)
         self.held = [empty] * len(self.plans)
@@ -318,44 +311,28 @@ class _Solver:
 
     def _loads(self, index: int, plan: Plan, moments: dict[str, Moments], own: EntryTimes) -> None:
         """Add up what a request asks of the stations: while the thread is held, for the caller, at all."""
-        held, awaited, local = (np.zeros((ROWS, self.width)) for _ in range(3))
-        released = np.zeros((ROWS, self.width))
-        thread_time = caller_time = 0.0
-        graph = plan.graph
-        loads: dict[str, FloatArray] = {}
-        for step in plan.steps:
-            visits = graph.visits[step.name]
-            load = np.zeros((ROWS, self.width))
-            if step.slices:
-                mean, variance = step.demand
-                at = self.width - 1 if plan.processor is None else plan.processor
-                work = step.slices * mean
-                load[:BESIDE, at] = step.slices, work, step.slices * (mean**2 + variance), work
-                local[:, at] += visits * load[:, at]
-            load[TIME, -1] += step.delay[0]
-            for call in step.calls:
-                if call.kind == "synchronous":
-                    load += call.count[0] * self.as_called[call.target]
-                elif call.kind == "releasing":
-                    released += visits * call.count[0] * self.as_called[call.target]
-            load *= visits
-            for back in self.relapses[index]:
-                if back.step == step.name:
-                    load[TIME, -1] += self._behind_oneself(back)
-            loads[step.name] = load
+        rows = self.rows[index]
+        load = np.zeros((len(plan.steps), ROWS, self.width))
+        local, released = np.zeros((ROWS, self.width)), np.zeros((ROWS, self.width))
+        at = self.width - 1 if plan.processor is None else plan.processor
+        load[:, :BESIDE, at] = rows.work
+        local[:BESIDE, at] = rows.work.sum(axis=0)
+        load[:, TIME, -1] += rows.delay
+        for row, target, times in rows.calls:
+            load[row] += times * self.as_called[target]
+        for target, times in rows.releasing:
+            released += times * self.as_called[target]
+        for back in self.relapses[index]:
+            load[rows.of[back.step], TIME, -1] += self._behind_oneself(back)
         if own.overlaps:
-            self._meet(index, own, loads)
-        for step in plan.steps:
-            load, share = loads[step.name], own.shares.get(step.name, 1.0)
-            local[MEETING] += load[MEETING]
-            spent = share * graph.visits[step.name] * moments[step.name][0]
-            load[TIME] *= share
-            if step.name in graph.held:
-                held += load
-                thread_time += spent
-            if step.name in graph.awaited:
-                awaited += load
-                caller_time += spent
+            self._meet(index, own, load)
+        share = np.array([own.shares.get(name, 1.0) for name in rows.of])
+        spent = share * rows.visits * np.array([moments[name][0] for name in rows.of])
+        load[:, TIME] *= share[:, None]
+        local[MEETING] += load[:, MEETING].sum(axis=0)
+        flat, shape = load.reshape(len(load), -1), (ROWS, self.width)
+        held, awaited = (rows.held @ flat).reshape(shape), (rows.awaited @ flat).reshape(shape)
+        thread_time, caller_time = float(rows.held @ spent), float(rows.awaited @ spent)
         if thread_time > 0:
             held[TIME] *= own.hold[0] / thread_time
         if caller_time > 0:
@@ -381,44 +358,42 @@ class _Solver:
         self.as_called[index] = called
         self.local[index] = local
 
-    def _meet(self, index: int, own: EntryTimes, loads: dict[str, FloatArray]) -> None:
-        """Find out how long parallel branches delay each other where they meet."""
-        graph = self.plans[index].graph
-        there: dict[str, FloatArray] = {}
-        for name, load in loads.items():
-            plain = load[VISITS] * self.plain_wait + load[WORK] * self.plain_stretch
-            total = float(plain.sum())
-            extra = self.extra[index].get(name, 0.0) * graph.visits[name]
-            there[name] = plain * (1 + extra / total) if total > 0 else plain
-            there[name][-1] = 0.0
-        company: dict[str, FloatArray] = {}
-        for overlap in own.overlaps:
-            scale = overlap.together / (overlap.forks * overlap.times[0] * overlap.times[1])
-            for names, others in ((overlap.one, overlap.other), (overlap.other, overlap.one)):
-                beside = scale * sum((there[o] for o in others if o in there), np.zeros(self.width))
-                near = sum((loads[o][TIME] for o in others if o in loads), np.zeros(self.width))
-                for name in names:
-                    company[name] = company.get(name, 0.0) + beside
-                    if name in loads:
-                        loads[name][BESIDE] += loads[name][WORK] * near
-                        loads[name][APART] += loads[name][WORK] * near.sum()
-        found = {}
-        columns = np.arange(self.width)
-        for name, beside in company.items():
-            if name not in there:
-                continue
-            some = np.minimum(beside, SIBLINGS - 1e-9)
-            low = some.astype(int)
-            part = self.lost[low, columns] * (1 - some + low) + self.lost[low + 1, columns] * (some - low)
-            load = loads[name]
-            plain = load[VISITS] * self.plain_wait + load[WORK] * self.plain_stretch
-            met = self.scale * plain * part / (1 - part)
-            met[-1] = 0.0
-            load[MEETING] += met
-            extra = float(load[MEETING].sum())
-            if extra > 0:
-                found[name] = extra / graph.visits[name]
-        self.extra[index] = found
+    def _meet(self, index: int, own: EntryTimes, load: FloatArray) -> None:
+        """Find out how long parallel branches delay each other where they meet.
+
+        Args:
+            index: The plan.
+            own: Its times.
+            load: Of every step, shape (steps, ROWS, stations and delays); what is found is added to it.
+        """
+        rows = self.rows[index]
+        one, other = rows.sides(own.overlaps)
+
+        def beside(rows_of: FloatArray, scale: FloatArray | float = 1.0) -> FloatArray:
+            """Return the sum over everything that runs in parallel branches, for every step."""
+            return np.asarray(one.T @ (scale * (other @ rows_of)) + other.T @ (scale * (one @ rows_of)))
+
+        plain = load[:, VISITS] * self.plain_wait + load[:, WORK] * self.plain_stretch
+        total = plain.sum(axis=1)
+        extra = np.array([self.extra[index].get(name, 0.0) for name in rows.of]) * rows.visits
+        there = plain * (1 + np.divide(extra, total, out=np.zeros_like(total), where=total > 0))[:, None]
+        there[:, -1] = 0.0
+        often = np.array([o.together / (o.forks * o.times[0] * o.times[1]) for o in own.overlaps])
+        company = np.minimum(beside(there, often[:, None]), SIBLINGS - 1e-9)
+        near = beside(load[:, TIME])
+        load[:, BESIDE] += load[:, WORK] * near
+        load[:, APART] += load[:, WORK] * near.sum(axis=1)[:, None]
+        low, columns = company.astype(int), np.arange(self.width)
+        part = self.lost[low, columns] * (1 - company + low) + self.lost[low + 1, columns] * (company - low)
+        met = self.scale * plain * part / (1 - part)
+        met[:, -1] = 0.0
+        load[:, MEETING] += met
+        found = np.where((one + other).any(axis=0), load[:, MEETING].sum(axis=1), 0.0)
+        self.extra[index] = {
+            name: more / visits
+            for name, more, visits in zip(rows.of, found.tolist(), rows.visits.tolist(), strict=True)
+            if more > 0
+        }
 
     def flow(self) -> None:
         """Propagate the rates of the roots to everything they call, and add up the loads."""
@@ -503,7 +478,7 @@ class _Solver:
         inside = sum(plan.graph.visits[s.name] * s.delay[0] for s in plan.steps if s.think)
         return inside + (task.think.mean if task.think is not None else 0.0)
 
-    def solve(self, tolerance: float) -> bool:
+    def solve(self, tolerance: float, *, rates_only: bool = False) -> bool:
         """Iterate to the fixed point; tell whether it was reached."""
         self._begin()
         before: list[float] = []
@@ -519,7 +494,7 @@ class _Solver:
             self.flow()
             self.profiles()
             lengths = [self._cycle_time(m, r) for m, r in zip(self.roots, self.layers.roots, strict=True)]
-            now = [*lengths, *self.wait, *self.stretch]
+            now = lengths if rates_only and lengths else [*lengths, *self.wait, *self.stretch]
             scale = min(lengths, default=0.0)
             if before and all(
                 abs(a - b) <= tolerance * max(abs(a), 0.01 * scale) for a, b in zip(now, before, strict=True)

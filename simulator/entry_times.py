@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import gammainc
+from scipy.special import betainc, gammainc, gammaincc
 
 from mup.lqn.distributions import Distribution
 from mup.lqn.model import Entry
 
-__all__ = ["ActivityGraph", "EntryTimes", "Moments", "latest"]
+__all__ = ["ActivityGraph", "EntryTimes", "Moments", "Overlap", "latest", "meeting"]
 
 Moments = tuple[float, float]
 """Mean and variance of a time or of a count."""
@@ -42,6 +42,13 @@ def latest(times: Sequence[Moments], needed: int | None = None) -> Moments:
         return times[0]
     if all(v <= CERTAIN * m * m for m, v in times):
         return sorted(times)[count - 1]
+    if len(times) == 2:
+        first, second = _later(times[0], times[1])
+        if count == 1:
+            # The earlier one is what the later one is not.
+            first = sum(m for m, _ in times) - first
+            second = sum(v + m * m for m, v in times) - second
+        return first, max(second - first * first, 0.0)
     top = max(m + 10 * math.sqrt(v) for m, v in times)
     at = GRID * top
     # at_most[k] = probability that exactly k branches are over.
@@ -57,13 +64,21 @@ def latest(times: Sequence[Moments], needed: int | None = None) -> Moments:
     return first, max(second - first * first, 0.0)
 
 
-def meeting(times: Sequence[Moments]) -> tuple[list[float], list[list[float]]]:
+def meeting(times: Sequence[Moments], last: float | None = None) -> tuple[list[float], list[list[float]]]:
     """Return how independent times that start together share the time until all are over.
+
+    Args:
+        times: Of the branches.
+        last: The mean time until all are over, if it is known.
 
     Returns:
         The time of each, a moment at which n go on counted as 1 / n for each of them (their sum is the
         mean of the maximum), and the mean time that each goes on together with each other.
     """
+    if len(times) == 2:
+        (one, _), (other, _) = times
+        both = min(max(one + other - (latest(times)[0] if last is None else last), 0.0), one, other)
+        return [one - both / 2, other - both / 2], [[one, both], [both, other]]
     top = max(m + 10 * math.sqrt(max(v, 0.0)) for m, v in times)
     at = GRID * top
     left = np.array([1 - _over(t, at) for t in times])
@@ -73,6 +88,31 @@ def meeting(times: Sequence[Moments]) -> tuple[list[float], list[list[float]]]:
         shares += weight * ((left * going.prod(axis=0) / going) @ WEIGHTS)
     together = (left * WEIGHTS) @ left.T
     return list(top * shares), (top * together).tolist()
+
+
+def _later(one: Moments, other: Moments) -> tuple[float, float]:
+    """Return the first two moments of the later of two independent times, exactly.
+
+    Most joins are of two branches: a call, and what its caller does meanwhile. Of a gamma time T of shape a,
+    E[T^k; T > U] = E[T^k] P(T' > U), with T' of shape a + k and the same scale.
+    """
+    first = second = 0.0
+    for (mean, variance), rival in ((one, other), (other, one)):
+        first += mean * _outlasts((mean, variance), rival, 1)
+        second += (variance + mean * mean) * _outlasts((mean, variance), rival, 2)
+    return first, second
+
+
+def _outlasts(time: Moments, rival: Moments, more: int) -> float:
+    """Return how likely a time whose gamma shape is raised by so much is later than another one."""
+    (mean, variance), (limit, noise) = time, rival
+    if variance <= CERTAIN * mean * mean:
+        return float(gammainc(limit * limit / noise, mean * limit / noise))
+    shape = mean * mean / variance + more
+    if noise <= CERTAIN * limit * limit:
+        return float(gammaincc(shape, limit * mean / variance))
+    scale, other_scale = variance / mean, noise / limit
+    return float(betainc(limit * limit / noise, shape, scale / (scale + other_scale)))
 
 
 def _over(time: Moments, at: FloatArray) -> FloatArray:
@@ -365,11 +405,19 @@ class ActivityGraph:
         needed = None if precedence.quorum is None else min(precedence.quorum, len(arriving))
         mean, variance = latest(times, needed)
         if fork >= 0 and min(m for m, _ in times) > 0:
-            self._share(index, fork, times, mean)
+            self._share(index, fork, times, mean, None if needed else mean)
         return _Token(min(t.chance for t in arriving), common, start + mean, noise + variance)
 
-    def _share(self, index: int, fork: int, times: list[Moments], mean: float) -> None:
-        """Note how the branches that meet here share the time until then."""
+    def _share(self, index: int, fork: int, times: list[Moments], mean: float, last: float | None) -> None:
+        """Note how the branches that meet here share the time until then.
+
+        Args:
+            index: The precedence that joins them.
+            fork: The one they come from.
+            times: Of each, since the fork.
+            mean: Until they are joined.
+            last: Until all are over, if that is known.
+        """
         if index not in self._branches:
             before = self._before(set(self._entry.precedences[fork].pre))
             sets = [
@@ -378,7 +426,7 @@ class ActivityGraph:
             alone = [s - set().union(*(o for o in sets if o is not s)) for s in sets]
             self._branches[index] = [frozenset(s) for s in alone]
         branches = self._branches[index]
-        counted, together = meeting(times)
+        counted, together = meeting(times, last)
         scale = mean / sum(counted)
         for branch, share, (time, _) in zip(branches, counted, times, strict=True):
             for name in branch:

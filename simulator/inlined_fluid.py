@@ -67,10 +67,16 @@ class FluidCell:
             [{int(p): float(held[p, s]) for p in np.flatnonzero(held[:, s])} for s in range(system.size)]
         )
         self.capacity = system.capacity
+        own = self.admission_pool.tolist()
+        given = [a.effects.released.get(p, 0.0) for a, p in zip(lqn.space.admissions, own, strict=True)]
+        self.returned = np.array(given, dtype=float)
         self.passes = self._passes()
 
     def _passes(self) -> int:
-        """Return how often admissions must be gone through until each has seen those that cause it."""
+        """Return how often admissions must be gone through until each has seen those that cause it.
+
+        A place that is given back to the pool it was taken from needs no further pass: see ``_slow``.
+        """
         moves, count = len(self.move_state), len(self.admission_state)
         reaches = np.zeros((count, count), dtype=bool)
         for a in range(count):
@@ -79,6 +85,8 @@ class FluidCell:
                 (self.gives, self.admission_pool),
             ):
                 hit = columns[first[moves + a] : first[moves + a + 1]]
+                if causes is self.admission_pool:
+                    hit = hit[hit != self.admission_pool[a]]
                 reaches[a] |= np.isin(causes, hit)
         found, paths = 1, reaches
         while paths.any() and found < SWEEPS:
@@ -112,7 +120,7 @@ class FluidCell:
         rows = 1 + parameters
         x = np.zeros((samples, n, rows))
         # Columns: the value, then the derivatives by every parameter.
-        area = np.zeros((8 * n + 3 * events + 6 * admissions + 6 * pools + 8 * len(self.cores) + 8, rows))
+        area = np.zeros((8 * n + 3 * events + 6 * admissions + 7 * pools + 8 * len(self.cores) + 8, rows))
         z = np.zeros((n, rows))
         z[:, 0] = start
         rate = self.lqn.factor / means[self.lqn.time_of]
@@ -121,7 +129,8 @@ class FluidCell:
         _follow(
             x, z, area, regimes, dt / count, count, rate, self.lqn.time_of, self.move_state,
             self.move_processor, self.cores, self.parent, self.parents_first, self.admission_state,
-            self.admission_pool, self.capacity, *self.into, *self.gives, *self.holds, self.passes,
+            self.admission_pool, self.returned, self.capacity, *self.into, *self.gives, *self.holds,
+            self.passes,
         )  # fmt: skip
         return x[:, :, 0], x[:, :, 1:]
 
@@ -205,10 +214,16 @@ def _free_places(free: Any, z: Any, capacity: Any, hold_first: Any, hold_pool: A
 def _slow(
     out: Any, alpha: Any, z: Any, h: float, regimes: Any, area: Any, rate: Any, time_of: Any,
     move_state: Any, move_processor: Any, cores: Any, parent: Any, parents_first: Any, admission_state: Any,
-    admission_pool: Any, into_first: Any, into_state: Any, into_value: Any, give_first: Any, give_pool: Any,
-    give_value: Any, passes: int,
+    admission_pool: Any, returned: Any, into_first: Any, into_state: Any, into_value: Any, give_first: Any,
+    give_pool: Any, give_value: Any, passes: int,
 ) -> None:  # fmt: skip
-    """Compute dx/dt, in ``out``, and the flows of admissions, in ``alpha``."""
+    """Compute dx/dt, in ``out``, and the flows of admissions, in ``alpha``.
+
+    Some of those who are admitted to a pool give their place back at once (after a call that had released
+    it, nothing may be left to do), and the next one takes it. So b places given back by others admit
+    b (1 + r + r^2 + ..) = b / (1 - r), where r is the part who give it back; without that sum every term
+    would need a pass of its own. If all of them do, there is no end, and ``SWEEPS`` terms count.
+    """
     n, moves, admissions = z.shape[0], len(rate), len(admission_state)
     pools, processors = len(regimes), len(cores)
     rows = z.shape[1]
@@ -221,6 +236,7 @@ def _slow(
     back0, at = area[at : at + pools], at + pools
     back, at = area[at : at + pools], at + pools
     total, at = area[at : at + pools], at + pools
+    kept, at = area[at : at + pools], at + pools
     weight, at = area[at : at + admissions], at + admissions
     q, at = area[at : at + 1], at + 1
     _clear(out)
@@ -258,22 +274,24 @@ def _slow(
                     if into_value[j] > 0.0:  # a parked branch that is taken does not arrive
                         _add(arrive[into_state[j]], into_value[j], alpha[a])
                 for j in range(give_first[e], give_first[e + 1]):
-                    _add(back[give_pool[j]], give_value[j], alpha[a])
+                    if give_pool[j] != admission_pool[a]:
+                        _add(back[give_pool[j]], give_value[j], alpha[a])
         _clear(alpha)
         _clear(weight)
         _clear(total)
+        _clear(kept)
         a = 0
         while a < admissions:
             s = admission_state[a]
             last = a
             while last < admissions and admission_state[last] == s:
                 last += 1
-            passes = -1
+            passed = -1
             for b in range(a, last):
-                if passes < 0 and regimes[admission_pool[b]] == 0:
-                    passes = b
-            if passes >= 0:
-                _add(alpha[passes], 1.0, arrive[s])
+                if passed < 0 and regimes[admission_pool[b]] == 0:
+                    passed = b
+            if passed >= 0:
+                _add(alpha[passed], 1.0, arrive[s])
             else:
                 # Those who come within the step share, too: a queue that is nearly empty has no history.
                 for b in range(a, last):
@@ -282,11 +300,16 @@ def _slow(
                     if arrive[s, 0] > 0.0:
                         _add(weight[b], YOUNG * h, arrive[s])
                     _add(total[admission_pool[b]], 1.0, weight[b])
+                    _add(kept[admission_pool[b]], 1.0 - returned[b], weight[b])
             a = last
+        for p in range(pools):
+            if kept[p, 0] * SWEEPS < total[p, 0]:
+                _clear(kept[p : p + 1])
+                _add(kept[p], 1.0 / SWEEPS, total[p])
         for a in range(admissions):
             p = admission_pool[a]
             if weight[a, 0] > 0.0:
-                _add_quotient(alpha[a], 1.0, back[p], weight[a], total[p])
+                _add_quotient(alpha[a], 1.0, back[p], weight[a], kept[p])
     for a in range(admissions):
         e = moves + a
         _add(out[admission_state[a]], -1.0, alpha[a])
@@ -305,6 +328,29 @@ def _move(
 
 
 @internal
+def _swept(
+    z: Any, free: Any, waiting: Any, admission_state: Any, admission_pool: Any, capacity: Any,
+    hold_first: Any, hold_pool: Any, hold_value: Any,
+) -> bool:  # fmt: skip
+    """Tell whether a sweep would move nobody: that is so most of the time, and needs no derivatives."""
+    for p in range(len(capacity)):
+        free[p, 0] = capacity[p]
+        waiting[p, 0] = 0.0
+    for s in range(z.shape[0]):
+        for j in range(hold_first[s], hold_first[s + 1]):
+            free[hold_pool[j], 0] -= hold_value[j] * z[s, 0]
+    for a in range(len(admission_state)):
+        here = z[admission_state[a], 0]
+        if here < -TINY:
+            return False
+        waiting[admission_pool[a], 0] += here
+    for p in range(len(capacity)):
+        if free[p, 0] < -TINY or (free[p, 0] > TINY and waiting[p, 0] > TINY):
+            return False
+    return True
+
+
+@internal
 def _sweep(
     z: Any, flowed: Any, area: Any, moves: int, admission_state: Any, admission_pool: Any, capacity: Any,
     into_first: Any, into_state: Any, into_value: Any, hold_first: Any, hold_pool: Any, hold_value: Any,
@@ -320,6 +366,10 @@ def _sweep(
     total, at = area[at : at + pools], at + pools
     amount, at = area[at : at + admissions], at + admissions
     for _ in range(SWEEPS):
+        if _swept(
+            z, free, waiting, admission_state, admission_pool, capacity, hold_first, hold_pool, hold_value
+        ):
+            break
         moved = False
         for a in range(admissions):
             s = admission_state[a]
@@ -359,8 +409,9 @@ def _sweep(
 def _follow(
     x: Any, z: Any, area: Any, regimes: Any, h: float, steps: int, rate: Any, time_of: Any, move_state: Any,
     move_processor: Any, cores: Any, parent: Any, parents_first: Any, admission_state: Any,
-    admission_pool: Any, capacity: Any, into_first: Any, into_state: Any, into_value: Any, give_first: Any,
-    give_pool: Any, give_value: Any, hold_first: Any, hold_pool: Any, hold_value: Any, passes: int,
+    admission_pool: Any, returned: Any, capacity: Any, into_first: Any, into_state: Any, into_value: Any,
+    give_first: Any, give_pool: Any, give_value: Any, hold_first: Any, hold_pool: Any, hold_value: Any,
+    passes: int,
 ) -> None:  # fmt: skip
     """Write the states at all moments, with derivatives, into ``x``; ``z`` is the first one."""
     n, rows = z.shape
@@ -401,8 +452,8 @@ def _follow(
                     inner[s, k] = z[s, k] + reach * h * slope[s, k] if stage > 0 else z[s, k]
             _slow(
                 slope, alpha, inner, h, regimes, scratch, rate, time_of, move_state, move_processor, cores,
-                parent, parents_first, admission_state, admission_pool, into_first, into_state, into_value,
-                give_first, give_pool, give_value, passes,
+                parent, parents_first, admission_state, admission_pool, returned, into_first, into_state,
+                into_value, give_first, give_pool, give_value, passes,
             )  # fmt: skip
             for s in range(n):
                 _add(sum_[s], part, slope[s])

@@ -76,6 +76,14 @@ class InlinedProcess:
             by_pool[admission.pool].append(a)
         self.of_state = _rows(by_state)
         self.of_pool = _rows(by_pool)
+        served: list[list[int]] = [[] for _ in range(n)]
+        shared: list[list[int]] = [[] for _ in range(processors + 1)]
+        for m, (state, processor) in enumerate(
+            zip(self.move_state.tolist(), self.move_processor.tolist(), strict=True)
+        ):
+            served[state].append(m)
+            shared[processor].append(m)
+        self.moves_of_state, self.moves_of_processor = _rows(served), _rows(shared)
         events: list[tuple[Effects, int]] = [(m.effects, -1) for m in space.moves]
         events += [(a.effects, parked.get(a.pool, -1)) for a in space.admissions]
         first, odds, targets, released, taken = [0], [], [], [], []
@@ -143,7 +151,8 @@ class InlinedProcess:
                 streams[k], x[k], start.astype(np.int64), places, counts, free, stack, work, float(dt),
                 replications, max_events - events, rate, self.move_state, self.move_processor,
                 self.cores, self.parent, self.parents_first, self.admission_state, self.admission_pool,
-                *self.of_state, *self.of_pool, *self.outcomes, *self.targets, *self.released, self.taken,
+                *self.of_state, *self.of_pool, *self.moves_of_state, *self.moves_of_processor, *self.outcomes,
+                *self.targets, *self.released, self.taken,
             )  # fmt: skip
             events += count
             if status == EXHAUSTED:
@@ -244,6 +253,19 @@ def _shares(work: Any, cores: Any, parent: Any, parents_first: Any) -> None:
 
 
 @inlined
+def _count(
+    state: int, change: int, counts: Any, work: Any, rate: Any, move_processor: Any, moves_first: Any,
+    moves_list: Any,
+) -> None:  # fmt: skip
+    """Let requests enter a state (or leave it, if ``change`` is negative), and know who runs where."""
+    counts[state] += change
+    for j in range(moves_first[state], moves_first[state + 1]):
+        m = moves_list[j]
+        work[0, move_processor[m]] += change
+        work[3, move_processor[m]] += change * rate[m]
+
+
+@inlined
 def _choose(state: Any, event: int, first: Any, odds: Any) -> Any:
     """Return the stream and the outcome of an event."""
     at = first[event]
@@ -257,9 +279,10 @@ def _choose(state: Any, event: int, first: Any, odds: Any) -> Any:
 
 @inlined
 def _settle(
-    stream: Any, top: int, stack: Any, counts: Any, free: Any, admission_state: Any, admission_pool: Any,
-    state_first: Any, state_list: Any, pool_first: Any, pool_list: Any, first: Any, odds: Any,
-    target_first: Any, target_list: Any, released_first: Any, released_list: Any, taken: Any,
+    stream: Any, top: int, stack: Any, counts: Any, free: Any, work: Any, rate: Any, move_processor: Any,
+    admission_state: Any, admission_pool: Any, state_first: Any, state_list: Any, pool_first: Any,
+    pool_list: Any, moves_first: Any, moves_list: Any, first: Any, odds: Any, target_first: Any,
+    target_list: Any, released_first: Any, released_list: Any, taken: Any,
 ) -> Any:  # fmt: skip
     """Let everything happen that happens at once. The stack has outcomes; its size at the end is 0."""
     while top > 0:
@@ -281,17 +304,17 @@ def _settle(
                         event = pool_list[j]
                         break
         else:  # a request enters a state
-            counts[item] += 1
+            _count(item, 1, counts, work, rate, move_processor, moves_first, moves_list)
             for j in range(state_first[item], state_first[item + 1]):
                 if free[admission_pool[state_list[j]]] > 0:
                     event = state_list[j]
                     break
         if event >= 0:
-            counts[admission_state[event]] -= 1
+            _count(admission_state[event], -1, counts, work, rate, move_processor, moves_first, moves_list)
             free[admission_pool[event]] -= 1
             stream, outcome = _choose(stream, len(first) - 1 - len(admission_state) + event, first, odds)
             if taken[outcome] >= 0:
-                counts[taken[outcome]] -= 1
+                _count(taken[outcome], -1, counts, work, rate, move_processor, moves_first, moves_list)
             top = _push(top, stack, outcome, target_first, target_list, released_first, released_list)
             if top < 0:
                 return stream, top
@@ -320,10 +343,14 @@ def _run(
     stream: Bits, sums: Any, start: Any, free_at_start: Any, counts: Any, free: Any, stack: Any, work: Any,
     dt: float, replications: int, max_events: int, rate: Any, move_state: Any, move_processor: Any,
     cores: Any, parent: Any, parents_first: Any, admission_state: Any, admission_pool: Any, state_first: Any,
-    state_list: Any, pool_first: Any, pool_list: Any, first: Any, odds: Any, target_first: Any,
-    target_list: Any, released_first: Any, released_list: Any, taken: Any,
+    state_list: Any, pool_first: Any, pool_list: Any, moves_first: Any, moves_list: Any,
+    processor_first: Any, processor_list: Any, first: Any, odds: Any, target_first: Any, target_list: Any,
+    released_first: Any, released_list: Any, taken: Any,
 ) -> Any:  # fmt: skip
-    """Add the numbers at every moment over all replications to ``sums``; returns a status and the events."""
+    """Add the numbers at every moment over all replications to ``sums``; returns a status and the events.
+
+    Work space: ``work`` (running threads per processor, their shares, loads, rate of all at full speed).
+    """
     samples, n = sums.shape
     moves = len(rate)
     events = 0
@@ -332,6 +359,14 @@ def _run(
             counts[s] = start[s]
         for p in range(len(free)):
             free[p] = free_at_start[p]
+        # Summed anew for every run, so that rounding errors of the changes do not pile up.
+        for i in range(len(cores)):
+            work[0, i] = 0.0
+            work[3, i] = 0.0
+        for m in range(moves):
+            present = counts[move_state[m]]
+            work[0, move_processor[m]] += present
+            work[3, move_processor[m]] += present * rate[m]
         # Those who wait although there is a place: as many places are given back once more.
         top = 0
         for p in range(len(free)):
@@ -348,22 +383,17 @@ def _run(
         sample = 0
         while True:
             stream, top = _settle(
-                stream, top, stack, counts, free, admission_state, admission_pool, state_first, state_list,
-                pool_first, pool_list, first, odds, target_first, target_list, released_first, released_list,
-                taken,
+                stream, top, stack, counts, free, work, rate, move_processor, admission_state, admission_pool,
+                state_first, state_list, pool_first, pool_list, moves_first, moves_list, first, odds,
+                target_first, target_list, released_first, released_list, taken,
             )  # fmt: skip
             if top < 0:
                 return OVERFLOW, events
-            for i in range(len(cores)):
-                work[0, i] = 0.0
-                work[3, i] = 0.0
-            for m in range(moves):
-                present = counts[move_state[m]]
-                work[0, move_processor[m]] += present
-                work[3, move_processor[m]] += present * rate[m]
             _shares(work, cores, parent, parents_first)
             total = 0.0
             for i in range(len(cores)):
+                if work[0, i] == 0.0:  # exact, for these are whole numbers; the rates are not
+                    work[3, i] = 0.0
                 total += work[1, i] * work[3, i]
             if total > 0.0:
                 stream, u = uniform(stream)
@@ -381,15 +411,24 @@ def _run(
                 return EXHAUSTED, events
             stream, u = uniform(stream)
             left = u * total
+            where = -1
+            for i in range(len(cores)):
+                if work[0, i] > 0.0:
+                    where = i
+                    if left < work[1, i] * work[3, i]:
+                        break
+                    left -= work[1, i] * work[3, i]
+            left /= work[1, where]
             event = -1
-            for m in range(moves):
+            for j in range(processor_first[where], processor_first[where + 1]):
+                m = processor_list[j]
                 present = counts[move_state[m]]
                 if present > 0:
                     event = m
-                    left -= present * rate[m] * work[1, move_processor[m]]
+                    left -= present * rate[m]
                     if left < 0.0:
                         break
-            counts[move_state[event]] -= 1
+            _count(move_state[event], -1, counts, work, rate, move_processor, moves_first, moves_list)
             stream, outcome = _choose(stream, event, first, odds)
             top = _push(0, stack, outcome, target_first, target_list, released_first, released_list)
     return DONE, events

@@ -22,7 +22,15 @@ from simulator.closed_network import ClosedNetwork, FloatArray
 from simulator.network_fluid import Closure, fluid_means
 from simulator.network_simulation import TransientMeans, transient_means
 
-__all__ = ["Prediction", "closed_busy", "closure_of", "closures", "predicted_means", "simulated_parts"]
+__all__ = [
+    "Prediction",
+    "closed_busy",
+    "closure_of",
+    "closures",
+    "predicted_means",
+    "simulated_parts",
+    "slope_of",
+]
 
 BATCHES = 4
 """Independent predictions; their mean is the result, their spread its interval."""
@@ -59,32 +67,43 @@ def simulated_parts(
     ]
 
 
-def closures(parts: Sequence[TransientMeans]) -> list[Closure]:
+def slope_of(part: TransientMeans) -> FloatArray:
+    """Return by how much servers are busier if the mean queue is longer by one; shape (R, H - 1, M)."""
+    return _between(part.free)
+
+
+def closures(parts: Sequence[TransientMeans], further: Sequence[FloatArray] = ()) -> list[Closure]:
     """Return how busy servers are around the means of each of several independent simulations.
 
     The slope of one is that of the others: with its own, which is small by chance where its queue is long by
     chance, servers would seem busier than they are.
+
+    Args:
+        parts: The simulations.
+        further: Slopes of other simulations of about the same network.
     """
-    slopes = [_between(part.free) for part in parts]
-    whole = np.sum(slopes, axis=0)
+    slopes = [slope_of(part) for part in parts]
+    whole = np.sum([*slopes, *further], axis=0)
     found = []
     for part, own in zip(parts, slopes, strict=True):
-        slope = (whole - own) / (len(parts) - 1)
+        slope = (whole - own) / (len(slopes) + len(further) - 1)
         found.append(Closure(slope, np.diff(part.busy, axis=1) / part.dt - slope * _between(part.x)))
     return found
 
 
-def closure_of(parts: Sequence[TransientMeans]) -> Closure:
+def closure_of(parts: Sequence[TransientMeans], further: Sequence[FloatArray] = ()) -> Closure:
     """Return how busy servers are around the means of independent simulations together."""
-    each = closures(parts)
+    each = closures(parts, further)
     return Closure(np.mean([c.slope for c in each], axis=0), np.mean([c.offset for c in each], axis=0))
 
 
-def closed_busy(x: FloatArray, closure: Closure, servers: FloatArray, dt: float) -> FloatArray:
-    """Return the integral of busy servers from time 0 that belongs to queue lengths; shape (R, H, M)."""
-    level = _between(x)
-    # A mean of the minimum is at most the minimum of the means.
-    steps = np.clip(closure.slope * level + closure.offset, 0.0, np.minimum(level, servers)) * dt
+def closed_busy(x: FloatArray, closure: Closure, dt: float) -> FloatArray:
+    """Return the integral of busy servers from time 0 that belongs to queue lengths; shape (R, H, M).
+
+    A mean of the minimum is at most the minimum of the means, but an estimate of it that has no bias is
+    sometimes more. It is not cut off, for then it would have one.
+    """
+    steps = (closure.slope * _between(x) + closure.offset) * dt
     return np.concatenate((np.zeros_like(x[:, :1]), np.cumsum(steps, axis=1)), axis=1)
 
 

@@ -10,8 +10,8 @@ A figure of one real run differs from its prediction for four reasons, taken as 
 Times and throughputs err by factors, so their variances are added on the logarithmic scale and their
 intervals are wider above than below; utilizations err by what is added. The 95 % quantile is Student's,
 with Satterthwaite's degrees of freedom for the sum of the four variances ("An approximate distribution of
-estimates of variance components", 1946): a few replicates or a few systems of a test bed say little about
-how large an error can be.
+estimates of variance components", 1946): a few rounds of an exploratory run or a few systems of a test bed
+say little about how large an error can be.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from scipy.special import stdtrit
 
 from mup.errors import UsageError
 from mup.lqn.composed_uncertainty import certain_tasks
-from mup.lqn.uncertainty import Discrepancy, Uncertainty
+from mup.lqn.uncertainty import Uncertainty
 from simulator.advice import Advice, Suspect, advise
 from simulator.calibration_spread import FIGURES, Key, Spread, figures
 from simulator.result import Figure, Result
@@ -151,7 +151,7 @@ def predict_interval(
     uncertainty = scenario.model.uncertainty or Uncertainty()
     load = max((figure.mean for figure in utilizations(result).values()), default=0.0)
     sums = {
-        key: _Sum(key, figure, result, run, spread, uncertainty.discrepancy, load)
+        key: _Sum(key, figure, result, run, spread, uncertainty, load)
         for key, figure in figures(result).items()
     }
     first = sums["response_time", ""]
@@ -198,7 +198,7 @@ class _Sum:
         result: Result,
         run: RealRun,
         spread: Spread | None,
-        discrepancy: Discrepancy | None,
+        uncertainty: Uncertainty,
         load: float,
     ) -> None:
         self.key = key
@@ -208,7 +208,7 @@ class _Sum:
         self.variances: dict[str, float] = {}
         self.freedom: dict[str, float] = {}
         if spread is not None and key in spread.variances:
-            self._add("calibration", spread.variances[key], spread.replicates - 1)
+            self._add("calibration", spread.variances[key], min(spread.replicates - 1, uncertainty.freedom))
         scale = figure.mean if self.relative else 1.0
         batches = result.batches - 1
         if scale > 0:
@@ -220,6 +220,7 @@ class _Sum:
                 cycles = result.cycle.throughput.mean * run.total
                 measurement = max(measurement, (result.cycle.response_time.sd / scale) ** 2 / cycles)
             self._add("measurement", measurement, batches)
+        discrepancy = uncertainty.discrepancy
         found = None if discrepancy is None else discrepancy.at(key[0], load)
         if discrepancy is not None and found is not None:
             sd, self.bias = found

@@ -25,7 +25,7 @@ ROUNDS = 4
 CLOSE = 0.01
 """Rates that change by less than this no longer change the times by anything one could see."""
 ROUGHLY = 0.003
-"""Relative change of times from which on the estimate of a load goes on: that of rates is a part of it."""
+"""Relative change of cycle times from which on the estimate of a load goes on."""
 LEAST = 0.3
 """Extrapolation does not take more than 70 % off a processor time."""
 ROUGH_PRECISION = 0.05
@@ -107,7 +107,8 @@ def at_load(model: Model, load: Load) -> Model:
         else p
         for p in model.processors
     )
-    return replace(at_rates(model, load.rates), processors=processors)
+    # Both at once: a model checks all its rules whenever it is made.
+    return replace(model, processors=processors, tasks=_tasks_at(model, load.rates))
 
 
 def _load(model: Model) -> Load:
@@ -132,7 +133,7 @@ def _cycle_rates(model: Model) -> tuple[dict[str, float], dict[str, float]]:
                 known[task.name] = known.get(task.name, 0.0) + 1 / entry.arrivals.mean
     closed = [task.name for task in model.reference_tasks if not task.is_open]
     try:
-        found = estimate(model, tolerance=ROUGHLY)
+        found = estimate(model, tolerance=ROUGHLY, rates_only=True)
         busy = {name: share for name, share in found.processors.items() if share is not None}
         return known | {name: found.tasks[name].throughput for name in closed}, busy
     except (ModelError, SimulationError):
@@ -150,11 +151,14 @@ def at_rates(model: Model, rates: Mapping[str, float]) -> Model:
         rates: Requests per second and replica, by task; a task that is missing, or asked for nothing,
             keeps its numbers.
     """
-    tasks = tuple(
+    return replace(model, tasks=_tasks_at(model, rates))
+
+
+def _tasks_at(model: Model, rates: Mapping[str, float]) -> tuple[Task, ...]:
+    return tuple(
         task if task.warmth is None else _at_rate(task, task.warmth, rates.get(task.name, 0.0))
         for task in model.tasks
     )
-    return replace(model, tasks=tasks)
 
 
 def _at_rate(task: Task, warmth: Warmth, rate: float) -> Task:

@@ -17,7 +17,7 @@ from analyzer.calibration.observed import FloatArray, Observed
 from analyzer.calibration.terms import Terms
 from mup.lqn import Model, Replicate, entry_label
 
-__all__ = ["REPLICATES", "replicates", "with_variants"]
+__all__ = ["REPLICATES", "batches", "replicates", "with_variants"]
 
 REPLICATES = 20
 """Enough for a standard deviation known to 16 %."""
@@ -44,6 +44,14 @@ def replicates(
         return ()
     generator = np.random.default_rng(seed)
     return tuple(_replicate(terms, observed, model, _resampled(observed, generator)) for _ in range(count))
+
+
+def batches(observed: Observed) -> int:
+    """Return how many windows replicates are drawn from.
+
+    Where there are hot windows, times come from them alone.
+    """
+    return max(2, int(observed.phase("hot").sum()) or len(observed.windows))
 
 
 def _resampled(observed: Observed, generator: np.random.Generator) -> FloatArray:

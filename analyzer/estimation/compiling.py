@@ -11,14 +11,24 @@ import numba
 
 from mup.compiled_cache import Stamp, note_sources, stamp_of
 
-__all__ = ["compiled"]
+__all__ = ["compiled", "compiled_sums"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def compiled(function: F) -> F:
     """Compile a function of plain arrays and numbers."""
-    options: dict[str, Any] = {"error_model": "numpy", "nogil": True}
+    return _compiled(function)
+
+
+def compiled_sums(function: F) -> F:
+    """Compile a function whose sums may be taken in any order: with vector instructions."""
+    # Not all that "fast math" allows: numbers that are none, and infinite ones, keep their meaning.
+    return _compiled(function, fastmath={"reassoc", "contract"})
+
+
+def _compiled(function: F, **more: Any) -> F:
+    options: dict[str, Any] = {"error_model": "numpy", "nogil": True, **more}
     try:
         result: F = numba.njit(**options, cache=True)(function)
     except RuntimeError:

@@ -1,24 +1,30 @@
 """When does a request complete if threads come back so fast that its chain is stiff? By Lanczos' method.
 
-In a pool that is full all the time, whoever leaves is replaced at once: rates of return exceed those of
-service by orders of magnitude, and uniformisation takes a step per return. But most of these steps change
-nothing that matters, for the chain is in equilibrium but for what is slow. Two facts make use of that:
+In a pool that is full, or nearly, whoever leaves is replaced soon: rates of return exceed those of service,
+by orders of magnitude if it is full all the time, and uniformisation takes a step per return. But most of
+these steps change nothing that matters, for the chain is in equilibrium but for what is slow. Two facts make
+use of that:
 
 - Requests in processor sharing that come back from a finite source are a reversible chain (up and down
   rates around any square of states have equal products), and completion of the sampled request only adds to
   the diagonal. So with W the diagonal matrix of the roots of its stationary weights, S = W T W^-1 is
   symmetric, and the density e' exp(T x) t is e' exp(S x) W t, where e is the initial state, of weight 1.
 - The rate of completion t hardly differs between states that are near each other. So a few products with S,
-  from W t on, span what exp(S x) W t consists of (Lanczos' method), and the eigenvalues of a tridiagonal
-  matrix as small as that give the density at all times.
+  from W t on, span what exp(S x) W t consists of (Lanczos' method), and the exponential of a tridiagonal
+  matrix as small as that gives the density at all times (by a Chebyshev series).
 
 The chain starts where nobody is away, and never has more away (in distribution) than in equilibrium; states
-that have no weight there are left out.
+that have no weight there are left out, and nobody leaves for them.
+
+Stationary weights are products: of a factor per class, which depends on how many of it are away, and one of
+how many are away in all. So roots and divisions are taken along one dimension, and what is done per state is
+multiplication.
 
 Sources: Gallopoulos and Saad, "Efficient solution of parabolic equations by Krylov approximation methods",
 SIAM J. Sci. Stat. Comput. 1992 (projection); Saad, "Analysis of some Krylov subspace approximations to the
 matrix exponential operator", SIAM J. Numer. Anal. 1992 (how fast it converges);
-Dubrulle, "A short note on the implicit QL algorithm for symmetric tridiagonal matrices", Numer. Math. 1970.
+Tal-Ezer and Kosloff, "An accurate and efficient scheme for propagating the time dependent Schroedinger
+equation", J. Chem. Phys. 1984 (Chebyshev series of exponentials).
 """
 
 from __future__ import annotations
@@ -27,85 +33,36 @@ import math
 
 import numpy as np
 
-from analyzer.estimation.compiling import compiled
+from analyzer.estimation.compiling import compiled, compiled_sums
 from analyzer.estimation.samples import FloatArray, IntArray
 
-__all__ = ["MOST_DIMENSIONS", "projected_densities"]
+__all__ = ["FEWER", "MOST_DIMENSIONS", "projected_densities"]
 
-MOST_DIMENSIONS = 45
+MOST_DIMENSIONS = 80
 """Dimensions at most: a chain that needs more is not stiff, or its times are very long."""
 
 MOST_STATES = 100_000
 """States at most: arrays are that long."""
 
-TOLERANCE = 3e-8
-"""Relative change of a density with more dimensions at which they are enough: derivatives of its logarithm
-are differences over steps of 1e-4, and average over the samples."""
+FEWER = 3
+"""Dimensions between two looks at the densities."""
 
-HEAVIEST = 1e3
+TOLERANCE = 1e-6
+"""Relative change of a density with so many more dimensions at which they are enough. What is left is
+smaller still (convergence is faster than linear), and smooth in the rates if dimensions are kept."""
+
+HEAVIEST = 1e9
 """Largest root of the stationary weight of all states, that of the initial one being 1: it multiplies what
-rounding does. Beyond it so many are away that projection takes as long as uniformisation."""
+rounding does."""
 
-NOTHING = 1e-15
-"""Share of the stationary weight that may be left out."""
+NOTHING = 1e-10
+"""Share of the stationary weight that may be left out per class."""
 
 SMALLEST = 1e-13
 """A vector this much shorter than its matrix is long is 0: all dimensions there are have been found."""
 
 
-@compiled
-def _diagonalised(d: FloatArray, e: FloatArray, rows: FloatArray) -> bool:
-    """Make d the eigenvalues of a symmetric tridiagonal matrix, and rows (K, M) times its eigenvectors.
-
-    Args:
-        d: Diagonal; shape (M,).
-        e: Next to it; shape (M,), the last one is not used.
-        rows: Multiplied from the right by the matrix of eigenvectors.
-    """
-    size = len(d)
-    e[size - 1] = 0.0
-    for low in range(size):
-        for _ in range(60):
-            high = low
-            while high < size - 1 and abs(e[high]) > 2.3e-16 * (abs(d[high]) + abs(d[high + 1])):
-                high += 1
-            if high == low:
-                break
-            # Wilkinson's shift, and one implicit QL step from the bottom of the block to its top.
-            half = (d[low + 1] - d[low]) / (2.0 * e[low])
-            root = math.sqrt(half * half + 1.0)
-            g = d[high] - d[low] + e[low] / (half + (root if half >= 0 else -root))
-            s, c, p = 1.0, 1.0, 0.0
-            split = False
-            for i in range(high - 1, low - 1, -1):
-                f, b = s * e[i], c * e[i]
-                root = math.sqrt(f * f + g * g)
-                e[i + 1] = root
-                if root == 0.0:
-                    d[i + 1] -= p
-                    e[high] = 0.0
-                    split = True
-                    break
-                s, c = f / root, g / root
-                g = d[i + 1] - p
-                root = (d[i] - g) * s + 2.0 * c * b
-                p = s * root
-                d[i + 1] = g + p
-                g = c * root - b
-                for k in range(len(rows)):
-                    f = rows[k, i + 1]
-                    rows[k, i + 1] = s * rows[k, i] + c * f
-                    rows[k, i] = c * rows[k, i] - s * f
-            if not split:
-                d[low] -= p
-                e[low] = g
-                e[high] = 0.0
-        else:
-            return False
-    return True
-
-
-@compiled
+@compiled_sums
 def _accepted(
     alpha: FloatArray,
     beta: FloatArray,
@@ -117,6 +74,10 @@ def _accepted(
 ) -> bool:
     """Write the densities that so many dimensions give; tell whether those of fewer were the same.
 
+    The exponential of the tridiagonal matrix H is a series of Chebyshev polynomials of 1 + H / h, with h half
+    of the length of its spectrum, and weights exp(-z) I_j(z) with Bessel functions I_j of z = h times the
+    time. The polynomials are shared by all times. Bessel functions come from their recurrence, downwards.
+
     Args:
         alpha: Diagonal of the matrix of Lanczos' method.
         beta: Next to it.
@@ -126,19 +87,49 @@ def _accepted(
         times: Ascending; shape (I,).
         density: Of fewer dimensions; written; shape (I,).
     """
-    # Loops rather than expressions of arrays: they take a fraction of the time to compile.
-    d, e = np.empty(size), np.empty(size)
-    rows = np.zeros((2, size))
-    rows[0, 0] = 1.0
+    half = 0.0
     for j in range(size):
-        d[j], e[j], rows[1, j] = alpha[j], beta[j], ends[j]
-    if not _diagonalised(d, e, rows):
-        return False
+        radius = (beta[j] if j + 1 < size else 0.0) + (beta[j - 1] if j > 0 else 0.0)
+        half = max(half, 0.5 * (radius - alpha[j]))
+    main, beside = np.empty(size), np.zeros(size + 1)
+    for j in range(size):
+        main[j] = 1.0 + alpha[j] / half
+    for j in range(size - 1):
+        beside[j + 1] = beta[j] / half
+    most = _terms(half * times[-1])
+    value = np.empty(most)
+    before, now, after = np.zeros(size + 2), np.zeros(size + 2), np.zeros(size + 2)
+    now[1] = 1.0
+    factor = 1.0
+    for j in range(most):
+        here, left, right = now[1 : size + 1], now[0:size], now[2 : size + 2]
+        new, past, low, high = after[1 : size + 1], before[1 : size + 1], beside[0:size], beside[1 : size + 1]
+        inner = 0.0
+        for i in range(size):
+            inner += ends[i] * here[i]
+        value[j] = inner
+        for i in range(size):
+            new[i] = factor * (main[i] * here[i] + low[i] * left[i] + high[i] * right[i]) - past[i]
+        factor = 2.0
+        before, now, after = now, after, before
     close = True
     for i in range(len(times)):
-        found = 0.0
-        for j in range(size):
-            found += rows[0, j] * rows[1, j] * math.exp(d[j] * times[i])
+        z = half * times[i]
+        found = value[0]
+        if z > 0.0:
+            above, weight, whole, found = 0.0, 1e-250, 0.0, 0.0
+            for j in range(_terms(z) - 1, 0, -1):
+                whole += 2.0 * weight
+                found += 2.0 * weight * value[j]
+                above, weight = weight, above + 2.0 * j / z * weight
+                if weight > 1e200:
+                    above, weight, whole, found = (
+                        above * 1e-200,
+                        weight * 1e-200,
+                        whole * 1e-200,
+                        found * 1e-200,
+                    )
+            found = (found + weight * value[0]) / (whole + weight)
         found *= length
         close = close and abs(found - density[i]) <= TOLERANCE * found
         density[i] = found
@@ -146,6 +137,22 @@ def _accepted(
 
 
 @compiled
+def _terms(z: float) -> int:
+    """Return how many terms a Chebyshev series takes: exp(-z) I_j(z) falls as exp(-j^2 / (2 z)), to 1e-16."""
+    return int(math.sqrt(72.0 * z)) + 25
+
+
+@compiled
+def _next(at: IntArray, size: IntArray) -> None:
+    """Count on: the first place stays 0, for rows along it are worked on at once."""
+    for r in range(1, len(at)):
+        at[r] += 1
+        if at[r] < size[r]:
+            return
+        at[r] = 0
+
+
+@compiled_sums
 def projected_densities(
     k: int,
     other: IntArray,
@@ -154,6 +161,8 @@ def projected_densities(
     cores: float,
     times: FloatArray,
     guess: int,
+    most: int,
+    fixed: bool,
     density: FloatArray,
 ) -> tuple[int, float]:
     """Write the density of the response times of one group.
@@ -166,124 +175,162 @@ def projected_densities(
         cores: Cores the requests share.
         times: Response times, ascending, s; shape (I,).
         guess: Dimensions to try first.
+        most: Dimensions to try at most.
+        fixed: Take that many dimensions, whether they are enough or not.
         density: Written; shape (I,).
 
     Returns:
         How many dimensions it took, 0 if that many are not enough or rounding would matter; and how many
         updates of states.
     """
+    # Loops rather than expressions of arrays: they take a fraction of the time to compile. They begin at 0
+    # and run over views, for only then they become vector instructions.
     kinds = len(rates)
-    states = 1
-    strides = np.empty(kinds, dtype=np.int64)
-    inside = 1
+    states, inside, widest = 1, 1, 1
     for r in range(kinds):
         if other[r] > 0 and not think[r] > 0.0:
             return 0, 0.0  # who never comes back: nothing is reversible
-        strides[r] = states
         states *= other[r] + 1
         inside += other[r]
+        widest = max(widest, other[r] + 1)
         if states > MOST_STATES:
             return 0, 0.0
-    # Stationary weights by how many of each class are away, and of all states in which so many are.
-    away = np.zeros(kinds, dtype=np.int64)
-    weight = np.empty(states)
-    weight[0] = 1.0
-    marginal = np.zeros((kinds, inside))
-    total = 0.0
-    for state in range(states):
-        for r in range(kinds):
-            if away[r] > 0:
-                share = min(1.0, cores / (inside + 1))
-                down = rates[r] * (other[r] - away[r] + 1) * share
-                weight[state] = weight[state - strides[r]] * down / (think[r] * away[r])
-                break
-        total += weight[state]
-        for r in range(kinds):
-            marginal[r, away[r]] += weight[state]
-        for r in range(kinds):
-            away[r] += 1
-            inside -= 1
-            if away[r] <= other[r]:
-                break
-            inside += away[r]
-            away[r] = 0
-    if not total < HEAVIEST**2:
-        return 0, float(states)
+    # Stationary weights: of how many are away in all, and of how many of each class are. The share that all
+    # have at first is moved from the one to the other, lest either leaves the range of numbers.
+    share = np.empty(inside)
+    joint = np.empty(inside)
+    product = 1.0
+    for a in range(inside):
+        share[a] = min(1.0, cores / (inside - a))
+        joint[a] = product
+        product *= share[a] / share[0]
+    own = np.zeros((kinds, widest))
+    for r in range(kinds):
+        own[r, 0] = 1.0
+        for a in range(other[r]):
+            own[r, a + 1] = own[r, a] * (rates[r] * share[0] * (other[r] - a) / (think[r] * (a + 1)))
     size = np.empty(kinds, dtype=np.int64)
+    away = np.zeros(kinds, dtype=np.int64)
+    for r in range(kinds):
+        size[r] = other[r] + 1
+    marginal = np.zeros((kinds, widest))
+    total = 0.0
+    for _ in range(states // size[0]):
+        outer, factor, row = 0, 1.0, 0.0
+        for r in range(1, kinds):
+            outer += away[r]
+            factor *= own[r, away[r]]
+        jointly, mine, sums = joint[outer : outer + size[0]], own[0], marginal[0]
+        for a in range(size[0]):
+            weight = factor * jointly[a] * mine[a]
+            sums[a] += weight
+            row += weight
+        for r in range(1, kinds):
+            marginal[r, away[r]] += row
+        total += row
+        _next(away, size)
+    work = float(states)
+    if not total < HEAVIEST**2:
+        return 0, work
     stride = np.empty(kinds, dtype=np.int64)
     cells = 1
     for r in range(kinds):
-        away[r] = 0
-        size[r] = other[r] + 1
         tail = marginal[r, size[r] - 1]
         while size[r] > 2 and tail < NOTHING * total:
             size[r] -= 1
             tail += marginal[r, size[r] - 1]
+        away[r] = 0
         stride[r] = cells
         cells *= size[r]
-    # The symmetric matrix: its diagonal, and next to it by class.
+    # What is next to the diagonal is the root of a rate down times one up: of the class, and of all.
+    pair = np.zeros((kinds, widest))
+    leave = np.zeros((kinds, widest))
+    for r in range(kinds):
+        for a in range(size[r] - 1):
+            leave[r, a] = rates[r] * (other[r] - a)
+            pair[r, a] = math.sqrt(leave[r, a] * think[r] * (a + 1))
+        for a in range(size[r]):
+            own[r, a] = math.sqrt(own[r, a])
+    root = np.empty(inside)
+    for a in range(inside):
+        joint[a] = math.sqrt(joint[a])
+        root[a] = math.sqrt(share[a])
+    # Zeros around the vectors, and couplings of 0 at the last state of each class, stand for no neighbour.
+    pad = stride[kinds - 1]
     diagonal = np.empty(cells)
-    couple = np.zeros((kinds, cells))
-    now = np.empty(cells)
-    before = np.zeros(cells)
-    after = np.empty(cells)
-    square, largest = 0.0, 0.0
-    for cell in range(cells):
-        inside, state = 1, 0
-        for r in range(kinds):
-            inside += other[r] - away[r]
-            state += away[r] * strides[r]
-        share = min(1.0, cores / inside)
-        value = rates[k] * share
-        now[cell] = math.sqrt(weight[state]) * value
-        square += now[cell] ** 2
-        for r in range(kinds):
-            down = rates[r] * (other[r] - away[r]) * share
-            value += down + think[r] * away[r]
-            if away[r] + 1 < size[r]:
-                couple[r, cell] = math.sqrt(down * think[r] * (away[r] + 1))
-        diagonal[cell] = -value
-        largest = max(largest, value)
-        for r in range(kinds):
-            away[r] += 1
-            if away[r] < size[r]:
-                break
-            away[r] = 0
-    alpha = np.zeros(MOST_DIMENSIONS)
-    beta = np.zeros(MOST_DIMENSIONS)
-    ends = np.zeros(MOST_DIMENSIONS)
+    couple = np.zeros((kinds, pad + cells))
+    before = np.zeros(cells + 2 * pad)
+    now = np.zeros(cells + 2 * pad)
+    after = np.zeros(cells + 2 * pad)
+    square, largest = 0.0, rates[k]
+    for r in range(kinds):
+        largest += rates[r] * other[r] + think[r] * size[r]
+    for index in range(cells // size[0]):
+        base = index * size[0]
+        outer, factor, out, back = 0, 1.0, 0.0, 0.0
+        for r in range(1, kinds):
+            outer += away[r]
+            factor *= own[r, away[r]]
+            out += leave[r, away[r]]
+            back += think[r] * away[r]
+        begin, end = outer, outer + size[0]
+        shares, roots, jointly = share[begin:end], root[begin:end], joint[begin:end]
+        mine, leaving, vector = own[0], leave[0], now[pad + base : pad + base + size[0]]
+        main = diagonal[base : base + size[0]]
+        weight = factor * rates[k]
+        for a in range(size[0]):
+            vector[a] = weight * mine[a] * jointly[a] * shares[a]
+        for a in range(size[0]):
+            square += vector[a] * vector[a]
+        gone = rates[k] + out
+        for a in range(size[0]):
+            main[a] = -((gone + leaving[a]) * shares[a] + back + think[0] * a)
+        first, pairs = couple[0, pad + base : pad + base + size[0]], pair[0]
+        for a in range(size[0]):
+            first[a] = pairs[a] * roots[a]
+        for r in range(1, kinds):
+            beside, value = couple[r, pad + base : pad + base + size[0]], pair[r, away[r]]
+            for a in range(size[0]):
+                beside[a] = value * roots[a]
+        _next(away, size)
+    alpha = np.zeros(most)
+    beta = np.zeros(most)
+    ends = np.zeros(most)
     length = math.sqrt(square)
+    here = now[pad : pad + cells]
     for s in range(cells):
-        now[s] /= length
-    last, work = 0.0, float(states + cells)
+        here[s] /= length
     for i in range(len(times)):
         density[i] = 0.0
-    check = max(2, min(guess, MOST_DIMENSIONS))
-    for j in range(MOST_DIMENSIONS):
+    last, check = 0.0, max(2, min(guess, most))
+    for j in range(most):
+        here, past, new = now[pad : pad + cells], before[pad : pad + cells], after[pad : pad + cells]
         for s in range(cells):
-            after[s] = diagonal[s] * now[s] - last * before[s]
+            new[s] = diagonal[s] * here[s] - last * past[s]
         for r in range(kinds):
-            step = stride[r]
-            for s in range(cells - step):
-                after[s] += couple[r, s] * now[s + step]
-            for s in range(step, cells):
-                after[s] += couple[r, s - step] * now[s - step]
-        inner = 0.0
+            if size[r] > 1:
+                low, high = pad - stride[r], pad + stride[r]
+                up, right = couple[r, pad : pad + cells], now[high : high + cells]
+                down, left = couple[r, low : low + cells], now[low : low + cells]
+                for s in range(cells):
+                    new[s] += up[s] * right[s] + down[s] * left[s]
+        inner, square = 0.0, 0.0
         for s in range(cells):
-            inner += after[s] * now[s]
-        square = 0.0
+            inner += new[s] * here[s]
         for s in range(cells):
-            after[s] -= inner * now[s]
-            square += after[s] * after[s]
+            new[s] -= inner * here[s]
+            square += new[s] * new[s]
         work += cells
         last = math.sqrt(square)
         whole = j + 1 == cells or last <= SMALLEST * largest
-        alpha[j], beta[j], ends[j] = inner, 0.0 if whole else last, now[0]
-        if whole or j + 1 >= check:
-            if _accepted(alpha, beta, ends, j + 1, length, times, density) or whole:
+        alpha[j], beta[j], ends[j] = inner, 0.0 if whole else last, here[0]
+        final = whole or (fixed and j + 1 == most)
+        if final or (not fixed and j + 1 >= check):
+            if _accepted(alpha, beta, ends, j + 1, length, times, density) or final:
                 return j + 1, work
-            check += max(3, check // 5)
+            check += FEWER
+        inverse = 1.0 / last
         for s in range(cells):
-            after[s] /= last
+            new[s] *= inverse
         before, now, after = now, after, before
     return 0, work

@@ -11,7 +11,7 @@ from analyzer.estimation.fit import Fit
 from analyzer.estimation.regression import ldps
 from analyzer.estimation.samples import ArrivalSamples, FloatArray, IntArray
 
-__all__ = ["Groups", "fitted", "groups", "maximum", "think_rates"]
+__all__ = ["Groups", "climbed", "fitted", "maximum", "start_of", "think_rates"]
 
 LogDensity = Callable[[FloatArray], FloatArray]
 """Parameters (P,) -> logarithm of the density of each response time (I,)."""
@@ -24,6 +24,22 @@ STEP = 1e-4
 
 LEAST_DENSITY = 1e-300
 """Stands for densities that are 0 in floating point: one impossible sample must not hide the others."""
+
+MOST_CLIMBS = 40
+"""Steps of a search at most."""
+
+SETTLED = 2.5e-5
+"""A step ends a search if along it the likelihood rises at this rate, about the square of its length in
+standard deviations of the parameters: 0.005 of them."""
+
+LONGEST = 1.0
+"""Change of a parameter (of the logarithm of a rate) in one step at most."""
+
+HALVINGS = 20
+"""So often a step is halved that leads down."""
+
+DAMPED = 0.2
+"""Share of the curvature expected that a step has to show."""
 
 
 def think_rates(samples: ArrivalSamples, threads: float) -> FloatArray:
@@ -73,9 +89,6 @@ class Groups:
         self.times: FloatArray = samples.response_time[self.order]
 
 
-groups = Groups
-
-
 def maximum(log_density: LogDensity, start: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
     """Return the parameters of the largest likelihood; shape (P,).
 
@@ -100,6 +113,73 @@ def maximum(log_density: LogDensity, start: FloatArray, low: FloatArray, high: F
     found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
     result: FloatArray = found.x
     return result
+
+
+def climbed(
+    log_density: LogDensity,
+    start: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
+    curvature: FloatArray | None = None,
+) -> tuple[FloatArray, FloatArray]:
+    """Return the parameters of the largest likelihood, and its curvature, where every evaluation counts.
+
+    Quasi-Newton steps (BFGS) that begin with the outer product of the samples' scores for the Hessian, which
+    it is on average where the model is right (Berndt, Hall, Hall, Hausman, "Estimation and inference in
+    nonlinear structural models", Annals of Economic and Social Measurement 1974). It ends where the next step
+    is small compared with how sure the parameters are; that step is taken on trust.
+
+    Args:
+        log_density: Of every sample; smooth, to differences over ``STEP``.
+        start: Parameters to start from; logarithms, so that one step fits all.
+        low: Smallest parameters to try; shape (P,).
+        high: Largest; shape (P,).
+        curvature: Minus the Hessian of the likelihood to begin with, if it is known; shape (P, P).
+
+    Returns:
+        Parameters, shape (P,), and minus the Hessian as far as the search has seen it, shape (P, P).
+    """
+    here, values = start, log_density(start)
+    scores = _scores(log_density, here, values)
+    # Parameters that hardly any sample depends on stay about where they are, see ``fitted``.
+    hessian = scores.T @ scores + np.eye(len(here)) if curvature is None else curvature.copy()
+    slope = scores.sum(axis=0)
+    for climb in range(MOST_CLIMBS):
+        first = climb == 0 and curvature is None
+        free = ~(((here <= low) & (slope < 0)) | ((here >= high) & (slope > 0)))
+        step = np.zeros_like(here)
+        step[free] = np.linalg.solve(hessian[np.ix_(free, free)], slope[free])
+        step *= LONGEST / max(LONGEST, float(np.abs(step).max()))
+        step = np.clip(here + step, low, high) - here
+        if float(slope @ step) <= SETTLED:
+            return np.clip(here + step, low, high), hessian
+        for _ in range(HALVINGS):
+            there = log_density(here + step)
+            if there.sum() >= values.sum():
+                break
+            step /= 2
+        else:
+            break
+        here, values = here + step, there
+        before, slope = slope, _scores(log_density, here, values).sum(axis=0)
+        # Powell's damping keeps the matrix positive definite where the likelihood is not concave.
+        change, along = before - slope, hessian @ step
+        whole = float(step @ along)
+        part = float(step @ change)
+        if first and 0 < part < whole:
+            # Far from the maximum scores are large, whatever the curvature: the first step tells its size.
+            hessian *= part / whole
+            along, whole = along * (part / whole), part
+        if part < DAMPED * whole:
+            share = (1 - DAMPED) * whole / (whole - part)
+            change = share * change + (1 - share) * along
+        hessian += np.outer(change, change) / float(step @ change) - np.outer(along, along) / whole
+    return here, hessian
+
+
+def _scores(log_density: LogDensity, here: FloatArray, values: FloatArray) -> FloatArray:
+    """Return the derivatives of the logarithm of every sample's density, by differences; shape (I, P)."""
+    return np.column_stack([(log_density(here + s) - values) / STEP for s in STEP * np.eye(len(here))])
 
 
 def fitted(

@@ -4,7 +4,7 @@ For each sample, a chain follows how many of the other requests seen on admissio
 the sampled request completes. The density of its time is that of a phase-type distribution. The vector
 exp(T x) t is computed by uniformisation: a Poisson mixture of powers of one stochastic matrix applied to t.
 The powers are shared by all samples of a group, and each sample mixes them with its own weights. Where that
-takes many powers, as in a pool that is always full, the chain is projected instead (``krylov``).
+takes many powers, as in a pool that is nearly always full, the chain is projected instead (``krylov``).
 """
 
 from __future__ import annotations
@@ -15,24 +15,42 @@ import numpy as np
 
 from analyzer.estimation.compiling import compiled
 from analyzer.estimation.fit import Fit
-from analyzer.estimation.krylov import projected_densities
-from analyzer.estimation.likelihood import LEAST_DENSITY, Groups, fitted, maximum, start_of, think_rates
+from analyzer.estimation.krylov import FEWER, MOST_DIMENSIONS, projected_densities
+from analyzer.estimation.likelihood import LEAST_DENSITY, Groups, climbed, fitted, start_of, think_rates
 from analyzer.estimation.regression import rps
 from analyzer.estimation.samples import ArrivalSamples, FloatArray, IntArray
 
-__all__ = ["MOST_WORK", "chain_densities", "minps", "mlps"]
+__all__ = ["MOST_WORK", "Chains", "minps", "mlps"]
 
 MOST_WORK = 3e8
 """State updates one evaluation of the likelihood may need, some seconds per estimate."""
 
-CHEAP = 2e4
-"""State updates per group up to which uniformisation is about as quick as projection."""
+CHEAP = 1.5e3
+"""State updates per group up to which uniformisation is as quick as projection."""
 
 FIRST_GUESS = 6
 """Dimensions of a projection that are tried first, and least."""
 
+UNKNOWN = -1
+"""Stands for dimensions that were not found out yet."""
+
+PLANS = 3
+"""So often they may be found out, should the search have led to rates that need more."""
+
+FURTHER = 6
+"""Dimensions more that must not change anything where a search has ended."""
+
+SAME = 1e-4
+"""Logarithms of densities that differ by less are the same: a sample tells about 1."""
+
 SPREAD = math.log(30.0)
 """Rates are searched within this factor (its logarithm) of where they start."""
+
+FEW = 30
+"""Samples with which a search begins, or somewhat more."""
+
+CLOSE = math.log(4.0)
+"""How far that leads at most, as ``SPREAD``: what fits a few samples may be far from everything."""
 
 
 @compiled
@@ -131,9 +149,14 @@ def _densities(
     cores: float,
     cheap: float,
     most: float,
+    more: int,
+    dimensions: IntArray,
     density: FloatArray,
 ) -> float:
     """Write the density of every response time; arrays as in ``Groups``, rates and think of shape (R,).
+
+    Groups of up to ``cheap`` updates of states are uniformised. ``dimensions`` has those of each group, 0 if
+    it is uniformised, and ``more`` are added; what is ``UNKNOWN`` is found out, and written; shape (G,).
 
     Returns how many states were updated, or more than ``most`` if that many do not do.
     """
@@ -144,54 +167,106 @@ def _densities(
         for r in range(len(rates)):
             other[r] = seen[g, r] - (1 if r == k else 0)
         own, found = times[first[g] : first[g + 1]], density[first[g] : first[g + 1]]
-        needed = _uniformised(k, other, rates, think, cores, own, cheap, found)
-        if needed > cheap:
-            dimensions, effort = projected_densities(k, other, rates, think, cores, own, guess, found)
-            if dimensions > 0:
-                # The next group saw about the same.
-                needed, guess = effort, max(dimensions - 4, FIRST_GUESS)
-            else:
-                needed = effort + _uniformised(k, other, rates, think, cores, own, most - work, found)
+        planned = dimensions[g]
+        size = planned + more if planned > 0 else MOST_DIMENSIONS
+        needed = 0.0
+        # Uniformised if that is cheap, else projected, else uniformised. Compiled code has every function
+        # once per place it is called from, and that takes long.
+        for attempt in range(3):
+            if attempt == 1:
+                if planned == 0:
+                    continue
+                taken, effort = projected_densities(
+                    k, other, rates, think, cores, own, guess, size, planned > 0, found
+                )
+                needed += effort
+                if planned == UNKNOWN:
+                    dimensions[g] = taken
+                if taken > 0:
+                    # The next group saw about the same. Two looks are the least, and fewer may do.
+                    guess = max(taken - 2 * FEWER, FIRST_GUESS)
+                    break
+            elif attempt == 2 or planned == UNKNOWN:
+                limit = cheap if attempt == 0 else most - work
+                effort = _uniformised(k, other, rates, think, cores, own, limit, found)
+                if attempt == 2:
+                    needed += effort
+                elif effort <= cheap:
+                    needed, dimensions[g] = effort, 0
+                    break
         work += needed
         if work > most:
             break
     return work
 
 
-def chain_densities(
-    groups: Groups,
-    rates: FloatArray,
-    think: FloatArray,
-    cores: float,
-    *,
-    cheap: float = CHEAP,
-    most: float = math.inf,
-) -> FloatArray:
-    """Return the density of every response time under the chain, in the order of the samples; shape (I,).
+class Chains:
+    """The chains of all samples, and how each of them is computed.
 
-    Args:
+    How many dimensions a projection takes is found out once, for some rates. Then they stay, lest densities
+    jump where a search takes their derivatives by differences.
+
+    Attributes:
         groups: The samples.
-        rates: Service rate of each class, 1/s; shape (R,).
         think: Rate at which a request that has left comes back, per class, 1/s; shape (R,).
         cores: Cores the requests share.
         cheap: State updates per group up to which uniformisation is preferred; infinite = always, 0 = never.
-        most: State updates of all groups.
-
-    Raises:
-        ValueError: It would take more.
-
-    Source: Perez, Casale, Pacheco-Sanchez, sections 6.3 and 6.4.
     """
-    sorted_ = np.empty(len(groups.times))
-    arrays = groups.kind, groups.seen, groups.first, groups.times, rates, think
-    if (work := _densities(*arrays, float(cores), float(cheap), float(most), sorted_)) > most:
-        raise ValueError(
-            f"the Markov chains of these samples need {work:.0e} steps per evaluation: too many requests "
-            "were seen, or the classes differ too much in speed; ldps and fmlps do not mind"
-        )
-    result = np.empty_like(sorted_)
-    result[groups.order] = sorted_
-    return result
+
+    def __init__(self, groups: Groups, think: FloatArray, cores: float, cheap: float) -> None:
+        self.groups, self.think, self.cores, self.cheap = groups, think, float(cores), float(cheap)
+        self._dimensions: IntArray = np.full(len(groups.kind), UNKNOWN, dtype=np.int64)
+
+    def plan(self, rates: FloatArray, *, most: float = math.inf) -> None:
+        """Find out how many dimensions each group needs at some rates; those it has already, it keeps.
+
+        Args:
+            rates: Service rate of each class, 1/s; shape (R,).
+            most: State updates of all groups in one evaluation.
+
+        Raises:
+            ValueError: It would take more.
+        """
+        before = self._dimensions
+        self._dimensions = np.full(len(before), UNKNOWN, dtype=np.int64)
+        self.densities(rates, most=most)
+        self._dimensions = np.where(self._dimensions > 0, np.maximum(self._dimensions, before), 0)
+
+    def densities(self, rates: FloatArray, *, more: int = 0, most: float = math.inf) -> FloatArray:
+        """Return the density of every response time, in the order of the samples; shape (I,).
+
+        Args:
+            rates: Service rate of each class, 1/s; shape (R,).
+            more: Dimensions beyond those planned.
+            most: State updates of all groups.
+
+        Raises:
+            ValueError: It would take more.
+
+        Source: Perez, Casale, Pacheco-Sanchez, sections 6.3 and 6.4.
+        """
+        groups = self.groups
+        sorted_ = np.empty(len(groups.times))
+        arrays = groups.kind, groups.seen, groups.first, groups.times, rates, self.think
+        limits = self.cores, self.cheap, float(most), more
+        if (work := _densities(*arrays, *limits, self._dimensions, sorted_)) > most:
+            raise ValueError(
+                f"the Markov chains of these samples need {work:.0e} steps per evaluation: too many requests "
+                "were seen, or the classes differ too much in speed; ldps and fmlps do not mind"
+            )
+        result = np.empty_like(sorted_)
+        result[groups.order] = sorted_
+        return result
+
+    def log_densities(self, rates: FloatArray, *, more: int = 0) -> FloatArray:
+        """Return the logarithms of ``densities``."""
+        logarithms: FloatArray = np.log(np.maximum(self.densities(rates, more=more), LEAST_DENSITY))
+        return logarithms
+
+    def settled(self, rates: FloatArray) -> bool:
+        """Tell whether the dimensions planned are enough at these rates as well."""
+        moved = self.log_densities(rates, more=FURTHER) - self.log_densities(rates)
+        return float(np.abs(moved).max()) <= SAME
 
 
 def mlps(samples: ArrivalSamples, cores: float, threads: float) -> Fit:
@@ -210,15 +285,26 @@ def mlps(samples: ArrivalSamples, cores: float, threads: float) -> Fit:
 
     Source: Perez, Casale, Pacheco-Sanchez, section 6.
     """
+    think, start = think_rates(samples, threads), start_of(samples, cores)
+    best, curvature = start, None
     groups = Groups(samples)
-    think = think_rates(samples, threads)
-    start = start_of(samples, cores)
-    chain_densities(groups, np.exp(start), think, cores, most=MOST_WORK)
+    if (every := len(samples.kind) // FEW) > 1:
+        # Under heavy load the start is far off, and a few samples show the way.
+        few = Chains(Groups(samples.chosen(groups.order[::every])), think, cores, CHEAP)
+        few.plan(np.exp(start), most=MOST_WORK)
+        near, far = start - CLOSE, start + CLOSE
+        best, curvature = climbed(lambda p: few.log_densities(np.exp(p)), start, near, far)
+        curvature *= every
+    chains = Chains(groups, think, cores, CHEAP)
 
     def log_density(parameters: FloatArray) -> FloatArray:
-        return np.log(np.maximum(chain_densities(groups, np.exp(parameters), think, cores), LEAST_DENSITY))
+        return chains.log_densities(np.exp(parameters))
 
-    best = maximum(log_density, start, start - SPREAD, start + SPREAD)
+    for _ in range(PLANS):
+        chains.plan(np.exp(best), most=MOST_WORK)
+        best, curvature = climbed(log_density, best, start - SPREAD, start + SPREAD, curvature)
+        if chains.settled(np.exp(best)):
+            break
     observed = samples.counts > 0
     return fitted(log_density, best, lambda p: np.where(observed, np.exp(-p), np.nan))
 

@@ -3,7 +3,8 @@
 The layered estimate errs by a few percent, more near saturation, and a fit bends parameters to absorb that.
 What it errs by changes little over the distance between two fits, so a simulation of every trial at the
 fitted values gives a correction of the predictions, (simulated - estimated), with which the next fit is right
-to second order. All rounds use the same random numbers.
+to second order. All rounds use the same random numbers, but every trial its own: simulations with equal seeds
+share their luck, and errors that all trials share do not average out.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def simulated_means(
     measures: Sequence[str],
     *,
     relative: float,
-    seed: int,
+    seed: int | Sequence[int],
 ) -> Simulated:
     """Simulate every trial at some values of the parameters.
 
@@ -62,7 +63,7 @@ def simulated_means(
         trials: Configurations.
         measures: Names of the figures.
         relative: Typical relative 95 % half-width of a measurement.
-        seed: Of all trials; the same seed gives the same random numbers.
+        seed: Those of the trials are derived from it.
 
     Raises:
         SimulationError: A trial cannot be simulated, for instance because of a deadlock.
@@ -74,7 +75,10 @@ def simulated_means(
             changed = parameter.apply(changed, float(value))
         models.append(changed)
     precision = min(max(SHARE * relative, FINEST), COARSEST)
-    documents = [simulate(m, precision=precision, seed=seed).to_json() for m in models]
+    seeds = np.random.SeedSequence(seed).generate_state(len(models)).tolist()
+    documents = [
+        simulate(m, precision=precision, seed=own).to_json() for m, own in zip(models, seeds, strict=True)
+    ]
     means = [[value_of(d, m) for m in measures] for d in documents]
     halves = [[_half_width(d, m) for m in measures] for d in documents]
     return Simulated(np.array(means), (np.array(halves) / 1.96) ** 2)

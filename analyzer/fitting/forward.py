@@ -33,8 +33,12 @@ STEP: Final = 0.01
 """Of a finite difference, relative to the value (or to its scale where that is larger). The estimate iterates
 to 1e-4, so a smaller one would show rounding; its curvature over 1 % is far below what data can tell."""
 
-
 LEAST: Final = 1e-6
+
+REMEMBERED: Final = 4
+"""So many points the layered estimate remembers."""
+DIGITS: Final = 10
+"""To so many digits, relative to their scales, values are the same."""
 
 
 class Forward(Protocol):
@@ -107,12 +111,25 @@ class AnalyticForward:
         self._models = [with_settings(model, trial) for trial in trials]
         self._parameters, self._scales, self._measures = parameters, scales, measures
         self._known: dict[bytes, FloatArray] = {}
+        self._slopes: dict[bytes, FloatArray] = {}
 
     def means(self, values: FloatArray) -> FloatArray:  # noqa: D102
-        key = values.tobytes()
-        if key not in self._known:
-            self._known = {key: self._evaluate(values)}  # asked for again at once, by the derivatives
-        return self._known[key]
+        return self._remembered(self._known, values, lambda: self._evaluate(values))
+
+    def _remembered(
+        self, memory: dict[bytes, FloatArray], values: FloatArray, find: Callable[[], FloatArray]
+    ) -> FloatArray:
+        """Return what was found for the same values, up to rounding, or find it.
+
+        A search asks for the same again and again: at its end, for the covariance there, and where the next
+        search starts.
+        """
+        key = np.round(values / self._scales, DIGITS).tobytes()
+        if key not in memory:
+            if len(memory) >= REMEMBERED:
+                del memory[next(iter(memory))]
+            memory[key] = find()
+        return memory[key]
 
     def _evaluate(self, values: FloatArray) -> FloatArray:
         rows = []
@@ -130,6 +147,9 @@ class AnalyticForward:
         return np.array(rows)
 
     def sensitivities(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:  # noqa: D102
+        return self.means(values), self._remembered(self._slopes, values, lambda: self._differences(values))
+
+    def _differences(self, values: FloatArray) -> FloatArray:
         here = self.means(values)
         slopes = np.empty((*here.shape, len(values)))
         for k, parameter in enumerate(self._parameters):
@@ -137,7 +157,7 @@ class AnalyticForward:
             if values[k] + step > parameter.high:
                 step = -step
             slopes[..., k] = self._difference(values, here, k, step)
-        return here, slopes
+        return slopes
 
     def _difference(self, values: FloatArray, here: FloatArray, k: int, step: float) -> FloatArray:
         for signed in (step, -step):

@@ -62,8 +62,9 @@ def predict(
     means, slopes = forward.sensitivities(values)
     centre, noise = means, np.zeros_like(means)
     if correct and not forward.exact:
+        # Other random numbers than those of the fit, of which the parameters have absorbed some.
         found = simulated_means(
-            fit.model, problem.parameters, values, settings, measures, relative=RELATIVE, seed=seed
+            fit.model, problem.parameters, values, settings, measures, relative=RELATIVE, seed=(seed, 1)
         )
         centre, noise = found.means, found.variances
     if sure is None:

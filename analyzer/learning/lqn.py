@@ -20,8 +20,8 @@ from analyzer.learning.lqn_columns import beginnings, match_columns
 from analyzer.learning.lqn_correction import correct, misplaced
 from analyzer.learning.lqn_fit import (
     FluidFit,
-    batch_deviations,
     column_weights,
+    jackknife_spread,
     linear_start,
     vague_groups,
 )
@@ -37,7 +37,8 @@ FloatArray = npt.NDArray[np.float64]
 
 TRAINING: Final = 0.8
 FEWEST_TRACES: Final = 5
-BATCHES: Final = 4
+FEWEST_LEFT_OUT: Final = 8
+"""Traces to learn from; of fewer, the jackknife knows its own scatter too badly."""
 RANDOM_STARTS: Final = 2
 
 
@@ -47,8 +48,9 @@ class LearnedTime:
 
     Attributes:
         mean: Seconds.
-        ci95: Half-width of its 95 % interval, from independent batches of traces; None if there were too few
-            traces. It knows the scatter of the traces, not the bias of a wrong model.
+        ci95: Half-width of its 95 % interval, from leaving out traces; None if there were too few of them. It
+            knows the scatter of the traces and that of the simulation in a correction, not the bias of a
+            wrong model.
         uncorrected: What the fluid alone said.
         known: False if the traces do not tell it.
     """
@@ -147,7 +149,6 @@ def learn_lqn(model: Model, traces: Traces, *, seed: int = 0, correction: bool =
     clients = lqn.clients
     values = everything.predict(fit.logs)[0]
     residuals, slopes = train.linearised(fit.logs)
-    widths = _intervals(residuals, slopes)
     groups = vague_groups(residuals, slopes)
     vague = {i for group in groups for i in group}
     names = [str(lqn.times[i]) for i in learned]
@@ -160,13 +161,16 @@ def learn_lqn(model: Model, traces: Traces, *, seed: int = 0, correction: bool =
     ]
     seconds = time.process_time() - began
     began = time.process_time()
-    logs, before, after = fit.logs, None, None
+    logs, before, after, response = fit.logs, None, None, None
     if correction:
         corrected = correct(everything, training, fit.logs, seed=seed)
         logs = corrected.logs
         data = traces.x[held_back]
         before = misplaced(corrected.simulated_before[held_back], data, clients)
         after = misplaced(corrected.simulated[held_back], data, clients)
+        # What is fitted in the end is the simulated model, and it scatters, too.
+        residuals, slopes, response = corrected.residuals, corrected.slopes, corrected.response
+    widths = _intervals(residuals, slopes, response)
     times = {
         lqn.times[index]: LearnedTime(
             mean=float(np.exp(logs[i])),
@@ -209,10 +213,9 @@ def _structure_warnings(*, determined: bool) -> list[str]:
     return ["the columns do not tell all states apart: traces are taken to begin in one of those that fit"]
 
 
-def _intervals(residuals: FloatArray, slopes: FloatArray) -> FloatArray | None:
-    """Return relative half-widths of 95 % intervals, from disjoint batches of the traces."""
-    if len(residuals) < 2 * BATCHES:
+def _intervals(residuals: FloatArray, slopes: FloatArray, response: FloatArray | None) -> FloatArray | None:
+    """Return relative half-widths of 95 % intervals; arguments as in ``jackknife_spread``."""
+    many = len(residuals)
+    if many < FEWEST_LEFT_OUT:
         return None
-    deviations = batch_deviations(residuals, slopes, BATCHES)
-    quantile = float(stdtrit(BATCHES - 1, 0.975))
-    return np.asarray(quantile * deviations.std(axis=0, ddof=1) / np.sqrt(BATCHES))
+    return np.asarray(float(stdtrit(many - 1, 0.975)) * jackknife_spread(residuals, slopes, response))

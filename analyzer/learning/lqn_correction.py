@@ -1,31 +1,44 @@
 """How wrong is the fluid at the learned times, and which times are left when that is taken off?
 
 A fluid is too optimistic near saturation (``docs/explanation/fluid.md``); a fit makes up for that by bending
-the times. Here the model with the learned times is simulated from the same beginnings as the data. The
-difference between simulation and fluid, the bias at these times, is taken off the data, and the fit repeated.
-In the fixed point the *simulated* model fits the data. This is indirect inference (Gourieroux, Monfort,
-Renault, "Indirect inference", 1993) with the fluid as the auxiliary model.
+the times. Here the model with the learned times is simulated from the same beginnings as the data. What is
+left of the data is explained by a change of the times, one step of Gauss and Newton with the fluid's
+derivatives, and the changed model simulated again. In the fixed point the *simulated* model fits the data,
+whatever the fluid believes: its derivatives only say which way to go. This is indirect inference (Gourieroux,
+Monfort, Renault, "Indirect inference", 1993) with the fluid as the auxiliary model.
+
+Near saturation the fluid may react twice as much as the model does, and steps would be half as long as they
+should be. So what is left of a step when it has been made tells how long the next ones have to be (Broyden,
+"A class of methods for solving nonlinear simultaneous equations", 1965).
+
+A simulation is of few runs, so times scatter from round to round. Every round has random numbers of its own,
+and the mean of the last ones is the result.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from analyzer.learning.lqn_fit import FluidFit
+from analyzer.learning.lqn_fit import VAGUE, FluidFit, jackknife_spread, residual_scale
 from simulator.inlined_process import InlinedProcess
 
 __all__ = ["Correction", "correct", "misplaced", "simulated", "simulated_states"]
 
 FloatArray = npt.NDArray[np.float64]
 
-ROUNDS: Final = 3
-EVALUATIONS: Final = 6
+ROUNDS: Final = 6
+AVERAGED: Final = 3
+"""Of the rounds, the last ones; the first ones go the way."""
+FAR: Final = 5.0
+"""Standard errors; what is left after a shorter step is mostly noise."""
+FARTHEST: Final = 0.7
+"""A logarithm changes by no more in a round: derivatives say nothing about what is twice as long."""
 REPLICATIONS: Final = 100
-EVENTS: Final = 20_000_000
+EVENTS: Final = 15_000_000
 """Of one simulation of all traces, about: fewer replications if there would be more."""
 FEWEST: Final = 5
 
@@ -35,20 +48,24 @@ class Correction:
     """Where the corrections ended.
 
     Attributes:
-        logs: Logarithms of the learned means with the smallest simulated error on the training traces;
-            shape (P,).
+        logs: Logarithms of the learned means; shape (P,). Those of the fluid alone, if the model simulated
+            with them has a smaller error on the training traces.
         before, after: Error of the simulated model on the training traces, without and with correction.
-        rounds: Corrections that were computed.
         simulated: Columns of the simulated model at the end, of all traces; shape (R, H, M).
         simulated_before: The same without correction.
+        residuals: What the last rounds had left of the training traces, weighted; shape (training, H M).
+        slopes: Derivatives of the residuals as the fluid has them; shape (training, H M, P).
+        response: What becomes of a step with these derivatives in the end; shape (P, P).
     """
 
     logs: FloatArray
     before: float
     after: float
-    rounds: int
     simulated: FloatArray
     simulated_before: FloatArray
+    residuals: FloatArray
+    slopes: FloatArray
+    response: FloatArray
 
 
 def misplaced(predicted: FloatArray, observed: FloatArray, clients: float) -> float:
@@ -84,12 +101,7 @@ def simulated_states(
 
 
 def correct(
-    everything: FluidFit,
-    training: npt.NDArray[np.int64],
-    logs: FloatArray,
-    *,
-    seed: int,
-    rounds: int = ROUNDS,
+    everything: FluidFit, training: npt.NDArray[np.int64], logs: FloatArray, *, seed: int
 ) -> Correction:
     """Take the bias of the fluid off the learned times.
 
@@ -97,33 +109,60 @@ def correct(
         everything: All traces, those held back included: they are simulated, but not fitted.
         training: Rows of the traces to fit.
         logs: Logarithms of the times learned with the fluid alone; shape (P,).
-        seed: Every round simulates with the same seed, so that rounds differ by the times alone.
-        rounds: How often.
+        seed: Same seed, same result.
     """
     train = everything.select(training)
-    weights = train.weights
-
-    def cost(columns: FloatArray) -> float:
-        return float((((columns[training] - train.data) * weights) ** 2).sum())
-
-    first = simulated(everything, logs, seed)
-    best, best_columns = logs, first
-    at, columns = logs, first
-    done = 0
+    low, high = train.bounds
     clients = everything.lqn.clients
-    for _ in range(rounds):
-        bias = columns[training] - train.predict(at)[0]
-        at = replace(train, data=train.data - bias).run(at, EVALUATIONS).logs
-        columns = simulated(everything, at, seed)
-        done += 1
-        if cost(columns) >= cost(best_columns):
-            break
-        best, best_columns = at, columns
+
+    def left(columns: FloatArray) -> FloatArray:
+        off = (columns[training] - train.data) * train.weights
+        return np.asarray(off.reshape(len(training), -1))
+
+    at = before = logs
+    slopes = train.linearised(logs)[1]
+    last_step = np.zeros(len(logs))
+    # Derivatives of a step by where it begins; if those of the fluid were right, every step went all the way.
+    reaction = -np.eye(len(logs))
+    places: list[FloatArray] = []
+    remains: list[FloatArray] = []
+    first = columns = simulated(everything, logs, seed * (ROUNDS + 1))
+    for number in range(ROUNDS):
+        if number > 0:
+            columns = simulated(everything, at, seed * (ROUNDS + 1) + number)
+        remains.append(left(columns))
+        step = _step(remains[-1], slopes)
+        way = at - before
+        if way @ way > FAR**2 * (jackknife_spread(remains[-1], slopes) ** 2).sum():
+            reaction += np.outer(step - last_step - reaction @ way, way) / (way @ way)
+        before, last_step = at, step
+        longer = np.linalg.solve(reaction, -step)
+        at = np.clip(at + np.clip(longer, -FARTHEST, FARTHEST), low, high)
+        places.append(at)
+    settled = np.mean(places[-AVERAGED:], axis=0)
+    last = simulated(everything, settled, seed * (ROUNDS + 1) + ROUNDS)
+    if (left(last) ** 2).sum() > (left(first) ** 2).sum():
+        settled, last = logs, first
     return Correction(
-        logs=best,
+        logs=settled,
         before=misplaced(first[training], train.data, clients),
-        after=misplaced(best_columns[training], train.data, clients),
-        rounds=done,
-        simulated=best_columns,
+        after=misplaced(last[training], train.data, clients),
+        simulated=last,
         simulated_before=first,
+        residuals=np.mean(remains[-AVERAGED:], axis=0),
+        slopes=slopes,
+        response=np.asarray(-np.linalg.inv(reaction), dtype=np.float64),
     )
+
+
+def _step(residuals: FloatArray, slopes: FloatArray) -> FloatArray:
+    """Return the change of the logarithms that leaves least of the residuals.
+
+    A direction the traces do not tell stays where it is: what changes a logarithm by ``VAGUE`` counts as much
+    as the scatter of the residuals.
+    """
+    jacobian = slopes.reshape(-1, slopes.shape[2])
+    ridge = (residual_scale(residuals, slopes) / VAGUE) ** 2
+    squares = jacobian.T @ jacobian + ridge * np.eye(jacobian.shape[1])
+    step = np.linalg.solve(squares, -jacobian.T @ residuals.ravel())
+    return np.asarray(step)

@@ -22,7 +22,15 @@ from analyzer.learning.lqn_columns import Columns
 from simulator.inlined import InlinedLqn
 from simulator.inlined_fluid import FluidCell
 
-__all__ = ["Fit", "FluidFit", "batch_deviations", "column_weights", "linear_start", "vague_groups"]
+__all__ = [
+    "Fit",
+    "FluidFit",
+    "column_weights",
+    "jackknife_spread",
+    "linear_start",
+    "residual_scale",
+    "vague_groups",
+]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -40,6 +48,8 @@ SAME: Final = 1.02
 """Starts whose costs differ by less than this factor have arrived at the same place."""
 VAGUE: Final = 0.5
 """A logarithm with a larger standard error is not known."""
+RIDGE: Final = 1e-12
+"""Directions with less than this part of the information are not determined and stay out."""
 OFFSET: Final = 0.02
 """Added to the mean of a column before it becomes a weight, as a part of the mean of all."""
 
@@ -169,7 +179,7 @@ def vague_groups(residuals: FloatArray, slopes: FloatArray) -> list[tuple[int, .
         slopes: Their derivatives; shape (R, H M, P).
     """
     jacobian = slopes.reshape(-1, slopes.shape[2])
-    scale = float(np.sqrt((residuals**2).sum() / max(1, len(jacobian) - jacobian.shape[1])))
+    scale = residual_scale(residuals, slopes)
     values, vectors = np.linalg.eigh(jacobian.T @ jacobian)
     groups = []
     for value, vector in zip(values, vectors.T, strict=True):
@@ -178,19 +188,38 @@ def vague_groups(residuals: FloatArray, slopes: FloatArray) -> list[tuple[int, .
     return groups
 
 
-def batch_deviations(residuals: FloatArray, slopes: FloatArray, batches: int) -> FloatArray:
-    """Return how far the learned logarithms of disjoint batches of traces are from those of all.
+def residual_scale(residuals: FloatArray, slopes: FloatArray) -> float:
+    """Return the standard deviation of a single residual; arguments as in ``vague_groups``."""
+    return float(np.sqrt((residuals**2).sum() / max(1, residuals.size - slopes.shape[2])))
 
-    One step of Gauss and Newton from the common solution; arguments as in ``vague_groups``.
+
+def jackknife_spread(
+    residuals: FloatArray, slopes: FloatArray, response: FloatArray | None = None
+) -> FloatArray:
+    """Return standard errors of the learned logarithms, from leaving out one trace at a time.
+
+    Traces are independent, the moments of one are not. One step of Gauss and Newton from the common solution
+    tells where the others alone would have led.
+
+    Args:
+        residuals: Of a fit; shape (R, H M).
+        slopes: Their derivatives; shape (R, H M, P).
+        response: What becomes of such a step; shape (P, P). None = it leads where it says.
 
     Returns:
-        Shape (batches, P).
+        Shape (P,).
+
+    Source: Efron, "The Jackknife, the Bootstrap and Other Resampling Plans", 1982, section 3.
     """
-    found = []
-    for first in range(batches):
-        a = slopes[first::batches].reshape(-1, slopes.shape[2])
-        found.append(-np.linalg.lstsq(a, residuals[first::batches].ravel(), rcond=None)[0])
-    return np.array(found)
+    many = len(residuals)
+    turned = slopes.transpose(0, 2, 1)
+    squares, targets = turned @ slopes, (turned @ residuals[:, :, None])[:, :, 0]
+    others = zip(squares.sum(axis=0) - squares, targets.sum(axis=0) - targets, strict=True)
+    left = np.array([-np.linalg.lstsq(square, target, rcond=RIDGE)[0] for square, target in others])
+    if response is not None:
+        left = left @ response.T
+    spread: FloatArray = np.sqrt((many - 1) / many * ((left - left.mean(axis=0)) ** 2).sum(axis=0))
+    return spread
 
 
 def column_weights(data: FloatArray) -> FloatArray:

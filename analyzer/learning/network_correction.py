@@ -20,13 +20,13 @@ from analyzer.learning.network_regression import regress, resolvable
 from analyzer.learning.traces import FloatArray, Traces
 from simulator.closed_network import ClosedNetwork
 from simulator.network_fluid import Pairs
-from simulator.network_prediction import closed_busy, closure_of, simulated_parts
+from simulator.network_prediction import closed_busy, closure_of, simulated_parts, slope_of
 
 __all__ = ["Correction", "correct", "whole_starts"]
 
 ROUNDS = 6
 AVERAGED = 3
-"""Of the rounds; the noise of a simulation is in the next one's flows, and averages out."""
+"""Of the rounds, the last ones: the noise of a simulation is in the next one's flows, and averages out."""
 DAMPING = 0.6
 """What part of the way to the new flows is gone, after the first round: going all of it overshoots."""
 FEWEST, MOST = 4, 200
@@ -73,7 +73,8 @@ def correct(
     # What the flows carry in the time of a trace.
     per_run = float((flows.sum(axis=1) * instruments[:, -1]).sum())
     runs = int(np.clip(events / ROUNDS / max(per_run, 1.0), FEWEST, MOST))
-    latest, times = [], []
+    times: list[FloatArray] = []
+    slopes: list[FloatArray] = []
     for number in range(ROUNDS):
         simulated = simulated_parts(
             ClosedNetwork.of_flows(flows, traces.names, servers),
@@ -84,14 +85,14 @@ def correct(
             parts=2,
             seed=seed * ROUNDS + number,
         )
-        busy = closed_busy(traces.x, closure_of(simulated), servers, traces.dt)
-        found = resolvable(regress(traces.x, busy, pairs, instruments), traces.dt)
+        times.append(closed_busy(traces.x, closure_of(simulated, slopes), traces.dt))
+        found = resolvable(regress(traces.x, times[-1], pairs, instruments), traces.dt)
         flows = found if number == 0 else flows + DAMPING * (found - flows)
-        latest.append(flows)
-        times.append(busy)
-    return Correction(
-        flows=np.mean(latest[-AVERAGED:], axis=0), busy=np.mean(times[-AVERAGED:], axis=0), runs=runs
-    )
+        if number > 0:  # the network of the first round was another one
+            slopes += [slope_of(part) for part in simulated]
+    busy = np.mean(times[-AVERAGED:], axis=0)
+    flows = resolvable(regress(traces.x, busy, pairs, instruments), traces.dt)
+    return Correction(flows=flows, busy=busy, runs=runs)
 
 
 def whole_starts(traces: Traces) -> FloatArray:

@@ -46,8 +46,8 @@ __all__ = [
 Method = Literal["second-order", "adam"]
 CorrectionKind = Literal["auto", "busy", "simulation", "none"]
 
-GROUPS = 5
-"""Independent parts of the traces; each is left out once."""
+GROUPS = 10
+"""Independent parts of the traces; each is left out once. With fewer of them intervals scatter themselves."""
 SPREAD = 0.5
 """Of the logarithms of flows where further starts begin."""
 CORRECTION_EVENTS = 16e6
@@ -149,6 +149,7 @@ def learn_network(
     correction: CorrectionKind = "auto",
     starts: int = 1,
     seed: int = 0,
+    events: float = CORRECTION_EVENTS,
 ) -> LearnedNetwork:
     """Learn service rates and routing.
 
@@ -160,6 +161,7 @@ def learn_network(
         starts: Fits from so many starting points; the best is kept. The first is the regression, the others
             are drawn around it.
         seed: Same seed, same result.
+        events: To simulate for a correction, roughly; fewer are quicker, and make wider intervals.
 
     Raises:
         UsageError: The traces are none of a closed network, or something asked for is not in them.
@@ -197,7 +199,7 @@ def learn_network(
         busy = learn.busy
         network = ClosedNetwork.of_flows(regress(learn.x, busy, pairs, instruments), traces.names, servers)
     elif correction == "simulation":
-        found = correct(learn, servers, pairs, linear, instruments, events=CORRECTION_EVENTS, seed=seed)
+        found = correct(learn, servers, pairs, linear, instruments, events=events, seed=seed)
         busy = found.busy
         network = ClosedNetwork.of_flows(found.flows, traces.names, servers)
     watch.lap("correction")

@@ -126,7 +126,8 @@ def _inverse_noise(
     flows: FloatArray, total: FloatArray, jumps: FloatArray, pairs: npt.NDArray[np.int64]
 ) -> FloatArray:
     """Return the inverse covariance of the noise of each trace, up to a common factor; shape (R, M, M)."""
-    moved = flows[pairs[:, 0], pairs[:, 1]] * total[:, pairs[:, 0]]
+    # Estimates of busy times may be below 0 where there are hardly any.
+    moved = flows[pairs[:, 0], pairs[:, 1]] * np.maximum(total[:, pairs[:, 0]], 0.0)
     covariance = np.einsum("rp,pk,pl->rkl", moved, jumps, jumps)
     # Clients are conserved, so one direction has no noise; it has no signal either.
     scale = np.trace(covariance, axis1=1, axis2=2)[:, None, None]

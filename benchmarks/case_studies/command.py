@@ -13,7 +13,7 @@ from accuracy.quiet import add_options, quiet_of
 from case_studies.applications import APPLICATIONS, FAMILIES, MODES
 from case_studies.report import write_report
 from case_studies.study import Study, TimeIsUpError
-from mup.errors import MupError
+from mup.errors import MupError, UsageError
 
 __all__ = ["main"]
 
@@ -48,11 +48,23 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--mode", choices=MODES, default="wait", help="what local work is (default: wait)")
     run.add_argument("--database", choices=("mongod", "embedded"), help="default: mongod if it can run")
     run.add_argument("--explore-seconds", type=float, default=300.0, help="of one user (default: 300)")
-    run.add_argument("--seconds", type=float, default=60.0, help="window of every step (default: 60)")
+    run.add_argument(
+        "--seconds",
+        type=float,
+        help="window of every step (default: as long as all steps take half an hour, 20 to 60)",
+    )
     run.add_argument("--think-scale", type=float, default=1.0, help="factor on think times (default: 1)")
     run.add_argument("--max-clients", type=int, default=512)
     run.add_argument("--precision", type=float, default=0.01, help="of predictions (default: 0.01)")
-    run.add_argument("--retries", type=int, default=1, help="of a step whose run is void (default: 1)")
+    run.add_argument(
+        "--retries", type=int, default=1, help="of a step whose run is void, at once (default: 1)"
+    )
+    run.add_argument(
+        "--void",
+        type=int,
+        default=6,
+        help="void runs after which a step is not run again by another start (default: 6)",
+    )
     run.add_argument("--no-host", action="store_true", help="take the machine as ideal")
     run.add_argument("--max-minutes", type=float, help="stop between two steps after so long")
     add_options(run)
@@ -79,6 +91,8 @@ def _run(options: argparse.Namespace) -> int:
         options.max_clients, options.precision, options.no_host = 16, 0.03, True
         if options.results == RESULTS:
             options.results = RESULTS.with_name("case_studies-quick")
+    if options.void < 1:
+        raise UsageError(f"a step has at least one run, got --void {options.void}")
     minutes = options.max_minutes
     study = Study(
         results=options.results,
@@ -91,6 +105,7 @@ def _run(options: argparse.Namespace) -> int:
         max_clients=options.max_clients,
         precision=options.precision,
         retries=options.retries,
+        void=options.void,
         profile=not options.no_host,
         quiet=quiet_of(options),
         deadline=time.monotonic() + 60 * minutes if minutes is not None else float("inf"),

@@ -6,12 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Judged", "judge"]
+__all__ = ["CYCLE_GOAL", "GOALS", "Judged", "judge"]
 
 TIE = 0.03
 """Services whose utilizations differ by less are the bottleneck together."""
 LIGHT = 0.5
 """Below this utilization nothing is contended."""
+CYCLE_GOAL, LIGHT_CYCLE_GOAL = 0.05, 0.01
+"""Relative error of the cycle time; the second one where every service is below `LIGHT`."""
+GOALS = ("cycle", "response", "utilization", "bottleneck")
+"""What is asked of a step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +28,9 @@ class Judged:
         cycle: Relative error of the cycle time, think time included: the papers' response time. Both sides
             have the think times of the run, for users draw how often they think.
         response: Relative error of the response time without think time.
+        throughput: Relative error of the cycles per second; None if none was completed in the window.
         utilization: Predicted minus measured, by service.
+        most_utilized: The service that was utilized most.
         bottleneck: Whether the service predicted to be the most utilized was, or was within `TIE` of it.
     """
 
@@ -32,8 +38,15 @@ class Judged:
     measured: Mapping[str, Any]
     cycle: float
     response: float
+    throughput: float | None
     utilization: Mapping[str, float]
+    most_utilized: str
     bottleneck: bool
+
+    @property
+    def void(self) -> str:
+        """What disturbed all runs of the step, or ""."""
+        return str(self.measured["disturbance"]["void"] or "")
 
     @property
     def light(self) -> bool:
@@ -46,12 +59,12 @@ class Judged:
         seen = self.measured["response_time"]["mean"]
         difference = abs(self.response) * seen
         found = {
-            "cycle": abs(self.cycle) > (0.01 if self.light else 0.05),
+            "cycle": abs(self.cycle) > (LIGHT_CYCLE_GOAL if self.light else CYCLE_GOAL),
             "response": difference > max(0.10 * seen, 0.02 * (seen + self.measured["think"])),
             "utilization": max(map(abs, self.utilization.values()), default=0.0) > 0.05,
             "bottleneck": not self.bottleneck,
         }
-        return [name for name, is_missed in found.items() if is_missed]
+        return [name for name in GOALS if found[name]]
 
 
 def judge(steps: Sequence[Mapping[str, Any]], measured: Mapping[int, Mapping[str, Any]]) -> list[Judged]:
@@ -67,6 +80,7 @@ def judge(steps: Sequence[Mapping[str, Any]], measured: Mapping[int, Mapping[str
         if record is None or not record["cycles"]:
             continue
         seen, expected = record["response_time"]["mean"], step["response_time"]["mean"]
+        rate, expected_rate = record["throughput"]["mean"], step["throughput"]["mean"]
         busy = {name: share for name, share in record["utilization"].items() if share is not None}
         errors = {
             name: figure["mean"] - busy[name] for name, figure in step["utilization"].items() if name in busy
@@ -77,7 +91,9 @@ def judge(steps: Sequence[Mapping[str, Any]], measured: Mapping[int, Mapping[str
                 record,
                 (expected - seen) / (seen + record["think"]),
                 (expected - seen) / seen,
+                (expected_rate - rate) / rate if rate > 0 else None,
                 errors,
+                max(busy, key=lambda name: busy[name]),
                 busy[step["bottleneck"]] >= max(busy.values()) - TIE,
             )
         )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,14 +30,20 @@ from mup.lqn.files import read_model
 from mup.lqn.json_io import save_model
 from simulator.autoscale import Settings, autoscale
 from simulator.program import compile_model
-from simulator.rehearsal import Rehearsal, rehearse, settling_seconds
+from simulator.rehearsal import Rehearsal, cycle_seconds, rehearse, settling_seconds
 
-__all__ = ["Study", "TimeIsUpError", "scaled"]
+__all__ = ["Study", "TimeIsUpError", "fitting_window", "replacing", "scaled"]
 
 LEAST_WARMUP = 2.0
 """Seconds. The first requests to new services open connections, which no model knows."""
 START_SECONDS = 15.0
 """Starting and stopping services and database, and probing the machine."""
+FAMILY_SECONDS = 27 * 60.0
+"""All steps of a family, each run once: half an hour with the time predictions take."""
+LONGEST_WINDOW, SHORTEST_WINDOW = 60.0, 20.0
+"""Seconds. Windows are as long as `FAMILY_SECONDS` allow, within these limits, if nobody says how long."""
+CYCLES = 1.2
+"""A window is at least so many times as long as a cycle of one user: some begin and end in it."""
 
 
 class TimeIsUpError(MupError):
@@ -52,11 +59,12 @@ class Study:
         application, mode: What is studied.
         database: ``mongod`` or ``embedded``; None: the best there is.
         explore_seconds: Cap of the exploratory run.
-        seconds: Length of the window of every step.
+        seconds: Length of the window of every step; None: as long as half an hour for the family allows.
         think_scale: Factor on think times, in predictions and real runs.
         max_clients: At the end of every family.
         precision: Of predictions.
-        retries: How often a void run of a step is done again.
+        retries: How often a void run of a step is done again at once.
+        void: A step none of whose runs was valid is done again, at another start, until it has so many.
         profile: Measure the machine first, if nobody has yet.
         quiet: Who else may use the machine meanwhile.
         deadline: Monotonic time at which to stop between two steps.
@@ -68,11 +76,12 @@ class Study:
     mode: str
     database: str | None = None
     explore_seconds: float = 300.0
-    seconds: float = 60.0
+    seconds: float | None = None
     think_scale: float = 1.0
     max_clients: int = 512
     precision: float = 0.01
     retries: int = 1
+    void: int = 6
     profile: bool = True
     quiet: Quiet
     deadline: float = float("inf")
@@ -92,8 +101,13 @@ class Study:
         """
         model = self._model()
         steps = self._steps(family, model)
-        for step in steps:
+        due = [step for step in steps if self._is_due(family, step)]
+        # What was never run goes first: half an hour is better spent on a new figure than on a better one.
+        for step in sorted(due, key=lambda step: self.folder.family(family).measured(step["step"]).exists()):
             self._measure(family, step)
+        void = sum(self._is_due(family, step) for step in steps)
+        if void:
+            self.say(f"{void} of {len(steps)} steps are void; the same command runs them again")
 
     def _model(self) -> Model:
         """Return the calibrated model; explore first if that was not done."""
@@ -147,56 +161,112 @@ class Study:
     def _steps(self, family: str, model: Model) -> list[dict[str, Any]]:
         """Return the steps with their predictions; all of them are predicted before the first is run."""
         file = self.folder.family(family).steps
-        settings = {
-            "seconds": self.seconds,
+        settings: dict[str, Any] = {
             "think_scale": self.think_scale,
             "max_clients": self.max_clients,
             "precision": self.precision,
         }
-        stored = agreed(file, settings)
+        stored = agreed(file, settings if self.seconds is None else {**settings, "seconds": self.seconds})
         if stored is None:
-            scaling = Settings(scaling=FAMILIES[family].scaling, max_clients=self.max_clients)
             thinking = scaled(watched(model), self.think_scale)
-            steps = []
-            with self.quiet.shared():
-                for step in autoscale(thinking, scaling, self._observe):
-                    self._check_time(0.0)
-                    steps.append(step.to_json())
-                    self.say(
-                        f"predicted {family} step {step.number}: {step.clients} clients, {step.bottleneck}"
-                        f" {100 * step.seen.utilization[step.bottleneck].mean:.0f} %, response"
-                        f" {step.seen.response_time.mean:.3f} s; {step.action}"
-                    )
+            seconds = LONGEST_WINDOW if self.seconds is None else self.seconds
+            steps = self._predicted(family, thinking, seconds)
+            if self.seconds is None:
+                seconds = fitting_window(steps, at_least=CYCLES * cycle_seconds(thinking))
+                if seconds < LONGEST_WINDOW:
+                    self.say(f"windows of {LONGEST_WINDOW:g} s take too long; once more with {seconds:g} s")
+                    steps = self._predicted(family, thinking, seconds)
+            settings["seconds"] = seconds
             stored = {"settings": settings, "circumstances": circumstances(), "steps": steps}
             write_json(file, stored)
+            self.say(f"{len(steps)} steps, about {sum(map(step_seconds, steps)) / 60:.0f} min of runs")
         found: list[dict[str, Any]] = stored["steps"]
         return found
 
-    def _observe(self, model: Model) -> Rehearsal:
-        warmup = max(LEAST_WARMUP, settling_seconds(model))
-        return rehearse(model, seconds=self.seconds, warmup=warmup, precision=self.precision)
+    def _predicted(self, family: str, model: Model, seconds: float) -> list[dict[str, Any]]:
+        """Predict all steps with windows of this length."""
+        scaling = Settings(scaling=FAMILIES[family].scaling, max_clients=self.max_clients)
+
+        def observe(deployed: Model) -> Rehearsal:
+            warmup = max(LEAST_WARMUP, settling_seconds(deployed))
+            return rehearse(deployed, seconds=seconds, warmup=warmup, precision=self.precision)
+
+        steps = []
+        with self.quiet.shared():
+            for step in autoscale(model, scaling, observe):
+                self._check_time(0.0)
+                steps.append(step.to_json())
+                self.say(
+                    f"predicted {family} step {step.number}: {step.clients} clients, {step.bottleneck}"
+                    f" {100 * step.seen.utilization[step.bottleneck].mean:.0f} %, response"
+                    f" {step.seen.response_time.mean:.3f} s; {step.action}"
+                )
+        return steps
+
+    def _is_due(self, family: str, step: dict[str, Any]) -> bool:
+        """Tell whether a step was not run yet, or only by void runs of which there may be more."""
+        file = self.folder.family(family).measured(step["step"])
+        if not file.exists():
+            return True
+        record = read_json(file)
+        return is_void(record) and record["runs"] < self.void
 
     def _measure(self, family: str, step: dict[str, Any]) -> None:
         folder = self.folder.family(family)
         file = folder.measured(step["step"])
-        if file.exists():
-            return
-        cycle = step["cycle_time"]["mean"]
-        self._check_time(START_SECONDS + step["warmup"] + step["seconds"] + cycle)
+        before = read_json(file) if file.exists() else None
+        runs = before["runs"] if before else 0
+        self._check_time(step_seconds(step))
         database = read_json(self.folder.study)["settings"]["database"]
+        retries = min(self.retries, self.void - runs - 1)
         with self.quiet.alone(), started(self.application, self.mode, database) as project:
-            record = measure_step(project, step, think_scale=self.think_scale, retries=self.retries)
-        write_json(file, record)
+            record = measure_step(project, step, think_scale=self.think_scale, retries=retries)
+        write_json(file, {**replacing(before, record), "runs": runs + record["runs"]})
         seen, expected = record["response_time"]["mean"], step["response_time"]["mean"]
-        void = record["disturbance"]["void"]
+        void = f"; VOID: {record['disturbance']['void']}" if is_void(record) else ""
         self.say(
             f"measured {family} step {step['step']}: {step['clients']} clients, response {seen:.3f} s,"
-            f" predicted {expected:.3f} s" + (f"; VOID: {void}" if void else "")
+            f" predicted {expected:.3f} s{void}"
         )
 
     def _check_time(self, needed: float) -> None:
         if time.monotonic() + needed > self.deadline:
             raise TimeIsUpError("time is up; the same command continues")
+
+
+def is_void(record: dict[str, Any]) -> bool:
+    """Return whether the machine disturbed all runs of a record."""
+    return record["disturbance"]["void"] is not None
+
+
+def replacing(before: dict[str, Any] | None, record: dict[str, Any]) -> dict[str, Any]:
+    """Return which record of a step stays: a valid one, else the first that has figures.
+
+    Which of two void ones is nearer to the truth nobody knows; to choose by their figures would be to choose
+    the result.
+    """
+    if before is None or not is_void(record) or not before["cycles"]:
+        return record
+    return before
+
+
+def step_seconds(step: dict[str, Any]) -> float:
+    """Return about how long one run of a step takes, until the cycles begun in its window are over."""
+    seconds: float = START_SECONDS + step["warmup"] + step["seconds"] + step["cycle_time"]["mean"]
+    return seconds
+
+
+def fitting_window(steps: Sequence[dict[str, Any]], *, at_least: float) -> float:
+    """Return the longest window, in steps of 5 s, with which a family takes `FAMILY_SECONDS`.
+
+    Args:
+        steps: Predicted with `LONGEST_WINDOW`.
+        at_least: Seconds a window needs in any case.
+    """
+    others = sum(step_seconds(step) - step["seconds"] for step in steps)
+    longest = (FAMILY_SECONDS - others) / len(steps)
+    shortest = max(SHORTEST_WINDOW, at_least)
+    return min(max(5 * math.floor(longest / 5), 5 * math.ceil(shortest / 5)), LONGEST_WINDOW)
 
 
 def scaled(model: Model, factor: float) -> Model:

@@ -32,6 +32,7 @@ WINDOWS = 100
 COVERED = (Setting("coverage", 2, 8, ("ldps",)), Setting("coverage", 8, 64, ("ldps",), ratio=10.0))
 COVERAGE_RUNS = 200
 TRACKED = 20
+TIMED = ("16", "pool64")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -155,10 +156,10 @@ def print_figure(settings: Sequence[Setting], store: Store, repeats: int, *, loa
                 mean, half = mean_error(found[method]["errors"])
                 cells.append(f"{mean:8.2f} +-{half:5.2f}")
             print(f"{users:5}  " + "".join(f"{cell:>16}" for cell in cells))
+            if setting.figure in TIMED:
+                seconds = {m: 1e3 * float(np.median(found[m]["seconds"])) for m in setting.methods}
+                print("   ms  " + "".join(f"{seconds[m]:16.2f}" for m in setting.methods))
             sys.stdout.flush()
-        if setting.figure == "16":
-            seconds = {m: 1e3 * float(np.median(found[m]["seconds"])) for m in setting.methods}
-            print("   ms  " + "".join(f"{seconds[m]:16.2f}" for m in setting.methods))
 
 
 def print_table1(settings: Iterable[Setting], store: Store, repeats: int) -> None:

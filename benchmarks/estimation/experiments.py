@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 __all__ = ["LOADS", "Setting", "figures", "table1"]
 
 LOADS = (20, 60, 100, 140, 180)
+BUSY = (160, 180, 190, 200, 220, 260)
 SMALL = ("bl", "erps", "minps", "ldps")
 LARGE = ("bl", "erps", "fmlps", "ldps")
 
@@ -54,7 +55,7 @@ class Setting:
 
 
 def figures() -> list[Setting]:
-    """Return the settings of figures 2, 4, 5, 7 and 9 to 16."""
+    """Return the settings of figures 2, 4, 5, 7 and 9 to 16, and of pools of 64 threads under high load."""
     windows = ("bl", "ur", "pf", "fcfs", "ldps")
     four = [
         Setting("4a", 2, 8, ("bl", "ldps"), samples=n, paper=f"BL {e} % on average")
@@ -94,6 +95,12 @@ def figures() -> list[Setting]:
         *(
             Setting("16", v, 4 * v, ("mlps", "fmlps", "ldps"), loads=(140,), paper="FMLPS 1 to 4 min")
             for v in (1, 2, 4, 8, 16)
+        ),
+        *(
+            Setting(
+                "pool64", v, 64, ("mlps", "ldps"), loads=BUSY, paper="time only: half full to always full"
+            )
+            for v in (2, 4, 8, 16)
         ),
     ]
 

@@ -8,6 +8,7 @@ from machine import describe
 
 from .coverage import coverage
 from .drifting import drifting
+from .layered_coverage import layered_coverage
 from .tables import table_1, table_2, table_3
 
 
@@ -16,9 +17,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description="Fitting: the tables of the paper, coverage of intervals, and tracking."
     )
-    parser.add_argument("command", choices=("table1", "table2", "table3", "coverage", "track", "all"))
+    parser.add_argument(
+        "command", choices=("table1", "table2", "table3", "coverage", "layered", "track", "all")
+    )
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--repetitions", type=int, help="[default: 200 of the coverage, 20 of tracking]")
+    parser.add_argument("--repetitions", type=int, help="[default: 200 of coverage and layered, 20 of track]")
+    parser.add_argument("--row", choices=("D1", "D2"), help="of table 3; D2 takes longest [default: both]")
     parser.add_argument("--quick", action="store_true", help="only show that it works")
     asked = parser.parse_args()
     print(describe("numpy", "scipy", "numba"), f"seed {asked.seed}", sep="; ", flush=True)
@@ -28,8 +32,10 @@ def main() -> int:
         table_2(asked.seed)
     if asked.command in ("coverage", "all"):
         coverage(5 if asked.quick else asked.repetitions or 200, asked.seed)
+    if asked.command in ("layered", "all"):
+        layered_coverage(3 if asked.quick else asked.repetitions or 200, asked.seed)
     if asked.command in ("track", "all"):
         drifting(1 if asked.quick else asked.repetitions or 20, asked.seed)
     if asked.command in ("table3", "all"):
-        table_3(asked.seed, quick=asked.quick)
+        table_3(asked.seed, quick=asked.quick, row=asked.row)
     return 0

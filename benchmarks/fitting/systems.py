@@ -1,8 +1,9 @@
-"""The two systems of Woodside's "The Relationship of Performance Models to Data", as models.
+"""What is fitted: the systems of Woodside's "The Relationship of Performance Models to Data", and two pools.
 
 The queueing network is figure 4. Of the layered network, figure 7, the text gives demands, threads,
 processors and think time, not how often each entry is called; the counts here reproduce the utilizations the
-paper prints for 50 users (WSP 0.88 of 2, AppP 0.61, DBP 0.34, WS 3.0, App 0.96).
+paper prints for 50 users (WSP 0.88 of 2, AppP 0.61, DBP 0.34, WS 3.0, App 0.96). Two pools in a row are the
+smallest layered system: threads of the first are held while they wait for the second.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ TRUE_LAYERED = {
     "pool.WS": 3.0,
 }
 """The parameters of Table 3, in its order."""
+
+TRUE_POOLS = {"demand.front.serve": 0.06, "demand.back.serve": 0.03}
 
 
 def users(calls: Sequence[Call], number: int, think: float) -> Task:
@@ -96,5 +99,25 @@ def layered(values: dict[str, float] | None = None, *, number: int = 50, think: 
             Task(name="App", threads=int(v["pool.App"]), processor="AppP", entries=(app,)),
             Task(name="Dir", processor="AppP", entries=(single("dirOp", step("dir", "demand.Dir.dirOp")),)),
             Task(name="DB", processor="DBP", entries=(single("dbOp", step("db", "demand.DB.dbOp")),)),
+        ),
+    )
+
+
+def pools(values: dict[str, float] | None = None, *, number: int = 6, think: float = 0.2) -> Model:
+    """Return two pools in a row, with some values of their demands: 4 threads on 2 cores, and 1."""
+    v = {**TRUE_POOLS, **(values or {})}
+
+    def serving(path: str, *calls: Call) -> Entry:
+        work = Activity(name="work", demand=Exponential(v[path]), delay=NOTHING, calls=calls)
+        return Entry(name="serve", start="work", activities=(work,))
+
+    front = serving("demand.front.serve", Call(task="back", entry="serve"))
+    return Model(
+        name="two pools",
+        processors=(Processor(name="host", cores=2),),
+        tasks=(
+            users([Call(task="front", entry="serve")], number, think),
+            Task(name="front", threads=4, processor="host", entries=(front,)),
+            Task(name="back", entries=(serving("demand.back.serve"),)),
         ),
     )

@@ -171,11 +171,13 @@ FAR = {
 }
 
 
-def table_3(seed: int, *, quick: bool) -> None:
-    """Print Table 3: with and without correction of the solver by simulation."""
+def table_3(seed: int, *, quick: bool, row: str | None = None) -> None:
+    """Print Table 3, or a row of it; ``quick`` without correction of the solver by simulation."""
     print("Table 3: seven parameters of a layered network; paper | here")
     numbers = range(5, 51, 20) if quick else range(5, 51, 5)
-    for name, seconds, estimates, halves in TABLE_3[: 1 if quick else 2]:
+    for name, seconds, estimates, halves in TABLE_3:
+        if name != (row or ("D1" if quick else name)):
+            continue
         data = measure(
             layered(),
             clients(numbers),

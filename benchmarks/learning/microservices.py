@@ -1,13 +1,16 @@
 """Real microservices whose times are learned from their queues: the thesis, section 4.3.2.
 
     python benchmarks/learning/microservices.py             # about 35 minutes; can be stopped, goes on
-    python benchmarks/learning/microservices.py --quick     # shows that it works: 3 minutes, nothing is kept
+    python benchmarks/learning/microservices.py --report    # what there is, without measuring
+    python benchmarks/learning/microservices.py --quick     # shows that it works: 4 minutes, nothing is kept
 
 Six services of mup (``microservices/services.py``), in four layers, whose threads take waiting requests
 in random order. 60 clients begin every run in another state: some ask at once, the others think. From the
 services' event logs it is known how many requests are at each endpoint over time. The structure with its
 pools and probabilities is known, all 13 times are unknown: ``mup learn lqn`` learns them. What would 50 to
 200 clients see? Predicted by the simulator, then run.
+
+The tables go to ``report.md`` in the folder of results, the picture into the docs.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ import math
 import random
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -30,12 +34,26 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from machine import describe
-from real_runs import Driver, Request, Run, project_in, stored_traces
+from real_runs import (
+    Driver,
+    Request,
+    Round,
+    Run,
+    TimeIsUpError,
+    add_options,
+    mean_traces,
+    pids_of,
+    prepared,
+    project_in,
+    round_of,
+    rounds,
+)
 
 from analyzer.calibration.intervals import half_width_of_batches
-from analyzer.learning.lqn import learn_lqn
+from analyzer.learning.lqn import LearnedLqn, learn_lqn
 from analyzer.learning.traces import Traces
 from analyzer.learning.visits import read_runs, traces_of_runs
+from mup.cli.chart import Curve, draw_chart
 from mup.lqn import Activity, Call, Constant, Entry, Exponential, Model, Precedence, Task
 from mup.lqn.edits import with_clients
 from mup.runtime.launcher import Deployment
@@ -52,6 +70,13 @@ SETTLED = 0.03
 """Seconds after which what was asked for at once has arrived; there the trace begins."""
 WHAT_IFS = (50, 100, 150, 200)
 WARM_UP = 6.0
+MEANS = {
+    "Router/home/": 0.010, "Router/catalogue/": 0.012, "Router/cart/": 0.015,
+    "Front/home/": 0.040, "Front/catalogue/": 0.030, "Front/cart/": 0.030,
+    "Catalogue/list/": 0.050, "Catalogue/item/": 0.040, "Carts/get/": 0.030, "Carts/add/": 0.050,
+    "CatalogueDb/query/": 0.040, "CartsDb/find/": 0.030, "CartsDb/write/": 0.060,
+}  # fmt: skip
+"""Seconds of work in ``microservices/services.py``: what is learned is compared with them, nothing else."""
 
 
 def structure() -> Model:
@@ -119,75 +144,165 @@ def _calling(name: str, target: str) -> Activity:
 
 
 def execute(
-    plans: Sequence[Sequence[Request | None]], seconds: float, seed: int, log: Path | None
+    plans: Sequence[Sequence[Request | None]],
+    seconds: float,
+    seed: int,
+    log: Path | None,
+    options: argparse.Namespace,
+    *,
+    retries: int = 0,
 ) -> list[Run]:
     """Run the services under loads, one after another."""
     with Deployment(project_in(FOLDER / "microservices", {}), log_dir=log) as deployment:
         url = next(r.url for r in deployment.replicas() if r.service == "Router")
-        driver = Driver(url, THINK, lambda draw: Request(draw.choice(PAGES), {}), random.Random(seed))
+        driver = Driver(
+            url,
+            THINK,
+            lambda draw: Request(draw.choice(PAGES), {}),
+            random.Random(seed),
+            pids_of(deployment, options),
+        )
         driver.runs([[Request(page, {}) for page in PAGES * 10]] * 2, 1.0)  # connections are made
-        return driver.runs(plans, seconds)
+        return driver.runs(plans, seconds, retries=retries)
 
 
-def observe(states: int, runs: int) -> Traces:
-    """Return mean queue lengths of each endpoint, from so many states."""
+def beginnings(states: int) -> list[list[Request | None]]:
+    """Draw states: what each client does first."""
     draw = random.Random(1)
     wishes = [None, *(Request(page, {}) for page in PAGES)]
-    many = []
-    for _ in range(states):
-        weights = [draw.random() for _ in wishes]
-        many.append(draw.choices(wishes, weights, k=CLIENTS))
-    order = [state for _ in range(runs) for state in range(states)]
+    return [draw.choices(wishes, [draw.random() for _ in wishes], k=CLIENTS) for _ in range(states)]
+
+
+def observe(states: int, seed: int, options: argparse.Namespace) -> Round:
+    """Run the services once from each of so many states; return the queue lengths of each endpoint."""
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        found = execute([many[state] for state in order], SECONDS, 2, folder / "log")
-        with (folder / "runs.csv").open("w", newline="") as file:
-            table = csv.writer(file)
-            table.writerow(("trace", "folder", "begin", "clients"))
-            for state, run in zip(order, found, strict=True):
-                table.writerow((state, "log", f"{run.began * 1e-9 + SETTLED:.6f}", CLIENTS))
-        read = read_runs(folder / "runs.csv", by_entry=True)
-    return traces_of_runs(read, dt=DT, seconds=SECONDS - SETTLED - DT, servers=None)
+        runs = execute(beginnings(states), SECONDS, seed, folder / "log", options, retries=options.retries)
+
+        def traces(valid: Sequence[Run]) -> Traces:
+            with (folder / "runs.csv").open("w", newline="") as file:
+                table = csv.writer(file)
+                table.writerow(("trace", "folder", "begin", "clients"))
+                for number, run in enumerate(valid):
+                    table.writerow((number, "log", f"{run.began * 1e-9 + SETTLED:.6f}", CLIENTS))
+            read = read_runs(folder / "runs.csv", by_entry=True)
+            return _with_all(traces_of_runs(read, dt=DT, seconds=SECONDS - SETTLED - DT, servers=None))
+
+        return round_of(runs, traces, range(states))
 
 
-def measured(clients: int, seconds: float) -> tuple[float, float]:
-    """Return the mean response time of so many clients, and the half-width of its 95 % interval."""
-    (run,) = execute([[None] * clients], WARM_UP + seconds, clients, None)
-    late = np.array([time for moment, time in run.responses if moment > WARM_UP])
-    return float(late.mean()), half_width_of_batches(np.array_split(late, 20)) or math.inf
+def _with_all(traces: Traces) -> Traces:
+    """Return the traces with a column for every endpoint, also if nobody was there in a whole round."""
+    names = tuple(sorted(f"{t.name}{e.name}" for t in structure().tasks[1:] for e in t.entries))
+    x = np.zeros((*traces.x.shape[:2], len(names)))
+    for column, name in enumerate(traces.names):
+        x[:, :, names.index(name)] = traces.x[:, :, column]
+    return Traces(x=x, dt=traces.dt, names=names)
 
 
-def study(states: int, runs: int, seconds: float, folder: Path | None) -> None:
-    """Observe, learn, predict, measure; print a table."""
-    file = folder / "traces.npz" if folder is not None else None
-    traces = stored_traces(file, lambda: observe(states, runs))
-    learned = learn_lqn(structure(), traces)
-    cpu = f"{learned.seconds:.0f} s, corrected in {learned.correction_seconds:.0f} s"
-    print(f"learned in {cpu} of processor time (thesis: 5 h)")
-    print(f"error on traces held back: {learned.corrected_validation} (fluid: {learned.err_validation:.4f})")
-    for warning in learned.warnings:
-        print(f"warning: {warning}")
-    for key, one in learned.times.items():
-        print(f"  {key}: {1000 * one.mean:.1f} +- {1000 * (one.ci95 or 0):.1f} ms")
-    print()
-    print("| clients | predicted | seen | error |")
-    print("|---|---|---|---|")
-    stored: dict[str, Any] = {}
-    results = folder / "measured.json" if folder is not None else None
-    if results is not None and results.exists():
-        stored = json.loads(results.read_text())
+def measured(clients: int, seconds: float, options: argparse.Namespace) -> dict[str, Any]:
+    """Return the mean response time of so many clients, its 95 % interval, and what disturbed the run.
+
+    A void run is repeated; if all are void, the last one counts, and the report says so.
+    """
+    for _ in range(options.retries + 1):
+        with options.quiet.alone():
+            (run,) = execute([[None] * clients], WARM_UP + seconds, clients, None, options)
+        if not run.void:
+            break
+        print(f"{clients} clients: {run.void}", flush=True)
+    late = np.array([taken for moment, taken in run.responses if moment > WARM_UP])
+    half = half_width_of_batches(np.array_split(late, 20)) or math.inf
+    return {"mean": float(late.mean()), "half": half, "responses": len(late), "void": run.void}
+
+
+def all_measured(seconds: float, options: argparse.Namespace) -> dict[int, dict[str, Any]]:
+    """Return what was measured for every number of clients; what is missing, or was void, is measured first.
+
+    Raises:
+        TimeIsUpError: The time is over.
+    """
+    file = options.results / "measured.json"
+    keep = not options.quick
+    found: dict[int, dict[str, Any]] = {}
+    if keep and file.exists():
+        found = {int(clients): one for clients, one in json.loads(file.read_text()).items()}
     for clients in WHAT_IFS:
-        expected = simulate(with_clients(learned.model, clients), precision=0.005, seed=1).cycle.response_time
-        if str(clients) not in stored:
-            stored[str(clients)] = measured(clients, seconds)
-            if results is not None:
-                results.write_text(json.dumps(stored))
-        seen, half = stored[str(clients)]
-        print(
-            f"| {clients} | {1000 * expected.mean:.1f} ms | {1000 * seen:.1f} +- {1000 * half:.1f} ms"
-            f" | {expected.mean / seen - 1:+.1%} |",
-            flush=True,
+        if options.report or (clients in found and not found[clients]["void"]):
+            continue
+        if time.monotonic() > options.last:
+            raise TimeIsUpError(f"{len(found)} of {len(WHAT_IFS)} numbers of clients are done")
+        found[clients] = measured(clients, seconds, options)
+        print(f"{clients} clients: {1000 * found[clients]['mean']:.1f} ms", flush=True)
+        if keep:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(json.dumps(found, indent=1))
+    return dict(sorted(found.items()))
+
+
+def study(states: int, count: int, seconds: float, options: argparse.Namespace) -> None:
+    """Observe, measure, learn, predict; print and write what was found."""
+
+    def measure(number: int) -> Round:
+        return observe(states, number, options)
+
+    found = rounds(f"learn-{states}", count, measure, options)
+    seen = all_measured(seconds, options)
+    traces = mean_traces(found)
+    learned = learn_lqn(structure(), traces)
+    lines = show(learned, traces, found)
+    lines += ["", "| clients | predicted | seen | error |", "|---|---|---|---|"]
+    predicted = {}
+    for clients, real in seen.items():
+        response = simulate(with_clients(learned.model, clients), precision=0.005, seed=1).cycle.response_time
+        predicted[clients] = (response.mean, response.ci95)
+        void = f" (void: {real['void']})" if real["void"] else ""
+        lines.append(
+            f"| {clients} | {1000 * response.mean:.1f} ms | {1000 * real['mean']:.1f} +-"
+            f" {1000 * real['half']:.1f} ms{void} | {response.mean / real['mean'] - 1:+.1%} |"
         )
+    print("\n".join(lines), flush=True)
+    if options.quick:
+        return
+    report = options.results / "report.md"
+    report.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    print(f"wrote {report}")
+    if seen:
+        file = options.pictures / "learning-microservices.svg"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        real = [(one["mean"], one["half"]) for one in seen.values()]
+        curves = (_curve(list(seen), values) for values in (list(predicted.values()), real))
+        title = "Response time of real microservices, learned with 60 clients"
+        file.write_text(draw_chart(title, "clients", "ms", *curves) + "\n", encoding="utf-8")
+        print(f"wrote {file}")
+
+
+def _curve(x: Sequence[int], values: Sequence[tuple[float, float]]) -> Curve:
+    """Return a curve in milliseconds, of means and half-widths in seconds."""
+    mean, half = 1000 * np.array(values).T
+    return Curve(list(x), mean.tolist(), (mean - half).tolist(), (mean + half).tolist())
+
+
+def show(learned: LearnedLqn, traces: Traces, found: Sequence[Round]) -> list[str]:
+    """Return what was learned beside what the source says."""
+    runs = sum(len(one.states) for one in found)
+    cpu = f"{learned.seconds:.0f} s, corrected in {learned.correction_seconds:.0f} s"
+    simulated = learned.corrected_validation
+    corrected = "-" if simulated is None else f"{simulated:.4f}"
+    lines = [
+        f"{runs} runs from {len(traces.x)} states, {sum(one.void for one in found)} more were void",
+        f"learned in {cpu} of processor time (thesis: 5 h)",
+        f"error on traces held back: {corrected} (fluid: {learned.err_validation:.4f})",
+        *(f"warning: {warning}" for warning in learned.warnings),
+        "",
+        "| time | learned | in source |",
+        "|---|---|---|",
+    ]
+    for key, one in learned.times.items():
+        half = "-" if one.ci95 is None else f"{1000 * one.ci95:.1f}"
+        source = MEANS[f"{key.task}{key.entry}"]
+        lines.append(f"| {key} | {1000 * one.mean:.1f} +- {half} ms | {1000 * source:.0f} ms |")
+    return [*lines, "", "What a call, a connection and a timer take comes on top of what the source says."]
 
 
 def main() -> None:
@@ -197,12 +312,16 @@ def main() -> None:
     parser.add_argument("--states", type=int, default=40, help="to learn from (thesis: 100)")
     parser.add_argument("--runs", type=int, default=8, help="per state")
     parser.add_argument("--seconds", type=float, default=60.0, help="of each what-if")
-    options = parser.parse_args()
+    add_options(parser, RESULTS)
+    options = prepared(parser.parse_args())
     print(describe("numpy", "aiohttp"))
-    if options.quick:
-        study(10, 2, 10.0, None)
-    else:
-        study(options.states, options.runs, options.seconds, RESULTS)
+    try:
+        if options.quick:
+            study(10, 2, 10.0, options)
+        else:
+            study(options.states, options.runs, options.seconds, options)
+    except TimeIsUpError as stop:
+        sys.exit(f"stopped: {stop}; the same command goes on from here")
 
 
 if __name__ == "__main__":

@@ -16,7 +16,9 @@ What really happens is the mean of 200 simulations of the true network. Predicti
 the uncorrected network), and simulated ones of the corrected and of the TRUE network: the floor, which is the
 noise of the runs they are compared with. Errors are the largest part of clients misplaced, percent.
 
-A network that is done is in benchmarks/results/queueing-networks.json and is not computed again.
+A network that is done is in benchmarks/results/queueing-networks.json and is not computed again;
+``--networks`` chooses some. With 10 stations each takes several minutes: ``--traces``, ``--runs`` and
+``--unseen`` make a smaller study, which is kept apart.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ import json
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -42,9 +45,21 @@ from simulator.network_simulation import transient_means
 
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "queueing-networks.json"
 DT, SAMPLES = 0.01, 1001
-LEARN_RUNS, RUNS, PREDICTION_RUNS = 500, 200, 40
-TRACES, UNSEEN, STATES = 100, 100, 5
-"""Traces to learn from (half of them), unseen states, and states per step of concurrency."""
+RUNS, PREDICTION_RUNS = 200, 40
+STATES = 5
+"""Per step of concurrency."""
+STATIONS = {seed: 5 if seed <= 5 else 10 for seed in range(1, 11)}
+"""By the seed of the network."""
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How large a study is: traces (half of them to learn from), runs of each, unseen states."""
+
+    traces: int = 100
+    runs: int = 500
+    unseen: int = 100
+
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -112,11 +127,11 @@ def judge(
     }
 
 
-def study(truth: ClosedNetwork, seed: int) -> dict[str, Any]:
+def study(truth: ClosedNetwork, seed: int, size: Size) -> dict[str, Any]:
     """Learn one network and ask the what-ifs of the thesis."""
     stations = len(truth.names)
-    starts = states(seed, TRACES, stations, 40)
-    means = real(truth, starts, LEARN_RUNS, seed)
+    starts = states(seed, size.traces, stations, 40)
+    means = real(truth, starts, size.runs, seed)
     traces = Traces(x=means.x, dt=DT, names=truth.names, servers=truth.servers)
     warm_up(traces)
     learned = learn_network(traces)
@@ -125,7 +140,7 @@ def study(truth: ClosedNetwork, seed: int) -> dict[str, Any]:
         "corrected": (learned.network, simulated),
         "true": (truth, simulated),
     }
-    unseen = states(seed + 100, UNSEEN, stations, 120)
+    unseen = states(seed + 100, size.unseen, stations, 120)
     population = judge(truth, networks, unseen, lambda n: n, seed + 200)
     concurrency: dict[str, list[float]] = {name: [] for name in networks}
     steps, added = bottleneck_steps(truth, means.x)
@@ -144,6 +159,7 @@ def study(truth: ClosedNetwork, seed: int) -> dict[str, Any]:
     return {
         "stations": stations,
         "seed": seed,
+        "size": asdict(size),
         "clients": unseen.sum(axis=1).tolist(),
         "seconds": learned.seconds,
         "err_train": learned.err_train.mean,
@@ -188,7 +204,7 @@ def running_example() -> None:
     """Print the running example beside the figures of the thesis."""
     truth, changed = balancer((1000, 30, 25)), (1000, 6, 1)
     starts = np.vstack(([[26, 86, 0]], states(1, 49, 3, 100)))
-    means = real(truth, starts, LEARN_RUNS, 1)
+    means = real(truth, starts, Size().runs, 1)
     traces = Traces(x=means.x, dt=DT, names=truth.names, servers=truth.servers)
     warm_up(traces)
     began = time.process_time()
@@ -208,7 +224,7 @@ def running_example() -> None:
         )
     narrow = balancer(changed)
     start = np.array([[49, 47, 0]])
-    observed = real(narrow, start, LEARN_RUNS, 2).x
+    observed = real(narrow, start, Size().runs, 2).x
     for name, network, predict in (
         ("fluid, uncorrected", learned.uncorrected, fluid),
         ("simulated, corrected", learned.network, simulated),
@@ -259,22 +275,36 @@ def main() -> None:
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--quick", action="store_true", help="one small network only; nothing is kept")
-    arguments = parser.parse_args()
+    parser.add_argument("--networks", default="1,2,3,4,5,6,7,8,9,10", help="1 to 5: M = 5, 6 to 10: M = 10")
+    parser.add_argument("--traces", type=int, default=Size().traces, help="half of them to learn from")
+    parser.add_argument("--runs", type=int, default=Size().runs, help="averaged per trace")
+    parser.add_argument("--unseen", type=int, default=Size().unseen, help="unseen states that are predicted")
+    parser.add_argument("--no-example", action="store_true", help="leave out the running example")
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    options = parser.parse_args()
     print(describe("numpy", "scipy", "numba"))
-    running_example()
-    if arguments.quick:
-        table([study(random_network(5, 1), 1)])
+    if not options.no_example:
+        running_example()
+    if options.quick:
+        table([study(random_network(5, 1), 1, Size())])
         return
-    done: list[dict[str, Any]] = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
-    for stations, seed in [(5, k) for k in range(1, 6)] + [(10, k) for k in range(6, 11)]:
-        if any(one["seed"] == seed for one in done):
+    size = Size(options.traces, options.runs, options.unseen)
+    results: Path = options.results
+    stored: list[dict[str, Any]] = json.loads(results.read_text()) if results.exists() else []
+    wanted = [int(text) for text in options.networks.split(",")]
+
+    def done() -> list[dict[str, Any]]:
+        mine = [one for one in stored if one["seed"] in wanted and one["size"] == asdict(size)]
+        return sorted(mine, key=lambda one: int(one["seed"]))
+
+    for seed in wanted:
+        if any(one["seed"] == seed for one in done()):
             continue
-        done.append(study(random_network(stations, seed), seed))
-        done.sort(key=lambda one: one["seed"])
-        RESULTS.parent.mkdir(exist_ok=True)
-        RESULTS.write_text(json.dumps(done))
-        print(f"M = {stations}, seed {seed} done", flush=True)
-    table(done)
+        stored.append(study(random_network(STATIONS[seed], seed), seed, size))
+        results.parent.mkdir(exist_ok=True)
+        results.write_text(json.dumps(stored))
+        print(f"M = {STATIONS[seed]}, network {seed} done", flush=True)
+    table(done())
 
 
 if __name__ == "__main__":

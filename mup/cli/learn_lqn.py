@@ -106,7 +106,9 @@ def _show(out: Console, learned: LearnedLqn) -> None:
         known = "" if time.known else "  (not known)"
         table.add_row(f"{key}{known}", f"{1e3 * time.mean:.4g} ms", half, f"{1e3 * time.uncorrected:.4g} ms")
     out.print(table)
-    out.print("+- is the half-width of the 95 % interval, from disjoint batches of traces.", soft_wrap=True)
+    out.print(
+        "+- is the half-width of the 95 % interval, from leaving out one trace at a time.", soft_wrap=True
+    )
     out.print()
     errors = {
         "fluid, learned from": learned.err_train,

@@ -86,9 +86,10 @@ def _panel(
     panel: StepPanel, top: int, width: float, column: float, centres: Sequence[float], shifted: Sequence[bool]
 ) -> list[str]:
     values = [v for marks in panel.marks.values() for v in marks if v is not None]
-    ticks = nice_ticks(max([*values, *panel.lines, 0.0]))
-    if min([*values, 0.0]) < 0:
-        ticks = [-t for t in nice_ticks(-min(values))[:0:-1]] + ticks
+    lowest, highest = min([*values, *panel.lines, 0.0]), max([*values, *panel.lines, 0.0])
+    ticks = nice_ticks(highest)
+    if lowest < 0:
+        ticks = [-t for t in nice_ticks(-lowest)[:0:-1]] + ticks
     low, high = ticks[0], ticks[-1]
     bottom, right = top + PANEL, width - RIGHT
 

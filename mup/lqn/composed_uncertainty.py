@@ -11,7 +11,7 @@ import hashlib
 import json
 import math
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -82,7 +82,17 @@ def composed_uncertainty(
         )
         for i in range(max(len(own), len(brought)))
     )
-    return Uncertainty(replicates=replicates) if replicates else None
+    if not replicates:
+        return None
+    return Uncertainty(replicates=replicates, batches=_batches(own, model, brought, station))
+
+
+def _batches(own: Sequence[object], model: Model, brought: Sequence[object], station: Model) -> int | None:
+    """Return the fewest batches of the parts that have replicates; None if neither says how many it had."""
+    known = [
+        of.uncertainty.batches for some, of in ((own, model), (brought, station)) if some and of.uncertainty
+    ]
+    return min((count for count in known if count is not None), default=None)
 
 
 def certain_tasks(model: Model) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import operator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from mup.errors import ModelError
@@ -197,6 +197,7 @@ class Empirical(Distribution):
 
     family: ClassVar[str] = "empirical"
     values: tuple[float, ...]
+    _moments: tuple[float, float] | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         _require(len(self.values) > 0, "values", "must hold at least one value")
@@ -208,12 +209,20 @@ class Empirical(Distribution):
 
     @property
     def mean(self) -> float:  # noqa: D102
-        return math.fsum(self.values) / len(self.values)
+        return self._known_moments()[0]
 
     @property
     def variance(self) -> float:  # noqa: D102
-        mean = self.mean
-        return math.fsum((v - mean) ** 2 for v in self.values) / len(self.values)
+        return self._known_moments()[1]
+
+    def _known_moments(self) -> tuple[float, float]:
+        """Return mean and variance; computed once, because an estimate asks for them many times."""
+        if self._moments is None:
+            mean = math.fsum(self.values) / len(self.values)
+            variance = math.fsum((v - mean) ** 2 for v in self.values) / len(self.values)
+            object.__setattr__(self, "_moments", (mean, variance))
+            return mean, variance
+        return self._moments
 
     def scaled(self, factor: float) -> Empirical:  # noqa: D102
         return Empirical(tuple(v * factor for v in self.values))

@@ -180,10 +180,25 @@ class Uncertainty:
     Attributes:
         replicates: Equally likely alternatives to the model; none if calibration error is not known.
         discrepancy: None if the model's error on other systems is not known.
+        batches: How many independent batches of data the replicates were drawn from, at least 2; None if that
+            is not known, and taken to be enough. However many replicates there are, three batches tell their
+            spread no better than three values would.
     """
 
     replicates: tuple[Replicate, ...] = ()
     discrepancy: Discrepancy | None = None
+    batches: int | None = None
+
+    def __post_init__(self) -> None:
+        batches = self.batches
+        if batches is not None and (isinstance(batches, bool) or not isinstance(batches, int) or batches < 2):
+            raise ModelError(f"must be a whole number >= 2, got {batches!r}", where="batches")
+
+    @property
+    def freedom(self) -> int:
+        """Degrees of freedom of what the spread of the replicates says about calibration error."""
+        known = len(self.replicates) if self.batches is None else min(len(self.replicates), self.batches)
+        return max(1, known - 1)
 
 
 def apply(model: Model, replicate: Replicate, changed: dict[int, tuple[Task, Task]] | None = None) -> Model:
@@ -350,6 +365,8 @@ def uncertainty_to_json(uncertainty: Uncertainty) -> dict[str, Any]:
     """
     replicates = uncertainty.replicates
     data: dict[str, Any] = {"replicates": len(replicates)}
+    if uncertainty.batches is not None:
+        data["batches"] = uncertainty.batches
     for kind in (*FACTORS, "probabilities"):
         keys = dict.fromkeys(key for r in replicates for key in getattr(r, kind))
         if keys:
@@ -370,7 +387,9 @@ def uncertainty_from_json(data: Any) -> Uncertainty:
         ModelError: Something is missing, unknown or out of range; ``where`` says what.
     """
     kinds = (*FACTORS, "probabilities")
-    fields = _fields(data, "uncertainty", required=("replicates",), optional=(*kinds, "discrepancy"))
+    fields = _fields(
+        data, "uncertainty", required=("replicates",), optional=(*kinds, "batches", "discrepancy")
+    )
     count = fields["replicates"]
     if isinstance(count, bool) or not isinstance(count, int) or count < 0:
         raise ModelError(f"must be a whole number >= 0, got {count!r}", where="uncertainty.replicates")
@@ -391,6 +410,7 @@ def uncertainty_from_json(data: Any) -> Uncertainty:
         return Uncertainty(
             replicates=tuple(Replicate(**column) for column in columns),
             discrepancy=None if found is None else Discrepancy.from_json(found),
+            batches=fields.get("batches"),
         )
     except ModelError as error:
         error.where = f"uncertainty.{error.where}"

@@ -15,6 +15,8 @@ __all__ = ["FORMS", "BadRequestError", "Content"]
 FORMS = frozenset({"application/x-www-form-urlencoded", "multipart/form-data"})
 """Media types of forms."""
 
+_decode = msgspec.json.Decoder().decode
+
 MAX_PARTS = 1000
 """Fields a form may have: a body full of separators must not become a million objects."""
 
@@ -74,6 +76,8 @@ class Content:
     @property
     def is_json(self) -> bool:
         """Whether the body claims to be JSON."""
+        if self.content_type == "application/json":
+            return True
         kind = self.kind
         return kind == "application/json" or kind.endswith("+json")
 
@@ -95,7 +99,7 @@ class Content:
         """
         self.check_encoding()
         try:
-            return msgspec.json.decode(self.body)
+            return _decode(self.body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise BadRequestError(f"the body is not JSON: {error}") from error
 
@@ -123,7 +127,7 @@ class Content:
         Raises:
             BadRequestError: The body is not what its content type says.
         """
-        params: dict[str, Any] = dict(self.query)
+        params: dict[str, Any] = dict(self.query) if self.query else {}
         if self.body:
             if self.is_json:
                 decoded = self.json()
@@ -131,7 +135,8 @@ class Content:
                     params.update(decoded)
             else:
                 params.update(self.form())
-        params.update(self.path_values)
+        if self.path_values:
+            params.update(self.path_values)
         return params
 
     def _decode_form(self) -> None:

@@ -1,6 +1,6 @@
 """How does an event loop serve several requests at once? A task per request, at most one per worker.
 
-The process is handed a socket per worker, as with threads, so the front's queue is the only one there is. All
+The process is handed a line per worker, as with threads, so the front's queue is the only one there is. All
 workers share the loop, its core, and one instance of the service.
 """
 
@@ -11,7 +11,7 @@ import inspect
 import logging
 import socket
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 
@@ -25,7 +25,7 @@ from mup.runtime.http_client import ConnectionPool
 from mup.runtime.loops import new_event_loop
 from mup.runtime.pinning import pin
 from mup.runtime.threads import receive_slot
-from mup.runtime.wire import Done, FrameBuffer, FromWorker, LogOff, Ready, Request, frame
+from mup.runtime.wire import FrameBuffer, Line, LogOff, Ready, Request, Sender
 from mup.runtime.worker import ServiceRun, become_worker_process
 from mup.runtime.worker_communication import EventLog, WorkerTools
 
@@ -36,11 +36,11 @@ _FLUSH_SECONDS = 1.0
 
 
 def run_loop(run: ServiceRun, control: socket.socket, parent: int) -> None:
-    """Be a process with an event loop: serve what comes through every socket the front sends.
+    """Be a process with an event loop: serve what comes through every line the front sends.
 
     Args:
         run: What to serve.
-        control: Brings the sockets; ends the process when it is closed.
+        control: Brings the lines; ends the process when it is closed.
         parent: Process id of the front.
     """
     become_worker_process(parent)
@@ -132,20 +132,24 @@ class _Loop:
             if not over.done():
                 over.set_result(None)
             return
-        _, sock = slot
-        sock.setblocking(False)
-        self._start(self._connect(sock, failure))
+        _, line = slot
+        line.setblocking(False)
+        self._start(self._connect(line, failure))
 
-    async def _connect(self, sock: socket.socket, failure: str) -> None:
-        worker = _Slot(self._begin)
-        await asyncio.get_running_loop().create_unix_connection(lambda: worker, sock=sock)
+    async def _connect(self, line: Line, failure: str) -> None:
+        loop = asyncio.get_running_loop()
+        # Nothing comes from where answers go.
+        answers, _ = await loop.create_unix_connection(asyncio.Protocol, sock=line.answers)
+        worker = _Slot(self._begin, answers)
         worker.send(Ready(failure))
+        await loop.create_unix_connection(lambda: worker, sock=line.requests)
         if self._retries is not None:
             # Any of them will do; the newest is there.
             self._retries.report = worker.send
 
     def _begin(self, slot: _Slot, request: Request) -> None:
-        self._start(self._execute(slot, request))
+        slot.task = asyncio.get_running_loop().create_task(self._execute(slot, request))
+        self._tasks.add(slot.task)
 
     def _start(self, work: Any) -> None:
         task = asyncio.get_running_loop().create_task(work)
@@ -158,46 +162,50 @@ class _Loop:
         comm = AwaitedCommunication(request, f"{run.service}{key}", self._tools, slot, names)
         comm.runner = _Loop._execute.__code__
         execution = Execution(run.service, request, comm)
-        with execution:
-            values = dispatch.values(key, comm)
-            await getattr(self._instance, dispatch.endpoints[key].method)(comm, **values)
-        slot.send(Done(execution.failed))
-        writer = self._tools.tools.log.writer
-        if writer is not None and writer.problem and not self._log_off_told:
-            slot.send(LogOff())
-            self._log_off_told = True
-        comm.close()
+        try:
+            with execution:
+                values = dispatch.values(key, comm)
+                await getattr(self._instance, dispatch.endpoints[key].method)(comm, **values)
+            slot.done(failed=execution.failed)
+            writer = self._tools.tools.log.writer
+            if writer is not None and writer.problem and not self._log_off_told:
+                slot.send(LogOff())
+                self._log_off_told = True
+            comm.close()
+        finally:
+            # Here, for a callback of the task would cost every request another turn of the loop.
+            self._tasks.discard(slot.task)
 
 
-class _Slot(asyncio.Protocol):
-    """The loop's end of the socket pair of one worker."""
+class _Slot(Sender, asyncio.Protocol):
+    """The loop's end of the line of one worker.
 
-    def __init__(self, begin: Callable[[_Slot, Request], None]) -> None:
+    Args:
+        begin: Starts to serve a request.
+        answers: Where to write.
+
+    Attributes:
+        task: Serves the request in work, or has served the last one.
+    """
+
+    task: asyncio.Task[None]
+
+    def __init__(self, begin: Callable[[_Slot, Request], None], answers: asyncio.WriteTransport) -> None:
+        super().__init__(self._write_to_front)
         self._begin = begin
+        self._answers = answers
         self._frames = FrameBuffer()
-        self._held = b""
         self._decode = msgspec.msgpack.Decoder(Request).decode
-        self._transport: asyncio.WriteTransport | None = None
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Remember where to write."""
-        # A cast: the transports of uvloop are not subclasses of asyncio's.
-        self._transport = cast("asyncio.WriteTransport", transport)
 
     def data_received(self, data: bytes) -> None:
         """Start what the front asks for."""
         for content in self._frames.feed(data):
             self._begin(self, self._decode(content))
 
-    def send(self, message: FromWorker) -> None:
-        """Send one message; to nobody if the front has gone."""
-        data, self._held = self._held + frame(message), b""
-        if self._transport is not None and not self._transport.is_closing():
-            self._transport.write(data)
-
-    def hold(self, message: FromWorker) -> None:
-        """Send one message together with the next one."""
-        self._held += frame(message)
+    def _write_to_front(self, data: bytes) -> None:
+        """Send some frames; to nobody if the front has gone."""
+        if not self._answers.is_closing():
+            self._answers.write(data)
 
 
 async def _awaited(method: Callable[[], Any]) -> None:

@@ -13,7 +13,7 @@ import random
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 import msgspec
@@ -22,7 +22,7 @@ from mup.errors import DeploymentError
 from mup.events.ids import new_id
 from mup.events.record import QUEUED, Event
 from mup.events.writer import EventWriter
-from mup.routes import Route, pick
+from mup.routes import pick
 from mup.runtime.admin import POOL_PATH, barred, change_pool, refusal
 from mup.runtime.admission import Waiting, waiting_room
 from mup.runtime.http_request import HttpRequest
@@ -73,8 +73,7 @@ class Limits:
     queue: float
 
 
-@dataclass(slots=True, eq=False)
-class _Ticket:
+class _Ticket(msgspec.Struct, eq=False):
     """A request on its way through the replica; times in seconds of the monotonic clock.
 
     Attributes:
@@ -87,6 +86,7 @@ class _Ticket:
         arrived: When all of it had been read.
     """
 
+    # A struct, for that is made in a fraction of the time an object with an __init__ takes.
     http: HttpRequest | None
     key: str
     request: int
@@ -97,7 +97,7 @@ class _Ticket:
 
 
 class WorkerLink(asyncio.Protocol):
-    """The front's end of the socket pair to one worker.
+    """The front's end of the line to one worker; the protocol of what the worker says.
 
     Attributes:
         number: Of the worker in the replica, from 0.
@@ -107,6 +107,7 @@ class WorkerLink(asyncio.Protocol):
         lost: Whether the worker has gone.
         retiring: Whether it gets no further request and ends with the one it has.
         log_off: Whether its event log cannot be written.
+        requests: Where to write to the worker.
     """
 
     def __init__(self, number: int, pid: int, loop: asyncio.AbstractEventLoop) -> None:
@@ -117,18 +118,18 @@ class WorkerLink(asyncio.Protocol):
         self.lost = False
         self.retiring = False
         self.log_off = False
+        self.requests: asyncio.WriteTransport | None = None
         self.started = time.monotonic()
         self.on_answer: Callable[[_Ticket, Answer], None] = lambda _ticket, _answer: None
         self.on_done: Callable[[WorkerLink, bool], None] = lambda _link, _failed: None
         self.on_lost: Callable[[WorkerLink], None] = lambda _link: None
         self.on_retried: Callable[[Retried], None] = lambda _retried: None
         self._frames = FrameBuffer()
-        self._transport: asyncio.WriteTransport | None = None
+        self._transport: asyncio.BaseTransport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Remember where to write."""
-        # A cast: the transports of uvloop are not subclasses of asyncio's.
-        self._transport = cast("asyncio.WriteTransport", transport)
+        """Remember what to close."""
+        self._transport = transport
 
     def data_received(self, data: bytes) -> None:
         """Act on what the worker says."""
@@ -137,6 +138,8 @@ class WorkerLink(asyncio.Protocol):
             if isinstance(message, Answer):
                 if self.ticket is not None:
                     self.on_answer(self.ticket, message)
+                if message.done:
+                    self.on_done(self, message.failed)
             elif isinstance(message, Done):
                 self.on_done(self, message.failed)
             elif isinstance(message, LogOff):
@@ -151,18 +154,21 @@ class WorkerLink(asyncio.Protocol):
         self.lost = True
         if not self.ready.done():
             self.ready.set_result("the worker process died during its setup")
+        if self.requests is not None:
+            self.requests.close()
         self.on_lost(self)
 
     def assign(self, ticket: _Ticket) -> None:
         """Hand a request to the worker."""
-        assert self._transport is not None  # noqa: S101 - a link is used once it is connected
+        assert self.requests is not None  # noqa: S101 - a link is used once it is connected
         self.ticket = ticket
-        self._transport.write(ticket.data)
+        self.requests.write(ticket.data)
 
     def end(self) -> None:
         """Tell the worker to finish."""
-        if self._transport is not None:
-            self._transport.close()
+        for transport in (self.requests, self._transport):
+            if transport is not None:
+                transport.close()
 
 
 class Front:
@@ -305,59 +311,63 @@ class Front:
 
     def handle(self, request: HttpRequest) -> None:
         """Answer a request, or have it answered by a worker; see :class:`Application`."""
-        route, values = self._route(request)
-        if route is None:
+        found = self._find(request.path)
+        if found is None:
+            self._other(request, unquote(request.path))
             return
-        key = route.key
+        methods, values = found
+        route = pick(methods, request.method)
+        if route is None:
+            self._refusal(request, "wrong_method", wrong_method(self._run.service, request.path, methods))
+            return
+        key, waits = route.key, not self._idle
         if self.draining:
             self._draining(request, key)
             return
-        if not self._idle and len(self._waiting) >= self._limits.queue:
+        if waits and len(self._waiting) >= self._limits.queue:
             problem = f"{len(self._waiting)} requests are waiting already"
             self._refusal(request, "queue_full", self._failure(503, problem, key), key)
             return
         fields = request.fields
         arrived = time.monotonic()
         traceparent = valid(fields[_TRACEPARENT].decode("latin-1")) if _TRACEPARENT in fields else ""
-        ticket = _Ticket(
-            request,
-            key,
-            _hex(fields.get(_REQUEST)),
-            _hex(fields.get(_TRACE), trace_id(traceparent) if traceparent else 0),
-            b"",
-            None if self._run.debug else _deadline(fields.get(_DEADLINE), arrived),
-            arrived,
-        )
+        execution = _id(fields[_REQUEST]) if _REQUEST in fields else new_id()
+        if _TRACE in fields:
+            trace = _id(fields[_TRACE])
+        else:
+            trace = (trace_id(traceparent) if traceparent else 0) or new_id()
+        deadline = None
+        if _DEADLINE in fields and not self._run.debug:
+            deadline = _deadline(fields[_DEADLINE], arrived)
         sampled = fields.get(_SAMPLED) != b"0"
         if sampled and self._sample > 1 and _REQUEST not in fields:
             # The first service of a chain decides. At random: every n-th one would see one side of a client
             # that alternates.
             sampled = random.random() * self._sample < 1
         if sampled and self._writer is not None:
-            flags = 0 if self._idle else QUEUED
             inside = self._busy + len(self._waiting) + 1
-            self._writer.write(
-                Event.ARRIVE, ticket.request, ticket.trace, seq=inside, name=self._names[key], flags=flags
-            )
-        ticket.data = frame(
+            flags = QUEUED if waits else 0
+            self._writer.write(Event.ARRIVE, execution, trace, seq=inside, name=self._names[key], flags=flags)
+        data = frame(
             Request(
-                ticket.request,
-                ticket.trace,
+                execution,
+                trace,
                 key,
                 request.query,
                 request.headers,
                 request.body,
-                ticket.deadline,
+                deadline,
                 sampled,
                 request.method,
                 values,
                 traceparent,
             )
         )
-        if self._idle:
-            self._assign(self._idle.pop(), ticket)
-        else:
+        ticket = _Ticket(request, key, execution, trace, data, deadline, arrived)
+        if waits:
             self._waiting.append(ticket)
+        else:
+            self._assign(self._idle.pop(), ticket)
 
     def wants_body(self, request: HttpRequest) -> bool:
         """Whether a body that is still to come may reach a worker; see :class:`Application`."""
@@ -372,19 +382,6 @@ class Front:
         route = pick(found[0], request.method) if found is not None else None
         key = "" if route is None else route.key
         self._refusal(request, kind, self._failure(status, problem, key), key)
-
-    def _route(self, request: HttpRequest) -> tuple[Route | None, tuple[str, ...]]:
-        """Return the endpoint of a request and the values of its path; a request without one is answered."""
-        path = request.path
-        found = self._find(path)
-        if found is None:
-            self._other(request, unquote(path))
-            return None, ()
-        methods, values = found
-        route = pick(methods, request.method)
-        if route is None:
-            self._refusal(request, "wrong_method", wrong_method(self._run.service, path, methods))
-        return route, values
 
     def _other(self, request: HttpRequest, path: str) -> None:
         """Answer what is no endpoint."""
@@ -477,7 +474,8 @@ class Front:
             self._assign(link, ticket)
             return
         self._idle.append(link)
-        self._check_drained()
+        if self.draining:
+            self._check_drained()
 
     def _assign(self, link: WorkerLink, ticket: _Ticket) -> None:
         self._busy += 1
@@ -542,10 +540,8 @@ def _json(data: object, status: int = 200) -> Answer:
     return Answer(status, {"Content-Type": "application/json"}, msgspec.json.encode(data))
 
 
-def _hex(text: bytes | None, other: int = 0) -> int:
-    """Return the id in a header; the other one, or a new one, if there is none, or it is none."""
-    if text is None:
-        return other or new_id()
+def _id(text: bytes) -> int:
+    """Return the id in a header; a new one if it is none."""
     try:
         number = int(text, 16)
     except ValueError:
@@ -553,10 +549,8 @@ def _hex(text: bytes | None, other: int = 0) -> int:
     return number if 0 < number < 2**64 else new_id()
 
 
-def _deadline(text: bytes | None, now: float) -> float | None:
-    """Return the time on the monotonic clock that so many milliseconds from now are."""
-    if text is None:
-        return None
+def _deadline(text: bytes, now: float) -> float | None:
+    """Return the time on the monotonic clock that so many milliseconds from now are; None if it is none."""
     try:
         return now + float(text) / 1000
     except ValueError:

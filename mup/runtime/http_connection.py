@@ -243,8 +243,9 @@ class HttpConnection(asyncio.Protocol):
         self._url, self._headers, self._stalled = b"", [], -self._piece
         parser = self._parser
         keep = parser.should_keep_alive()
-        request = self._request = HttpRequest(self, parser.get_method().decode(), _target(url), headers, keep)
-        fields = request.fields
+        fields = dict(headers)
+        path, _, query = _target(url).partition("?")
+        self._request = HttpRequest(self, parser.get_method().decode(), path, query, headers, fields, keep)
         if not keep or len(fields) < len(headers) or b"host" not in fields or b"connection" in fields:
             self._check_head(headers)
         if b"transfer-encoding" in fields and fields[b"transfer-encoding"].lower() != b"chunked":
@@ -301,7 +302,7 @@ class HttpConnection(asyncio.Protocol):
 
     def _refuse(self, refusal: _Refusal) -> None:
         """Answer what is being received with an error, after what was received before; then close."""
-        request = self._request or HttpRequest(self, "", "", [], keep_alive=False)
+        request = self._request or HttpRequest(self, "", "", "", [], {}, keep_alive=False)
         self._let_go(request)
         self._refusal = refusal
 

@@ -13,6 +13,12 @@ WITHOUT_CONTENT = frozenset({204, 304})
 _STATUS_LINES = {status: f"HTTP/1.1 {status} \r\n" for status in range(200, 600)}
 _STATUS_LINES |= {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n" for status in HTTPStatus}
 
+_USUAL = {
+    kind: f"Content-Type: {kind}\r\n"
+    for kind in ("application/json", "text/plain; charset=utf-8", "application/octet-stream")
+}
+"""Headers of most responses by the type of their content: they need not be looked through every time."""
+
 
 def response_head(
     status: int, headers: Mapping[str, str], cookies: Sequence[str], length: int, connection: str, date: str
@@ -30,11 +36,22 @@ def response_head(
     Raises:
         ValueError: A header would not be one header, or cannot be sent at all.
     """
+    usual = _USUAL.get(headers.get("Content-Type", "")) if len(headers) == 1 and not cookies else None
+    fields = usual or _checked(headers, cookies)
+    size = "" if status in WITHOUT_CONTENT else f"Content-Length: {length}\r\n"
+    return f"{_STATUS_LINES[status]}{fields}{size}{connection}{date}\r\n".encode()
+
+
+def _checked(headers: Mapping[str, str], cookies: Sequence[str]) -> str:
+    """Return the lines of headers.
+
+    Raises:
+        ValueError: A header would not be one.
+    """
     fields = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
     if cookies:
         fields += "".join([f"Set-Cookie: {cookie}\r\n" for cookie in cookies])
     lines = len(headers) + len(cookies)
     if fields.count("\n") != lines or fields.count("\r") != lines or "\0" in fields:
         raise ValueError(f"a header has a line break or a zero byte: {fields!r:.500}")
-    size = "" if status in WITHOUT_CONTENT else f"Content-Length: {length}\r\n"
-    return f"{_STATUS_LINES[status]}{fields}{size}{connection}{date}\r\n".encode()
+    return fields

@@ -5,52 +5,47 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
+import msgspec
+
 if TYPE_CHECKING:
     from mup.runtime.http_connection import HttpConnection
 
 __all__ = ["Application", "HttpRequest"]
 
 
-class HttpRequest:
+class HttpRequest(msgspec.Struct, eq=False):
     """One request; exactly one answer belongs to it, now or later.
 
     Attributes:
+        connection: The one it came on; for this class alone.
         method: In capitals.
         path: As received, percent-encoded; of an absolute target too.
         query: Query string, undecoded.
         headers: As received, with names in lower case.
         fields: The same by name; of a repeated header the last one.
-        body: The whole of it.
         keep_alive: Whether the connection may carry another request after this one.
+        body: The whole of it.
     """
 
-    __slots__ = ("_connection", "body", "fields", "headers", "keep_alive", "method", "path", "query")
-
-    def __init__(
-        self,
-        connection: HttpConnection,
-        method: str,
-        target: str,
-        headers: list[tuple[bytes, bytes]],
-        keep_alive: bool,
-    ) -> None:
-        self._connection = connection
-        self.method = method
-        self.path, _, self.query = target.partition("?")
-        self.headers = headers
-        self.fields = dict(headers)
-        self.body = b""
-        self.keep_alive = keep_alive
+    # A struct, for that is made in a fraction of the time an object with an __init__ takes.
+    connection: HttpConnection
+    method: str
+    path: str
+    query: str
+    headers: list[tuple[bytes, bytes]]
+    fields: dict[bytes, bytes]
+    keep_alive: bool
+    body: bytes = b""
 
     @property
     def remote(self) -> str:
         """Who sent it, for messages."""
-        return self._connection.remote
+        return self.connection.remote
 
     @property
     def peer(self) -> str:
         """IP address of who sent it; "" if there is none."""
-        return self._connection.peer
+        return self.connection.peer
 
     def respond(
         self,
@@ -67,7 +62,7 @@ class HttpRequest:
             body: Left out where HTTP wants none.
             cookies: Values of ``Set-Cookie``.
         """
-        self._connection.respond(self, status, headers or {}, body, cookies)
+        self.connection.respond(self, status, headers or {}, body, cookies)
 
     def start(self, status: int, headers: Mapping[str, str], length: int) -> None:
         """Begin an answer whose body follows in pieces: :meth:`send`, then :meth:`finish` or :meth:`abort`.
@@ -77,7 +72,7 @@ class HttpRequest:
             headers: All but those that say how the message is sent.
             length: Of the body.
         """
-        self._connection.start(self, status, headers, length)
+        self.connection.start(self, status, headers, length)
 
     async def send(self, data: bytes) -> None:
         """Send a piece of the body, and wait until the client has taken enough of what was sent before.
@@ -85,15 +80,15 @@ class HttpRequest:
         Raises:
             ConnectionResetError: The client has gone.
         """
-        await self._connection.send(self, data)
+        await self.connection.send(self, data)
 
     def finish(self) -> None:
         """The body is complete."""
-        self._connection.finish(self)
+        self.connection.finish(self)
 
     def abort(self) -> None:
         """The rest of the body cannot be sent: break the connection, for nothing else tells the client."""
-        self._connection.abort(self)
+        self.connection.abort(self)
 
 
 class Application(Protocol):

@@ -19,6 +19,8 @@ OF_THE_CONNECTION = frozenset({"content-length", "transfer-encoding", "connectio
 
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _encode = msgspec.json.Encoder().encode
+# A tuple that is made once; the union of types would be made anew, with every body.
+_BYTES = (bytes, bytearray, memoryview)
 
 
 def encoded(
@@ -36,7 +38,7 @@ def encoded(
         raise MupError(f"status must be a whole number between 200 and 599, got {status!r}")
     if isinstance(body, str):
         complete, data = {"Content-Type": "text/plain; charset=utf-8"}, body.encode()
-    elif isinstance(body, bytes | bytearray | memoryview):
+    elif isinstance(body, _BYTES):
         complete, data = {"Content-Type": "application/octet-stream"}, bytes(body)
     elif body is None and (300 <= status < 400 or status in (204, 205)):
         complete, data = {}, b""
@@ -45,6 +47,8 @@ def encoded(
             complete, data = {"Content-Type": "application/json"}, _encode(body)
         except (TypeError, ValueError, msgspec.MsgspecError) as error:
             raise MupError(f"the body cannot be sent as JSON: {error}") from error
+    if not headers and not cookies:
+        return Answer(status, complete, data)
     for name, value in (headers or {}).items():
         if not isinstance(value, str) or any(c in value for c in "\r\n\0"):
             raise MupError(f"header {name!r} must be a text without line breaks, got {value!r}")

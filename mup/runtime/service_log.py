@@ -16,7 +16,7 @@ import traceback
 from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -31,8 +31,11 @@ _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _CREDENTIALS = re.compile(r"(\w+://)[^/@\s]*@")
 
 
-class InWork(NamedTuple):
-    """The request that what is logged now belongs to."""
+class InWork(msgspec.Struct, frozen=True, gc=False):
+    """The request that what is logged now belongs to.
+
+    Not the request itself: connections and tasks that are made meanwhile keep the context they are made in.
+    """
 
     endpoint: str
     request: int

@@ -1,4 +1,4 @@
-"""How does one process serve several requests at once? A thread per worker, each with a socket of its own.
+"""How does one process serve several requests at once? A thread per worker, each with its line to the front.
 
 To the front a thread is a worker like any other: it is handed one request at a time. Its Python code
 shares one core with that of its neighbours, for they share an interpreter.
@@ -11,6 +11,7 @@ import sys
 import threading
 
 from mup.runtime.pinning import pin
+from mup.runtime.wire import Line
 from mup.runtime.worker import ServiceRun, become_worker_process, serve_worker
 
 __all__ = ["NUMBER", "receive_slot", "run_threads", "send_slot"]
@@ -22,25 +23,26 @@ SWITCH_SECONDS = 0.0005
 """How long a thread may compute while others wait. Python's 5 ms are longer than most requests take."""
 
 
-def send_slot(control: socket.socket, number: int, slot: socket.socket) -> None:
-    """Hand a worker's socket to the process that is to serve it; its other end is the front's."""
-    socket.send_fds(control, [number.to_bytes(NUMBER, "little")], [slot.fileno()])
+def send_slot(control: socket.socket, number: int, slot: Line) -> None:
+    """Hand a worker's end of a line to the process that is to serve it; the other end is the front's."""
+    socket.send_fds(control, [number.to_bytes(NUMBER, "little")], slot.filenos())
 
 
-def receive_slot(control: socket.socket) -> tuple[int, socket.socket] | None:
-    """Return a worker's number and socket; None = the front has gone or wants this process to end."""
-    data, descriptors, _, _ = socket.recv_fds(control, NUMBER, 1)
+def receive_slot(control: socket.socket) -> tuple[int, Line] | None:
+    """Return a worker's number and line; None = the front has gone or wants this process to end."""
+    data, descriptors, _, _ = socket.recv_fds(control, NUMBER, 2)
     if not data:
         return None
-    return int.from_bytes(data, "little"), socket.socket(fileno=descriptors[0])
+    requests, answers = (socket.socket(fileno=descriptor) for descriptor in descriptors)
+    return int.from_bytes(data, "little"), Line(requests, answers)
 
 
 def run_threads(run: ServiceRun, control: socket.socket, parent: int) -> None:
-    """Be a process with a thread for every socket the front sends, until the front closes the control socket.
+    """Be a process with a thread for every line the front sends, until the front closes the control socket.
 
     Args:
         run: What to serve.
-        control: Brings the sockets.
+        control: Brings the lines.
         parent: Process id of the front.
     """
     become_worker_process(parent)
@@ -49,8 +51,8 @@ def run_threads(run: ServiceRun, control: socket.socket, parent: int) -> None:
     sys.setswitchinterval(min(SWITCH_SECONDS, sys.getswitchinterval()))
     threads = []
     while (slot := receive_slot(control)) is not None:
-        number, sock = slot
-        thread = threading.Thread(target=serve_worker, args=(run, number, sock), name=f"mup-worker-{number}")
+        number, line = slot
+        thread = threading.Thread(target=serve_worker, args=(run, number, line), name=f"mup-worker-{number}")
         thread.start()
         threads.append(thread)
     for thread in threads:

@@ -1,10 +1,12 @@
-"""What do a front and its workers say to each other? Length-prefixed MessagePack frames on a socket pair."""
+"""What do a front and its workers say to each other? Length-prefixed MessagePack frames on socket pairs."""
 
 from __future__ import annotations
 
 import select
 import socket
 import struct
+from collections.abc import Callable
+from typing import NamedTuple
 
 import msgspec
 
@@ -14,18 +16,23 @@ __all__ = [
     "Done",
     "FrameBuffer",
     "FromWorker",
+    "Line",
     "LogOff",
     "Ready",
     "Request",
     "Retried",
+    "Sender",
     "frame",
+    "line",
 ]
 
 _SIZE = struct.Struct("<I")
 _TIMEVAL = struct.Struct("ll")
 _PREFIX = _SIZE.size
-_CHUNK = 65536
+_CHUNK = 16384
+"""Bytes a worker reads at first. Memory for many more would cost every request time, and few are longer."""
 _size_at = _SIZE.unpack_from
+_pack_size = _SIZE.pack
 
 
 class Request(msgspec.Struct, array_like=True):
@@ -65,12 +72,23 @@ class Ready(msgspec.Struct, array_like=True, tag=0):
 
 
 class Answer(msgspec.Struct, array_like=True, tag=1):
-    """The response to the request in work; ``cookies`` are values of ``Set-Cookie``."""
+    """The response to the request in work.
+
+    Attributes:
+        status: From 200 to 599.
+        headers: All but those that say how it is sent.
+        body: The whole of it.
+        cookies: Values of ``Set-Cookie``.
+        done: The worker is free again, as if a `Done` came next.
+        failed: What that `Done` would say.
+    """
 
     status: int
     headers: dict[str, str]
     body: bytes
     cookies: tuple[str, ...] = ()
+    done: bool = False
+    failed: bool = False
 
 
 class Done(msgspec.Struct, array_like=True, tag=2):
@@ -93,16 +111,16 @@ class Retried(msgspec.Struct, array_like=True, tag=4):
 
 FromWorker = Ready | Answer | Done | LogOff | Retried
 
-_encoder = msgspec.msgpack.Encoder()
+_encode = msgspec.msgpack.Encoder().encode
 
 
 def frame(message: msgspec.Struct) -> bytes:
     """Return a message as it travels."""
-    data = _encoder.encode(message)
-    return _SIZE.pack(len(data)) + data
+    data = _encode(message)
+    return _pack_size(len(data)) + data
 
 
-# Said once per request, and always the same.
+# Said once per request where there is work behind the answer, and always the same.
 _SERVED, _FAILED = frame(Done(failed=False)), frame(Done(failed=True))
 
 
@@ -122,7 +140,9 @@ class FrameBuffer:
             frames, end = _cut(buffer)
             del buffer[:end]
             return frames
-        # Most of the time whole frames come, which need not be copied first.
+        size = len(data) - _PREFIX
+        if size >= 0 and _size_at(data)[0] == size:
+            return [data[_PREFIX:]]  # most of the time just one comes, and all of it
         frames, end = _cut(data)
         if end < len(data):
             buffer += data[end:]
@@ -142,38 +162,90 @@ def _cut(data: bytes | bytearray) -> tuple[list[bytes], int]:
     return frames, start
 
 
-class BlockingChannel:
-    """The worker's end of the socket pair.
+class Sender:
+    """The worker's way to the front.
 
     Args:
-        sock: Connected to the front; nobody else uses it.
-        idle_seconds: How long to wait for a request before there is time for something else.
+        write: Sends some frames.
     """
 
-    def __init__(self, sock: socket.socket, idle_seconds: int) -> None:
-        self._sock = sock
-        # The kernel's own timeout: Python's would cost a system call per request.
-        sock.setblocking(True)
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _TIMEVAL.pack(idle_seconds, 0))
-        self._held = b""
-        self._decode = msgspec.msgpack.Decoder(Request).decode
+    def __init__(self, write: Callable[[bytes], None]) -> None:
+        self._write = write
+        self._held: Answer | None = None
 
     def send(self, message: FromWorker) -> None:
         """Send one message."""
-        self._send(frame(message))
+        held, self._held = self._held, None
+        data = frame(message)
+        self._write(data if held is None else frame(held) + data)
 
-    def hold(self, message: FromWorker) -> None:
-        """Send one message together with the next one."""
-        self._held += frame(message)
+    def hold(self, answer: Answer) -> None:
+        """Send an answer together with what comes next: the news that the worker is free."""
+        self._held = answer
 
     def done(self, *, failed: bool) -> None:
         """Say that the worker is free again."""
-        self._send(_FAILED if failed else _SERVED)
+        held = self._held
+        if held is None:
+            self._write(_FAILED if failed else _SERVED)
+        else:
+            self._held = None
+            held.done, held.failed = True, failed
+            self._write(frame(held))
 
-    def _send(self, data: bytes) -> None:
-        if self._held:
-            data, self._held = self._held + data, b""
-        self._sock.sendall(data)
+
+class Line(NamedTuple):
+    """One end of what connects a front and a worker: a stream socket for each direction.
+
+    With one for both, the kernel would wake a worker that sleeps in ``recv`` also when the front has read
+    what the worker sent, to say that there is room again: once per request, for nothing.
+
+    Attributes:
+        requests: To the worker.
+        answers: From the worker, with everything else it says. Its end is the end of the worker.
+    """
+
+    requests: socket.socket
+    answers: socket.socket
+
+    def close(self) -> None:
+        """Close both."""
+        self.requests.close()
+        self.answers.close()
+
+    def setblocking(self, blocking: bool) -> None:
+        """Say whether operations wait."""
+        self.requests.setblocking(blocking)
+        self.answers.setblocking(blocking)
+
+    def filenos(self) -> tuple[int, int]:
+        """Return the descriptors."""
+        return self.requests.fileno(), self.answers.fileno()
+
+
+def line() -> tuple[Line, Line]:
+    """Return the front's end and the worker's end of a new connection."""
+    (requests, to_worker), (answers, from_worker) = socket.socketpair(), socket.socketpair()
+    return Line(requests, answers), Line(to_worker, from_worker)
+
+
+class BlockingChannel(Sender):
+    """The worker's end of a line, if the worker waits for its requests.
+
+    Args:
+        line: Nobody else uses it.
+        idle_seconds: How long to wait for a request before there is time for something else.
+    """
+
+    def __init__(self, line: Line, idle_seconds: float) -> None:
+        line.setblocking(True)
+        super().__init__(line.answers.sendall)
+        self._sock = line.requests
+        # The kernel's own timeout: Python's would cost a system call per request.
+        seconds, rest = divmod(idle_seconds, 1)
+        timeout = _TIMEVAL.pack(int(seconds), int(rest * 1e6))
+        self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, timeout)
+        self._decode = msgspec.msgpack.Decoder(Request).decode
 
     def receive(self) -> Request | None:
         """Return the next request; None = the front has gone or wants the worker to end.
@@ -183,23 +255,33 @@ class BlockingChannel:
         """
         # At most one request is under way, so nothing of a next frame can be in what is read here.
         data = self._sock.recv(_CHUNK)
-        if not data:
+        size = len(data) - _PREFIX
+        if size >= 0 and _size_at(data)[0] == size:
+            return self._decode(data[_PREFIX:])
+        return self._rest(data) if data else None
+
+    def _rest(self, begin: bytes) -> Request | None:
+        """Return the request that begins like this, once all of it is here; None = the front has gone."""
+        prefix, here = bytearray(_PREFIX), begin[_PREFIX:]
+        prefix[: len(begin)] = begin[:_PREFIX]
+        if not self._fill(prefix, len(begin)):
             return None
-        if len(data) >= _PREFIX and len(data) == _PREFIX + _size_at(data)[0]:
-            return self._decode(memoryview(data)[_PREFIX:])
-        content = bytearray(data)
-        size = _PREFIX
-        while len(content) < size or (
-            size == _PREFIX and (size := _PREFIX + _size_at(content)[0]) > len(content)
-        ):
-            try:
-                data = self._sock.recv(_CHUNK)
-            except BlockingIOError:
-                continue  # the rest of a request comes, however slowly
-            if not data:
-                return None
-            content += data
-        return self._decode(memoryview(content)[_PREFIX:size])
+        content = bytearray(_size_at(prefix)[0])
+        content[: len(here)] = here
+        return self._decode(content) if self._fill(content, len(here)) else None
+
+    def _fill(self, space: bytearray, here: int) -> bool:
+        """Receive the rest of what is to be in a buffer; return False if the front has gone."""
+        with memoryview(space) as view:
+            while here < len(view):
+                try:
+                    count = self._sock.recv_into(view[here:])
+                except BlockingIOError:
+                    continue  # it comes, however slowly
+                if not count:
+                    return False
+                here += count
+        return True
 
     def wait(self) -> None:
         """Return when something has come, be it after hours."""

@@ -7,7 +7,6 @@ import ctypes
 import logging
 import os
 import signal
-import socket
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -22,7 +21,7 @@ from mup.runtime.dispatch import Dispatch
 from mup.runtime.execution import Execution, describe
 from mup.runtime.http_client import ConnectionPool
 from mup.runtime.resolver import CACHE_SECONDS, Resolver
-from mup.runtime.wire import BlockingChannel, LogOff, Ready, Request
+from mup.runtime.wire import BlockingChannel, Line, LogOff, Ready, Request
 from mup.runtime.worker_communication import EventLog, WorkerCommunication, WorkerTools
 from mup.service import MS
 
@@ -102,17 +101,17 @@ class ServiceRun:
         )
 
 
-def run_worker(run: ServiceRun, number: int, sock: socket.socket, parent: int) -> None:
-    """Be a process with one worker: serve until the front closes its end of the socket, or dies.
+def run_worker(run: ServiceRun, number: int, line: Line, parent: int) -> None:
+    """Be a process with one worker: serve until the front closes its end of the line, or dies.
 
     Args:
         run: What to serve.
         number: Of this worker in the replica, from 0.
-        sock: Connected to the front.
+        line: To the front.
         parent: Process id of the front.
     """
     become_worker_process(parent)
-    serve_worker(run, number, sock)
+    serve_worker(run, number, line)
 
 
 def become_worker_process(parent: int) -> None:
@@ -123,15 +122,15 @@ def become_worker_process(parent: int) -> None:
     _die_with(parent)
 
 
-def serve_worker(run: ServiceRun, number: int, sock: socket.socket) -> None:
-    """Set up, serve until the front closes its end of the socket, tear down.
+def serve_worker(run: ServiceRun, number: int, line: Line) -> None:
+    """Set up, serve until the front closes its end of the line, tear down.
 
     Args:
         run: What to serve.
         number: Of this worker in the replica, from 0.
-        sock: Connected to the front.
+        line: To the front.
     """
-    channel = BlockingChannel(sock, _IDLE_SECONDS)
+    channel = BlockingChannel(line, _IDLE_SECONDS)
     header = {"role": "worker", "service": run.service, "replica": run.replica, "worker": number}
     writer = open_log(run.log_dir, f"{run.service}.{run.replica}.w{number}", header, run.log)
     pool = ConnectionPool()
@@ -169,7 +168,7 @@ def serve_worker(run: ServiceRun, number: int, sock: socket.socket) -> None:
         if writer is not None:
             writer.close()
         # In a process of threads nobody else does, and the front waits for it.
-        sock.close()
+        line.close()
 
 
 def _serve(instance: MS, run: ServiceRun, tools: WorkerTools, channel: BlockingChannel) -> None:

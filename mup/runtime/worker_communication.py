@@ -30,7 +30,7 @@ from mup.runtime.last_statement import returns_next
 from mup.runtime.resolver import Resolver
 from mup.runtime.response import OF_THE_CONNECTION, encoded
 from mup.runtime.tracing import child_header
-from mup.runtime.wire import FromWorker, Request
+from mup.runtime.wire import Answer, FromWorker, Request
 
 if TYPE_CHECKING:
     from mup.databases.runner import QueryRunner
@@ -49,8 +49,8 @@ class Channel(Protocol):
     def send(self, message: FromWorker) -> None:
         """Send one message."""
 
-    def hold(self, message: FromWorker) -> None:
-        """Send one message together with the next one."""
+    def hold(self, answer: Answer) -> None:
+        """Send an answer together with the news that the worker is free, which comes next."""
 
 
 class EventLog:
@@ -203,12 +203,14 @@ class WorkerCommunication(Communication):
         """What the client sent, for the arguments of the endpoint's method."""
         if self._content is None:
             request = self._request
+            # Not a method of ours: a cycle of references would keep the body until the collector comes by.
+            header = partial(_header_in, request.headers)
             self._content = Content(
-                dict(zip(self._names, request.values, strict=True)),
+                dict(zip(self._names, request.values, strict=True)) if self._names else {},
                 request.query,
-                self._header_of_body(b"content-type") if request.body else "",
+                header(b"content-type") if request.body else "",
                 request.body,
-                self._header_of_body,
+                header,
             )
         return self._content
 
@@ -319,8 +321,9 @@ class WorkerCommunication(Communication):
 
     def write(self, event: Event, flags: int = 0) -> None:
         """Log an event of the whole execution."""
-        request = self._request
-        self._log.write(event, request.request, request.trace, 0, 0, self._endpoint, flags)
+        if self._log.writer is not None:
+            request = self._request
+            self._log.write(event, request.request, request.trace, 0, 0, self._endpoint, flags)
 
     def check_params(self) -> None:
         """Decode the body now, if there is one.
@@ -328,7 +331,7 @@ class WorkerCommunication(Communication):
         Raises:
             BadRequestError: It is not what its content type says.
         """
-        if self.body:
+        if self._request.body:
             self._params = self.content.params()
 
     def close(self) -> None:
@@ -343,7 +346,7 @@ class WorkerCommunication(Communication):
         headers: Mapping[str, str] | None,
         cookies: Mapping[str, str | Cookie] | None,
         site: int,
-        send: Callable[[FromWorker], None],
+        send: Callable[[Answer], None],
     ) -> None:
         log, request = self._log, self._request
         # Stamped now but written later: a body that cannot be sent is no end yet.
@@ -353,13 +356,6 @@ class WorkerCommunication(Communication):
         log.write(Event.END, request.request, request.trace, 0, site, self._endpoint, flags, *stamp)
         send(answer)
         self.responded = True
-
-    def _header_of_body(self, wanted: bytes) -> str:
-        # Most requests are asked for one or two headers: that is no reason to decode all of them.
-        for name, value in self._request.headers:
-            if name == wanted:
-                return value.decode("utf-8", "surrogateescape")
-        return ""
 
     def _operation(self, seq: int, site: int, name: str, timeout: float | None) -> Operation:
         request = self._request
@@ -432,6 +428,15 @@ class WorkerCommunication(Communication):
         if body is not None and not any(name.lower() == "content-type" for name in headers):
             complete["Content-Type"] = "application/json"
         return RawRequest(method, target, complete, body)
+
+
+def _header_in(headers: Sequence[tuple[bytes, bytes]], wanted: bytes) -> str:
+    """Return the first header of a name; "" if there is none."""
+    # Most requests are asked for one or two headers: that is no reason to decode all of them.
+    for name, value in headers:
+        if name == wanted:
+            return value.decode("utf-8", "surrogateescape")
+    return ""
 
 
 def _encode_params(params: Any) -> bytes:

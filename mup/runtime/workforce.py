@@ -1,7 +1,7 @@
 """Who works in a replica? Workers are started, replaced when they die, added and let go while it serves.
 
-A worker has a number and a socket pair to the front. What it is depends on the runtime: a process of its own,
-or one of several in a process that is handed a socket for each.
+A worker has a number and a line to the front. What it is depends on the runtime: a process of its own,
+or one of several in a process that is handed a line for each.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from mup.runtime.front import Front, WorkerLink
 from mup.runtime.service_log import set_up_logging
 from mup.runtime.stacks import Stacks
 from mup.runtime.threads import run_threads, send_slot
+from mup.runtime.wire import Line, line
 from mup.runtime.worker import ServiceRun, run_worker
 
 __all__ = ["Workforce", "open_descriptors"]
@@ -41,11 +42,11 @@ TEARDOWN_SECONDS = 2.0
 
 
 class _Worker(NamedTuple):
-    """A worker that has been started: its number, its process, and the front's end of its socket."""
+    """A worker that has been started: its number, its process, and the front's end of its line."""
 
     number: int
     pid: int
-    sock: socket.socket
+    line: Line
 
 
 class Workforce:
@@ -70,7 +71,7 @@ class Workforce:
         self._tasks: set[asyncio.Task[None]] = set()
         # Processes of workers that were let go.
         self._leaving: set[int] = set()
-        # Per worker process: the numbers of its workers, and the socket that brings it more of them.
+        # Per worker process: the numbers of its workers, and the socket that brings it more lines.
         self._crews: dict[int, list[int]] = {}
         self._controls: dict[int, socket.socket] = {}
         self._stacks: dict[int, Stacks] = {}
@@ -148,53 +149,50 @@ class Workforce:
         else:
             # A service without an event loop of its own does not carry what one needs.
             from mup.runtime.event_loop import run_loop as serve  # noqa: PLC0415
-        pid, control = self._fork("workers", socket.SOCK_SEQPACKET, serve)
-        self._controls[pid] = control
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        pid = self._fork("workers", {theirs.fileno()}, partial(serve, self._run, theirs, os.getpid()))
+        theirs.close()
+        self._controls[pid] = ours
         return [self._start_in(pid, number) for number in numbers]
 
     def _start_alone(self, number: int) -> _Worker:
-        def serve(run: ServiceRun, sock: socket.socket, front: int) -> None:
-            run_worker(run, number, sock, front)
-
-        pid, sock = self._fork(f"w{number}", socket.SOCK_STREAM, serve)
-        sock.setblocking(False)
+        ours, theirs = line()
+        work = partial(run_worker, self._run, number, theirs, os.getpid())
+        pid = self._fork(f"w{number}", set(theirs.filenos()), work)
+        theirs.close()
+        ours.setblocking(False)
         self._crews[pid] = [number]
-        return _Worker(number, pid, sock)
+        return _Worker(number, pid, ours)
 
     def _start_in(self, pid: int, number: int) -> _Worker:
         """Start one more worker in a process that serves several."""
-        ours, theirs = socket.socketpair()
+        ours, theirs = line()
         send_slot(self._controls[pid], number, theirs)
         theirs.close()
         ours.setblocking(False)
         self._crews.setdefault(pid, []).append(number)
         return _Worker(number, pid, ours)
 
-    def _fork(
-        self, name: str, kind: socket.SocketKind, serve: Callable[[ServiceRun, socket.socket, int], None]
-    ) -> tuple[int, socket.socket]:
-        """Start a worker process; return its pid and the front's end of its socket."""
-        ours, theirs = socket.socketpair(socket.AF_UNIX, kind)
-        front = os.getpid()
+    def _fork(self, name: str, kept: set[int], serve: Callable[[], None]) -> int:
+        """Start a worker process, which keeps some descriptors; return its pid."""
         # A signal that arrived in the child before it has set its handlers would be taken for the front's.
         signals = {signal.SIGINT, signal.SIGTERM, signal.SIGUSR1}
         stacks = Stacks()
         blocked = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
         pid = os.fork()
         if pid == 0:
-            self._be_worker(name, theirs, stacks, blocked, partial(serve, self._run, theirs, front))
+            self._be_worker(name, kept, stacks, blocked, serve)
         signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
-        theirs.close()
         self._stacks[pid] = stacks
-        return pid, ours
+        return pid
 
     def _be_worker(
-        self, name: str, sock: socket.socket, stacks: Stacks, blocked: set[Any], serve: Callable[[], None]
+        self, name: str, kept: set[int], stacks: Stacks, blocked: set[Any], serve: Callable[[], None]
     ) -> NoReturn:
         status = 1
         try:
             signal.set_wakeup_fd(-1)
-            keep = self._inherited | {0, 1, 2, sock.fileno(), stacks.fileno()}
+            keep = self._inherited | kept | {0, 1, 2, stacks.fileno()}
             for descriptor in open_descriptors() - keep:
                 with contextlib.suppress(OSError):
                     os.close(descriptor)
@@ -220,7 +218,7 @@ class Workforce:
             os._exit(status)
 
     async def _connect(self, worker: _Worker, *, missed: bool = True) -> WorkerLink:
-        """Take the front's end of a worker's socket.
+        """Take the front's end of a worker's line.
 
         Args:
             worker: It has just been started.
@@ -230,7 +228,9 @@ class Workforce:
         link = WorkerLink(worker.number, worker.pid, loop)
         link.retiring = not missed
         link.on_lost = self._lost
-        await loop.create_unix_connection(lambda: link, sock=worker.sock)
+        # Nothing comes from where requests go.
+        link.requests, _ = await loop.create_unix_connection(asyncio.Protocol, sock=worker.line.requests)
+        await loop.create_unix_connection(lambda: link, sock=worker.line.answers)
         self._links.add(link)
         return link
 

@@ -10,7 +10,16 @@ from calibration_logs import LogFile
 
 from analyzer.calibration.calibrate import calibrate
 from analyzer.calibration.ingredients import Ingredients
-from analyzer.calibration.rundir import PartInfo, ProcessUse, Run, RunInfo, Window, fingerprints, load_run
+from analyzer.calibration.rundir import (
+    PartInfo,
+    ProcessUse,
+    Run,
+    RunInfo,
+    VoidWindow,
+    Window,
+    fingerprints,
+    load_run,
+)
 from analyzer.static import Application, analyse
 from mup.errors import LogError
 from mup.events.record import Event
@@ -65,7 +74,9 @@ def application(tmp_path: Path) -> Application:
     return analyse(source)
 
 
-def write(folder: Path, application: Application, rounds: Sequence[Round], *, sample: int = 1) -> Run:
+def write(
+    folder: Path, application: Application, rounds: Sequence[Round], *, sample: int = 1, void: int = 0
+) -> Run:
     """Write a run with these rounds; times in milliseconds. Of ``sample`` requests, one is logged."""
     folder.mkdir()
     sites = [path.operations[0].site for path in application.endpoint("S/e/").paths]
@@ -97,7 +108,13 @@ def write(folder: Path, application: Application, rounds: Sequence[Round], *, sa
     info = RunInfo(
         project="s",
         cores=2,
-        parts=[PartInfo(windows=windows, processes=[ProcessUse(role="front", service="S", pid=7)])],
+        parts=[
+            PartInfo(
+                windows=windows,
+                void=[VoidWindow(window=windows[0], reason="busy")] * void,
+                processes=[ProcessUse(role="front", service="S", pid=7)],
+            )
+        ],
         fingerprints=fingerprints(application),
     )
     info.save(folder)
@@ -199,6 +216,7 @@ def test_replicates_vary_as_the_rounds_do(tmp_path: Path, application: Applicati
     assert same.uncertainty is not None
     assert mixed.uncertainty is not None
     assert len(mixed.uncertainty.replicates) == 40
+    assert (mixed.uncertainty.batches, mixed.uncertainty.freedom) == (5, 4)
     for replicate in same.uncertainty.replicates:
         assert set(replicate.demands.values()) == {1.0}
         assert set(replicate.probabilities.values()) == {(0.5, 0.5)}
@@ -209,6 +227,16 @@ def test_replicates_vary_as_the_rounds_do(tmp_path: Path, application: Applicati
     assert 0.03 < deviation < 0.1
     odds = {r.probabilities["S/e/:start"][0] for r in mixed.uncertainty.replicates}
     assert min(odds) < 0.5 < max(odds)
+
+
+@pytest.mark.parametrize(("hot", "void", "warned"), [(5, 1, True), (6, 1, False), (5, 0, False)])
+def test_few_rounds_among_void_ones_are_warned_of(
+    tmp_path: Path, application: Application, hot: int, void: int, warned: bool
+) -> None:
+    """A model from what a busy machine left of a run says so; a short run on a quiet one is what was asked for."""
+    run = write(tmp_path / "run", application, [Round("hot", 20, 2.0)] * hot, void=void)
+    warnings = calibrate(run, application, name="s").warnings
+    assert any(f"only {hot} rounds back to back count" in text for text in warnings) == warned
 
 
 def test_two_rounds_say_nothing_about_how_sure_a_number_is(tmp_path: Path, application: Application) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -11,6 +13,7 @@ import pytest
 from case_studies.command import main
 from case_studies.judge import Judged, judge
 from case_studies.store import StudyFolder, write_json
+from case_studies.study import fitting_window
 from disturbance import Watch
 
 from mup.lqn.files import read_model
@@ -30,22 +33,36 @@ def step(response: float, number: int = 1, *, front: float = 0.4, back: float = 
         "bottleneck": max(busy, key=lambda name: busy[name]),
         "shifted": number > 1,
         "warmup": 7.5,
+        "seconds": 60.0,
         "response_time": {"mean": response, "ci95": 0.001},
+        "cycle_time": {"mean": response + THINK, "ci95": 0.001},
+        "throughput": {"mean": 0.5, "ci95": 0.001},
         "utilization": {name: {"mean": share, "ci95": 0.01} for name, share in busy.items()},
     }
 
 
-def record(response: float, *, front: float = 0.4, back: float = 0.2, cycles: int = 9) -> dict[str, Any]:
+def record(
+    response: float,
+    *,
+    front: float = 0.4,
+    back: float = 0.2,
+    cycles: int = 9,
+    void: str | None = None,
+    runs: int = 1,
+) -> dict[str, Any]:
     """What a real run showed."""
     return {
         "created": "2026-01-02T03:04:05+0000",
         "circumstances": {"revision": "abc", "cores": 2},
+        "runs": runs,
         "cycles": cycles,
+        "failed": 0,
         "response_time": {"mean": response, "ci95": 0.01},
+        "throughput": {"mean": 0.4, "ci95": 0.01},
         "think": THINK,
         "utilization": {"front": front, "back": back},
         "host": 0.5,
-        "disturbance": {"void": None, "stolen": 0.01, "foreign": 0.02},
+        "disturbance": {"void": void, "stolen": 0.01, "foreign": 0.02},
     }
 
 
@@ -59,6 +76,7 @@ def test_errors_with_and_without_think_time() -> None:
     found = judged(step(1.1), record(1.0))
     assert found.response == pytest.approx(0.1)
     assert found.cycle == pytest.approx(0.1 / 8)
+    assert found.throughput == pytest.approx(0.25)
     assert found.utilization == pytest.approx({"front": 0.0, "back": 0.0})
 
 
@@ -96,7 +114,8 @@ def finished(tmp_path: Path) -> Path:
     for family, ran in (("W1", (1, 2)), ("W2", (1,))):
         folder = study.family(family)
         steps = [step(1.0, number) for number in (1, 2)]
-        write_json(folder.steps, {"settings": {"seconds": 60.0, "think_scale": 1.0}, "steps": steps})
+        settings = {"seconds": 60.0, "think_scale": 1.0, "max_clients": 512, "precision": 0.01}
+        write_json(folder.steps, {"settings": settings, "steps": steps})
         for number in ran:
             write_json(folder.measured(number), record(1.0 + 0.1 * number))
     return tmp_path
@@ -105,17 +124,121 @@ def finished(tmp_path: Path) -> Path:
 def test_the_report_has_tables_and_pictures(
     finished: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One row per step, one of the summary per family, pictures like Figs. 26 and 27."""
+    """One row per step, one per family of errors and of goals, pictures like Figs. 26 and 27."""
     out = tmp_path / "out"
     assert main(["report", "--results", str(finished), "-o", str(out)]) == 0
     text = capsys.readouterr().out
-    assert "| tms-wait W1 | 2 of 2 | 2.4% | 8.1% | 16.7% |" in text
-    assert "| tms-wait W2 | 1 of 2 |" in text
+    assert "| tms W1, `wait` | 2.4% | 8.1% | 16.7% | 25.0% | 0.000 | - |" in text
+    # Run; cycle, of these light, response, utilization, bottleneck; all, without void ones; void.
+    goals = "| 2 of 2 | 0 of 2 | 0 of 2 | 1 of 2 | 2 of 2 | 2 of 2 | 0 of 2 | 0 of 2 | 0 |"
+    assert f"| tms W1, `wait` {goals}" in text
+    assert "| tms W2, `wait` | 1 of 2 |" in text
+    assert "## tms, W2 (vertical scaling), mode `wait`" in text
     assert text.count("2 1x3") == 3
+    assert text.count("| **front** (new) |") == 1
     assert (out / "results.md").read_text() == text
     pictures = sorted(out.glob("*.svg"))
     assert [p.name for p in pictures] == ["tms-wait-W1.svg", "tms-wait-W2.svg"]
     assert all(ET.fromstring(p.read_text()).tag.endswith("svg") for p in pictures)
+    drawn = pictures[1].read_text()
+    assert "tms, mode wait: vertical scaling (W2)" in drawn
+    # Lines at 85 % of utilization, and at errors of 5 % either way.
+    assert drawn.count("stroke-dasharray") == 3
+
+
+def test_what_went_wrong_is_in_the_table(finished: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Void runs, cycles that failed, and another bottleneck than the predicted one."""
+    folder = StudyFolder(finished / "tms-wait").family("W1")
+    write_json(folder.measured(1), record(1.0))
+    disturbed = record(1.0, front=0.2, back=0.4, void="stolen", runs=6)
+    write_json(folder.measured(2), {**disturbed, "failed": 3})
+    assert main(["report", "--results", str(finished)]) == 0
+    text = capsys.readouterr().out
+    assert "| **front** (new), measured back |" in text
+    assert "| 6, void, 3 cycles failed |" in text
+    assert "| 1 of 2 | 1 of 1 | 1 |\n" in text
+
+
+class FakeRuns:
+    """Stands for real runs: each returns the next of some records, and notes which step it was of."""
+
+    def __init__(self, *records: dict[str, Any]) -> None:
+        self.records = list(records)
+        self.done: list[tuple[int, int]] = []
+
+    def __call__(self, _: Any, step: dict[str, Any], *, think_scale: float, retries: int) -> dict[str, Any]:
+        assert think_scale == 1.0
+        self.done.append((step["step"], retries))
+        return self.records.pop(0)
+
+
+@pytest.fixture
+def start(finished: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., FakeRuns]:
+    """Start the command on the finished study; real runs are the records given."""
+
+    def run(family: str, *records: dict[str, Any], options: Sequence[str] = ()) -> FakeRuns:
+        runs = FakeRuns(*records)
+        monkeypatch.setattr("case_studies.study.measure_step", runs)
+        monkeypatch.setattr("case_studies.study.started", lambda *_: nullcontext())
+        monkeypatch.setattr("case_studies.study.Study._model", lambda _: None)
+        command = ["run", "tms", family, "--explore-seconds", "60", "--results", str(finished), *options]
+        assert main(command) == 0
+        assert not runs.records
+        return runs
+
+    return run
+
+
+def test_void_steps_are_run_again_by_the_same_command(
+    finished: Path, start: Callable[..., FakeRuns], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The first void figures stay until a valid run replaces them; what is valid is never run again."""
+    file = StudyFolder(finished / "tms-wait").family("W1").measured(2)
+    write_json(file, record(3.0, void="foreign", runs=2))
+    assert start("W1", record(2.0, void="stolen", runs=2)).done == [(2, 1)]
+    assert "1 of 2 steps are void; the same command runs them again" in capsys.readouterr().out
+    kept = json.loads(file.read_text())
+    assert (kept["response_time"]["mean"], kept["disturbance"]["void"], kept["runs"]) == (3.0, "foreign", 4)
+    assert start("W1", record(1.0)).done == [(2, 1)]
+    kept = json.loads(file.read_text())
+    assert (kept["response_time"]["mean"], kept["disturbance"]["void"], kept["runs"]) == (1.0, None, 5)
+    assert start("W1").done == []
+
+
+def test_void_steps_are_given_up(finished: Path, start: Callable[..., FakeRuns]) -> None:
+    """After so many runs their figures stay; there is no run more than that."""
+    file = StudyFolder(finished / "tms-wait").family("W1").measured(1)
+    write_json(file, record(3.0, void="foreign", runs=3))
+    four = ("--void", "4", "--retries", "2")
+    assert start("W1", record(2.0, void="foreign"), options=four).done == [(1, 0)]
+    assert json.loads(file.read_text())["runs"] == 4
+    assert start("W1", options=four).done == []
+
+
+def test_void_figures_without_cycles_give_way(finished: Path, start: Callable[..., FakeRuns]) -> None:
+    """Some figures are better than none."""
+    file = StudyFolder(finished / "tms-wait").family("W1").measured(1)
+    write_json(file, record(0.0, cycles=0, void="foreign"))
+    start("W1", record(2.0, void="stolen"))
+    assert json.loads(file.read_text())["response_time"]["mean"] == 2.0
+
+
+def test_new_steps_go_before_void_ones(finished: Path, start: Callable[..., FakeRuns]) -> None:
+    """The second step of W2 was never run."""
+    file = StudyFolder(finished / "tms-wait").family("W2").measured(1)
+    write_json(file, record(3.0, void="foreign"))
+    assert [number for number, _ in start("W2", record(1.0), record(1.0)).done] == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("steps", "cycle", "window"),
+    [(10, 8.0, 60.0), (20, 8.0, 50.0), (60, 8.0, 20.0), (60, 25.0, 40.0)],
+    ids=["few", "many", "too many", "slow"],
+)
+def test_a_family_takes_half_an_hour(steps: int, cycle: float, window: float) -> None:
+    """Windows are shorter if there are many steps, but as long as they have to be."""
+    predicted = [{"warmup": 8.0, "seconds": 60.0, "cycle_time": {"mean": 8.0}}] * steps
+    assert fitting_window(predicted, at_least=1.5 * cycle) == window
 
 
 def test_nothing_measured_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -132,7 +255,7 @@ def test_other_settings_need_another_folder(finished: Path, capsys: pytest.Captu
 
 
 SHORT = (
-    *("run", "acmeair", "W1", "--database", "embedded", "--no-host", "--retries", "0"),
+    *("run", "acmeair", "W1", "--database", "embedded", "--no-host", "--retries", "0", "--void", "1"),
     *("--think-scale", "0.02", "--max-clients", "4", "--explore-seconds", "4"),
     *("--seconds", "2", "--precision", "0.05"),
 )
@@ -164,4 +287,4 @@ def test_the_short_form_on_real_services(tmp_path: Path, capsys: pytest.CaptureF
         assert found[2].measured["response_time"]["mean"] > 1.5 * found[0].measured["response_time"]["mean"]
     capsys.readouterr()
     assert main([*SHORT, "--results", str(tmp_path)]) == 0
-    assert "measured" not in capsys.readouterr().out.partition("| study")[0]
+    assert "measured" not in capsys.readouterr().out.partition("| largest errors")[0]

@@ -51,6 +51,16 @@ def test_p_values_account_for_fitted_parameters() -> None:
     assert 0.38 < np.mean(values) < 0.62
 
 
+@pytest.mark.parametrize(("family", "shape"), [("exponential", 1), ("erlang", 4)])
+def test_a_family_without_free_shape_is_rejected_as_seldom_as_others(family: str, shape: int) -> None:
+    """True samples whose cv is off by chance keep p > 0.1 nine times in ten; 15 of 60 happen once in 2000."""
+    rng = np.random.default_rng(5)
+    rejected = sum(
+        p_value(rng.gamma(shape, 1 / shape, 300), family, rng, resamples=39) <= 0.1 for _ in range(60)
+    )
+    assert rejected < 15
+
+
 @pytest.mark.parametrize(
     "distribution",
     [

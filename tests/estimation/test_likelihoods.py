@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from functools import partial
 
 import numpy as np
 import pytest
@@ -16,8 +15,8 @@ from scipy.linalg import expm
 from analyzer.estimation import markov
 from analyzer.estimation.fit import Fit
 from analyzer.estimation.fluid import Phases, fluid_densities, fmlps, fmlps_hyperexponential
-from analyzer.estimation.likelihood import Groups, think_rates
-from analyzer.estimation.markov import chain_densities, minps, mlps
+from analyzer.estimation.likelihood import Groups, climbed, think_rates
+from analyzer.estimation.markov import Chains, minps, mlps
 from analyzer.estimation.regression import rps
 from analyzer.estimation.samples import ArrivalSamples
 
@@ -56,45 +55,107 @@ def _chain(kind: int, seen: tuple[int, int], cores: float, time: float) -> float
 def test_density_of_the_chain(cores: float, cheap: float, error: float) -> None:
     """Both ways give what the matrix exponential gives, for all samples of all groups at once."""
     rows = [(k, t, s) for k in (0, 1) for s in ((1, 1), (3, 2), (2, 5)) for t in TIMES]
-    found = chain_densities(Groups(samples(*rows)), RATES, THINK, cores, cheap=cheap)
+    found = Chains(Groups(samples(*rows)), THINK, cores, cheap).densities(RATES)
     assert found == pytest.approx([_chain(k, s, cores, t) for k, t, s in rows], rel=error)
 
 
-def _full_pool(cores: int, threads: int) -> ArrivalSamples:
-    """A pool that is full on every admission: far more users than it takes to keep it busy."""
-    return observed(cores, threads, 60 * cores, samples=60, seed=2).samples
+def _busy_pool(cores: int, threads: int, users: int) -> ArrivalSamples:
+    """A pool that is full on every admission, or nearly: as many users as keep it busy, or more."""
+    return observed(cores, threads, users, samples=60, seed=2).samples
 
 
-def test_a_full_pool_is_estimated_as_by_uniformisation(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who leaves is replaced at once: the chain is stiff, and its projection leads to the same demands."""
-    data = _full_pool(4, 12)
-    assert data.total.min() == 12
-    quick = mlps(data, 4, 12).demand
-    monkeypatch.setattr(markov, "chain_densities", partial(chain_densities, cheap=math.inf))
-    assert quick == pytest.approx(mlps(data, 4, 12).demand, rel=1e-4)
+@pytest.mark.parametrize(
+    ("threads", "users"),
+    [
+        pytest.param(12, 240, id="full"),
+        pytest.param(24, 185, id="nearly full"),
+        pytest.param(24, 140, id="half full"),
+    ],
+)
+def test_a_busy_pool_is_estimated_as_by_uniformisation(
+    threads: int, users: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who leaves is replaced soon: the chain is stiff, and its projection leads to the same demands."""
+    data = _busy_pool(4, threads, users)
+    quick = mlps(data, 4, threads)
+    monkeypatch.setattr(markov, "CHEAP", math.inf)
+    exact = mlps(data, 4, threads)
+    assert quick.demand == pytest.approx(exact.demand, rel=1e-4)
+    counts = np.random.default_rng(0).multinomial(len(data.kind), np.ones(len(data.kind)) / len(data.kind))
+    resampled = [fit.resampled(counts[None, :].astype(float))[0] for fit in (quick, exact)]
+    assert resampled[0] == pytest.approx(resampled[1], rel=1e-3)
 
 
-def test_densities_of_a_full_pool_are_those_of_uniformisation() -> None:
+@pytest.mark.parametrize(
+    ("threads", "users"), [pytest.param(8, 240, id="full"), pytest.param(16, 185, id="nearly full")]
+)
+def test_densities_of_a_busy_pool_are_those_of_uniformisation(threads: int, users: int) -> None:
     """Also where rates are far from those that explain the samples, as a search tries them."""
-    data = _full_pool(2, 8)
-    found, think = Groups(data), think_rates(data, 8)
+    data = _busy_pool(2, threads, users)
+    found, think = Groups(data), think_rates(data, threads)
     for rates in (np.array([10.0, 20.0]), np.array([3.0, 60.0]), np.array([40.0, 5.0])):
-        exact = chain_densities(found, rates, think, 2, cheap=math.inf)
-        assert chain_densities(found, rates, think, 2, cheap=0.0) == pytest.approx(exact, rel=1e-6)
+        exact = Chains(found, think, 2, math.inf).densities(rates)
+        assert Chains(found, think, 2, 0.0).densities(rates) == pytest.approx(exact, rel=1e-6)
 
 
-def test_a_full_pool_of_64_threads_takes_a_moment() -> None:
-    """Uniformisation would need a billion steps per evaluation; all of them together stay below 0.1 s."""
-    data = _full_pool(8, 64)
-    assert data.total.mean() > 63
+def test_dimensions_are_kept_until_they_are_planned_again() -> None:
+    """Densities are smooth in the rates meanwhile, and whether they are still right can be asked."""
+    data = _busy_pool(4, 24, 185)
+    chains = Chains(Groups(data), think_rates(data, 24), 4, 0.0)
+    rates = np.array([10.0, 20.0])
+    chains.plan(rates)
+    assert chains.settled(rates)
+    slopes = [
+        (chains.log_densities(rates * math.exp(s)) - chains.log_densities(rates * math.exp(-s))) / (2 * s)
+        for s in (1e-4, 1e-3)
+    ]
+    assert slopes[0] == pytest.approx(slopes[1], abs=1e-3)
+    chains._dimensions = np.minimum(chains._dimensions, 3)
+    assert not chains.settled(rates)
+    chains.plan(rates)
+    assert chains.settled(rates)
+
+
+@pytest.mark.parametrize(
+    ("users", "limit", "error"),
+    [pytest.param(480, 0.1, 0.25, id="full"), pytest.param(250, 0.25, 0.35, id="nearly full")],
+)
+def test_a_pool_of_64_threads_takes_a_moment(users: int, limit: float, error: float) -> None:
+    """Uniformisation would need a billion steps per evaluation; all of them together take so many seconds."""
+    data = _busy_pool(8, 64, users)
+    assert users < 480 or data.total.mean() > 63
     mlps(data, 8, 64)
     seconds = []
     for _ in range(3):
         begin = time.process_time()
         found = mlps(data, 8, 64).demand
         seconds.append(time.process_time() - begin)
-    assert found == pytest.approx([0.1, 0.05], rel=0.25)
-    assert sorted(seconds)[1] < 0.1
+    assert found == pytest.approx([0.1, 0.05], rel=error)
+    assert sorted(seconds)[1] < limit
+
+
+@pytest.mark.parametrize(
+    ("start", "low"),
+    [
+        pytest.param(0.0, -9.0, id="near"),
+        pytest.param(3.0, -9.0, id="far"),
+        pytest.param(3.0, 0.0, id="one at a bound"),
+        pytest.param(3.0, 2.0, id="both at a bound"),
+    ],
+)
+def test_a_search_finds_the_largest_likelihood_with_few_evaluations(start: float, low: float) -> None:
+    """Rates of exponential times are the reciprocals of their means; a bound is not crossed."""
+    times = np.random.default_rng(3).exponential(1.0, (200, 2)) / [0.2, 3.0]
+    asked = 0
+
+    def log_density(parameters: np.ndarray) -> np.ndarray:
+        nonlocal asked
+        asked += 1
+        return np.asarray((parameters - np.exp(parameters) * times).sum(axis=1))
+
+    found, _ = climbed(log_density, np.full(2, start), np.full(2, low), np.full(2, 9.0))
+    assert found == pytest.approx(np.maximum(-np.log(times.mean(axis=0)), low), abs=5e-4)
+    assert asked < 100
 
 
 def _fluid(kind: int, seen: tuple[int, int], time: float, *, threads: float, cores: float) -> float:

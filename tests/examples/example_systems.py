@@ -73,6 +73,13 @@ def possible(application: Application) -> dict[str, set[Steps]]:
     }
 
 
+def lacking(application: Application, specified: Mapping[str, set[Steps]]) -> dict[str, set[Steps]]:
+    """Return which of the paths an example is specified to have its analysis does not find, by endpoint."""
+    found = possible(application)
+    missing = {label: steps - found.get(label, set()) for label, steps in specified.items()}
+    return {label: steps for label, steps in missing.items() if steps}
+
+
 def fetch(
     deployment: Deployment,
     service: str,

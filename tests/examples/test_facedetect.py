@@ -19,7 +19,7 @@ from example_systems import (
     example,
     executed,
     fetch,
-    possible,
+    lacking,
 )
 
 from analyzer.static import Application
@@ -121,6 +121,24 @@ def test_weights_choose_the_backend(client_of: ClientOf, weights: str, backend: 
     assert client.calls[0].params["file"] == UPLOAD
 
 
+def test_a_form_without_a_file(client_of: ClientOf) -> None:
+    """Browsers send a file without name and content; it is no picture."""
+    client = client_of(Frontend)
+    answer = client.request("POST", "/detect/", form={"lb-weights": "0, 1"}, files={"imgfile": ("", b"")})
+    assert 'id="upload"' in answer.body
+    assert client.calls == []
+
+
+def test_a_form_uploads_a_file(client_of: ClientOf) -> None:
+    """A browser sends the picture as a file; the backend gets it as every other one."""
+    client = client_of(Frontend)
+    client.stub("backend1", "/detect/", {"faces": [], "backend_name": "backend1"})
+    form = {"lb-weights": "0, 1", "upstream-timeout": "3"}
+    answer = client.request("POST", "/detect/", form=form, files={"imgfile": (NAME, PICTURE)})
+    assert (answer.headers["content-type"], answer.content) == ("image/jpeg", PICTURE)
+    assert client.calls[0].params["file"] == UPLOAD
+
+
 @pytest.mark.parametrize("weights", ["", "1", "1, 2, 3", "a, b", "0, 0", "1, -1"])
 def test_odd_weights_are_equal_ones(client_of: ClientOf, weights: str) -> None:
     """Both backends get some of forty requests."""
@@ -174,10 +192,14 @@ def model(application: Application) -> Model:
 
 def test_analysis_finds_every_path(application: Application) -> None:
     """Both backends, though the source has one call; the loop over extra pictures stands in its path."""
-    found = possible(application)
-    with_extra = {("pictures.randomPicture", "pictures.pictureByName")}
-    expected = {**DONE_BY_PHOTOGRAPHERS, "storage/fetch/": with_extra}
-    assert [label for label, steps in expected.items() if not steps <= found[label]] == []
+    stored = ("pictures.randomPicture", "pictures.pictureByName")
+    any_picture = (*stored, "pictures.randomPicture")
+    assert lacking(application, {**DONE_BY_PHOTOGRAPHERS, "storage/fetch/": {stored, any_picture}}) == {}
+    pages = (
+        *("frontend/fetch/", "frontend/detect/"),
+        *(f"{name}/" for name in ("frontend", "backend0", "backend1", "storage")),
+    )
+    assert lacking(application, {page: {()} for page in pages}) == {}
 
 
 def test_the_model_has_the_stated_sizes(model: Model) -> None:

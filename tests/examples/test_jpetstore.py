@@ -10,8 +10,9 @@ from typing import Any
 import pymongo
 import pytest
 from applications import Browser, observed_paths, own_tests
-from example_systems import analysed, committed_model, drive, example
+from example_systems import Steps, analysed, committed_model, drive, example, lacking
 
+from analyzer.static import Application
 from mup.lqn.model import Model
 from mup.lqn.statistics import Size, statistics
 from mup.project import Project
@@ -36,6 +37,56 @@ OBSERVED = {
 """What the workload does: calls and queries of every path it takes."""
 
 
+WHO = "account/sessuser/"
+"""What a page for somebody with a session asks first."""
+
+ALONE = ("actions/Catalog.action", "cart/viewCart", "order/newOrder", "order/newOrderForm")
+FORMS = ("signonForm", "newAccountForm", "editAccountForm")
+ASKING = {
+    "catalog/searchProducts": "catalog/searchProd/",
+    "catalog/viewCategory": "catalog/getCatProd/",
+    "catalog/viewProduct": "catalog/getProd/",
+    "catalog/viewItem": "catalog/getItem/",
+    "order/viewOrder": "cart/getorder",
+    "order/listOrders": "cart/getorders",
+}
+CHANGING = {
+    "addItemToCart": "cart/add",
+    "removeItemFromCart": "cart/remove",
+    "updateCartQuantities": "cart/update",
+}
+SPECIFIED: dict[str, set[Steps]] = {
+    **{f"frontend/{page}": {(), (WHO,)} for page in (*ALONE, *(f"account/{form}" for form in FORMS))},
+    **{f"frontend/{page}": {(asked,), (WHO, asked)} for page, asked in ASKING.items()},
+    **{f"frontend/cart/{page}": {(asked,), (asked, WHO)} for page, asked in CHANGING.items()},
+    "frontend/account/login": {("account/signon/",)},
+    "frontend/account/signoff": {("account/signout/",)},
+    "frontend/account/newAccount": {("account/newaccount/",)},
+    "frontend/order/newOrderConfirmed": {(), (WHO,), (WHO, "cart/order", "cart/getorder")},
+    "account/signon/": {("jps.findSignon",), ("jps.findSignon", "jps.insertSession")},
+    "account/sessuser/": {
+        ("jps.findSession",),
+        ("jps.findSession", "jps.findAccount", "jps.findProfile", "jps.findBanner"),
+    },
+    "account/signout/": {("jps.deleteSession",)},
+    "account/newaccount/": {("jps.insertSignon", "jps.insertAccount", "jps.insertProfile")},
+    "catalog/searchProd/": {("jps.searchProduct",)},
+    "catalog/getProd/": {("jps.findProduct", "jps.itemsOfProduct")},
+    "catalog/getItem/": {("jps.findItem",), ("jps.findItem", "jps.productOfItem", "jps.findInventory")},
+    "catalog/getCatProd/": {("jps.findCategory", "jps.productsOfCategory")},
+    "cart/add": {("catalog/getItem/",)},
+    "cart/remove": {()},
+    "cart/update": {()},
+    "cart/order": {("jps.insertOrder", "jps.insertLine")},
+    "cart/getorder": {
+        ("jps.findOrder",),
+        ("jps.findOrder", "jps.linesOfOrder", "jps.itemOfLine", "jps.productOfLine"),
+    },
+    "cart/getorders": {("jps.ordersOfUser",)},
+}
+"""Everything services can do; what a loop repeats stands there once."""
+
+
 @pytest.fixture(scope="module")
 def project() -> Project:
     """The example on free ports, with little work."""
@@ -43,9 +94,20 @@ def project() -> Project:
 
 
 @pytest.fixture(scope="module")
-def model() -> Model:
+def application() -> Application:
+    """What its source says."""
+    return analysed("jpetstore")
+
+
+@pytest.fixture(scope="module")
+def model(application: Application) -> Model:
     """The calibrated model in the folder of the example, which is of the source as it is."""
-    return committed_model("jpetstore", analysed("jpetstore"))
+    return committed_model("jpetstore", application)
+
+
+def test_analysis_finds_every_path(application: Application) -> None:
+    """With and without a session, and what no customer of the workload asks for."""
+    assert lacking(application, SPECIFIED) == {}
 
 
 def test_the_model_is_as_large_as_published(model: Model) -> None:

@@ -8,13 +8,17 @@ import numpy as np
 import pytest
 from fitted_models import MEASURES, NAMES, PATHS, TRUE, loads, measured, three_queues, true_means, two_layers
 
+from analyzer.fitting import forward
+from analyzer.fitting.correction import simulated_means
 from analyzer.fitting.data import Data, Trial
 from analyzer.fitting.fit import Options, Wanted, fit
+from analyzer.fitting.forward import AnalyticForward
 from analyzer.fitting.parameters import parameter
 from analyzer.fitting.predictions import predict
 from analyzer.fitting.regression import Expert
 from mup.errors import MupError
 from mup.lqn import Constant, Exponential
+from simulator.analytic import estimate
 
 WANTED = [Wanted(parameter(p)) for p in PATHS]
 ELSEWHERE = three_queues((1.0, 5.0, 3.0))
@@ -125,6 +129,34 @@ def test_the_error_of_the_solver_is_removed_by_simulation() -> None:
     assert found.corrections >= 1
     assert found.values[0] == pytest.approx(0.05, rel=0.04)
     assert found.intervals[0].contains(0.05)
+
+
+def test_the_layered_estimate_is_asked_once_for_the_same_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search that starts where the one before it ended, but for rounding, does not take derivatives again."""
+    asked = []
+    monkeypatch.setattr(forward, "estimate", lambda model: asked.append(model) or estimate(model))
+    paths, scales = [parameter("demand.front.serve"), parameter("demand.back.serve")], np.array([0.03, 0.04])
+    solver = AnalyticForward(two_layers(), paths, scales, loads([2, 8]), ("response_time",))
+    here = np.array([0.02, 0.05])
+    means, slopes = solver.sensitivities(here)
+    assert len(asked) == 2 * (1 + len(paths))
+    again = solver.sensitivities(here / scales * scales * (1 + 1e-15))
+    assert len(asked) == 2 * (1 + len(paths))
+    np.testing.assert_array_equal(again[0], means)
+    np.testing.assert_array_equal(again[1], slopes)
+    assert np.all(solver.means(here * 1.001) > means)
+
+
+def test_trials_are_simulated_with_luck_of_their_own() -> None:
+    """Equal configurations differ by chance, or errors of the correction would not average out; seeds repeat."""
+    figures = ("response_time", "throughput")
+    first, second = (
+        simulated_means(two_layers(), [], np.zeros(0), loads([4, 4]), figures, relative=0.1, seed=3).means
+        for _ in range(2)
+    )
+    assert np.all(first[0] != first[1])
+    np.testing.assert_array_equal(first, second)
+    np.testing.assert_allclose(first[0], first[1], rtol=0.1)
 
 
 def test_an_expert_decides_what_the_data_leave_open() -> None:

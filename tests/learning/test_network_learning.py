@@ -62,6 +62,30 @@ def test_correction_removes_the_bias_of_the_fluid() -> None:
     assert found.held_back["corrected"].mean < found.held_back["uncorrected"].mean
 
 
+def test_intervals_know_the_noise_of_a_short_simulation() -> None:
+    """95 % of 32 parameters are 30; if they are independent, fewer than 25 have a probability of 1e-4.
+
+    The simulation has a tenth of the runs of the data. Its noise must neither be forgotten nor cut off.
+    """
+    truth = ClosedNetwork(
+        names=("W", "C1", "C2"),
+        rates=np.array([1.0, 9.0, 7.0]),
+        routing=balancer().routing,
+        servers=np.array([math.inf, 3, 4]),
+    )
+    inside = 0
+    for seed in range(8):
+        starts = np.random.default_rng([seed, 1]).integers(1, 21, (40, 3))
+        means = transient_means(truth, starts, dt=0.03, samples=101, runs=100, seed=seed)
+        traces = Traces(x=means.x, dt=0.03, names=truth.names, servers=truth.servers)
+        found = learn_network(traces, without=[("C1", "C2"), ("C2", "C1")], seed=seed, events=1e5)
+        assert found.rates_half is not None
+        assert found.routing_half is not None
+        inside += int((np.abs(found.network.rates - truth.rates) <= found.rates_half).sum())
+        inside += abs(found.network.routing[0, 1] - 0.5) <= found.routing_half[0, 1]
+    assert inside >= 25
+
+
 def test_adam_finds_a_network_too(traces: Traces) -> None:
     few = traces.select(range(4))
     found = learn_network(few, method="adam", correction="none")

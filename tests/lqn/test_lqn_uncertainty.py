@@ -77,7 +77,7 @@ def model(count: Distribution | None = None) -> Model:
             Task(name="A", processor="host", entries=(endpoint,), front=front),
             Task(name="B", entries=(Entry(name="/x/", start="a", activities=(Activity(name="a"),)),)),
         ),
-        uncertainty=Uncertainty(replicates=REPLICATES, discrepancy=DISCREPANCY),
+        uncertainty=Uncertainty(replicates=REPLICATES, discrepancy=DISCREPANCY, batches=6),
     )
 
 
@@ -156,6 +156,7 @@ BAD = [
     pytest.param({}, "uncertainty", "'replicates' is missing", id="empty"),
     pytest.param({"replicates": 1, "x": 1}, "uncertainty", "unknown field 'x'", id="unknown"),
     pytest.param({"replicates": -1}, "uncertainty.replicates", "whole number", id="count"),
+    pytest.param({"replicates": 0, "batches": 1}, "uncertainty.batches", "whole number >= 2", id="batches"),
     pytest.param(
         {"replicates": 2, "demands": {"A/epA/:work": [1]}},
         "uncertainty.demands['A/epA/:work']",

@@ -147,7 +147,7 @@ def test_fork_and_join_of_exponential_branches() -> None:
         arcs=(fork("s", "b1", "b2"), join("z", "b1", "b2")),
     )
     free = estimate(model(clients(1, None, "A.a"), service("A", body)))
-    assert free.cycle.response_time == pytest.approx(1.5, rel=1e-3)
+    assert free.cycle.response_time == pytest.approx(1.5, rel=1e-9)
     shared = estimate(
         model(clients(1, None, "A.a"), service("A", body, processor="p"), processors=(ps("p"),))
     )

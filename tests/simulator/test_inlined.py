@@ -97,7 +97,11 @@ def test_an_impossible_beginning_is_refused() -> None:
         InlinedProcess(lqn).simulate(lqn.means, start, dt=0.1, samples=3, replications=1)
 
 
-@pytest.mark.parametrize("model", [running_example(), forked(scale=20)], ids=["chain", "fork"])
+@pytest.mark.parametrize(
+    "model",
+    [running_example(), forked(scale=20), forked("releasing", scale=20)],
+    ids=["chain", "fork", "release"],
+)
 def test_cell_follows_the_integrator(model: Model) -> None:
     """On average 2 % of the clients are elsewhere than in the implicit integrator's smoother solution."""
     lqn = inline(model)
@@ -125,6 +129,14 @@ def test_tangents_are_the_derivatives_of_the_cell(model: Model) -> None:
         assert cell.steps(up, 0.1) == cell.steps(down, 0.1)
         values = [cell.trajectory(m, start, **arguments, tangents=False)[0] for m in (up, down)]
         assert tangents[:, :, i] == pytest.approx((values[0] - values[1]) / 2e-6, abs=1e-5)
+
+
+def test_places_given_back_at_once_cost_no_passes() -> None:
+    """Who takes a thread again only to end frees it for the next one; that loop is summed, not iterated."""
+    lqn = inline(forked("releasing"))
+    cell = FluidCell(lqn)
+    assert cell.returned.max() == 1.0
+    assert cell.passes <= 3
 
 
 def test_open_arrivals_are_refused() -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 import pytest
@@ -96,6 +98,26 @@ def test_failures_are_answers(client: TestClient, method: str, path: str, status
     answer = client.request(method, path)
     assert answer.status == status
     assert text in answer.body["error"]
+
+
+class Remembered(MS):
+    seen: ClassVar[list[weakref.ref[Communication]]] = []
+
+    @EP("/")
+    def remembered(self, comm: Communication) -> None:
+        self.seen.append(weakref.ref(comm))
+        comm.respond(comm.params)
+
+
+def test_a_request_is_gone_once_it_is_answered() -> None:
+    """Its body does not wait in memory for the collector of cycles, which comes when it likes."""
+    gc.disable()
+    try:
+        with TestClient(Remembered) as client:
+            assert client.post("/", {"a": 1}).body == {"a": 1}
+        assert [comm() for comm in Remembered.seen] == [None]
+    finally:
+        gc.enable()
 
 
 def test_what_is_refused_does_not_write_the_log(client: TestClient, caplog: pytest.LogCaptureFixture) -> None:

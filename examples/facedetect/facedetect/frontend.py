@@ -52,7 +52,7 @@ class Frontend(MS):
     def upload_file(self, comm: Communication) -> None:
         """Return a picture without its colours, with its faces marked."""
         try:
-            name, picture = uploaded_picture(comm.params)
+            name, picture = uploaded_picture(comm.params, comm.files)
             upstream = upstream_of(comm.params)
         except ValueError:
             respond_page(comm, "detect.html")

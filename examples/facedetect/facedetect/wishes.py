@@ -5,9 +5,11 @@ from __future__ import annotations
 import base64
 import binascii
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from mup.communication import UploadedFile
 
 SHARES = 2
 """How many backends there are."""
@@ -51,12 +53,19 @@ def picture_name(params: Mapping[str, Any]) -> str:
     return name
 
 
-def uploaded_picture(params: Mapping[str, Any]) -> tuple[str, bytes]:
-    """Return name and content of the picture in a request, an object with its ``name`` and ``base64``.
+def uploaded_picture(
+    params: Mapping[str, Any], files: Mapping[str, Sequence[UploadedFile]]
+) -> tuple[str, bytes]:
+    """Return name and content of the picture in a request.
+
+    It is a file of a form, as browsers and curl send it, or an object with its ``name`` and ``base64``.
 
     Raises:
         ValueError: There is none.
     """
+    for file in files.get("imgfile", ()):
+        if file.data:  # of a form without a chosen file, browsers send one without content
+            return file.filename, file.data
     try:
         sent = params["imgfile"]
         return str(sent["name"]), base64.b64decode(sent["base64"], validate=True)
