@@ -25,6 +25,7 @@ from accuracy.predictions import (
 from accuracy.quiet import add_options, quiet_of
 from accuracy.report import Selection, write_report
 from accuracy.store import FIRST, Results
+from accuracy.system import LETTERS
 from analyzer.host.profile import HostProfile, Scheduler, default_profile, this_machine
 from mup.errors import MupError, UsageError
 from mup.lqn import Migration
@@ -59,6 +60,7 @@ def _parser() -> argparse.ArgumentParser:
         found.add_argument("--train", default=TRAIN, metavar="SEEDS", help="the half models may be chosen on")
         found.add_argument("--test", default=TEST, metavar="SEEDS", help="the half that is reported")
         found.add_argument("--systems", metavar="NAME,..", help="only these (s203 or translator)")
+        found.add_argument("--runtime", choices=LETTERS, default="process", help="of all generated services")
         found.set_defaults(action=action)
         return found
 
@@ -124,9 +126,10 @@ def _names(options: argparse.Namespace) -> list[str]:
 
 
 def _selection(options: argparse.Namespace) -> Selection:
-    train = [f"s{seed}" for seed in seeds_of(options.train, "--train")]
-    test = [f"s{seed}" for seed in seeds_of(options.test, "--test")]
-    return Selection(tuple(train), (*test, TRANSLATOR))
+    letter = LETTERS[options.runtime]
+    train = [f"{letter}{seed}" for seed in seeds_of(options.train, "--train")]
+    test = [f"{letter}{seed}" for seed in seeds_of(options.test, "--test")]
+    return Selection(tuple(train), (*test, TRANSLATOR) if options.runtime == "process" else tuple(test))
 
 
 def _generate(options: argparse.Namespace) -> int:

@@ -16,10 +16,11 @@ from accuracy.generate import system
 from accuracy.mongod import mongod
 from accuracy.project import write_project
 from accuracy.store import SystemFolder
+from accuracy.system import LETTERS, System
 from mup.errors import UsageError
 from mup.project import Project, load_project
 
-__all__ = ["ROOT", "TRANSLATOR", "circumstances", "deployable", "prepare", "seed_of"]
+__all__ = ["ROOT", "TRANSLATOR", "circumstances", "deployable", "generated", "prepare", "seed_of"]
 
 TRANSLATOR = "translator"
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,7 +29,16 @@ VARIABLE = "MUP_DATABASE_DB"
 
 def seed_of(name: str) -> int | None:
     """Return the seed of a generated system, None for an example."""
-    return int(name[1:]) if name[:1] == "s" and name[1:].isdigit() else None
+    found = generated(name)
+    return found.seed if found else None
+
+
+def generated(name: str) -> System | None:
+    """Return the generated system of a name (``s203``, ``t203``, ``a203``), None for an example."""
+    for runtime, letter in LETTERS.items():
+        if name[:1] == letter and name[1:].isdigit():
+            return system(int(name[1:]), runtime)
+    return None
 
 
 def prepare(folder: SystemFolder) -> None:
@@ -37,9 +47,9 @@ def prepare(folder: SystemFolder) -> None:
     Raises:
         UsageError: There is no such system, or other sources are there already.
     """
-    seed = seed_of(folder.name)
-    if seed is not None:
-        write_project(system(seed), folder.project)
+    found = generated(folder.name)
+    if found is not None:
+        write_project(found, folder.project)
     elif folder.name == TRANSLATOR:
         source = ROOT / "examples" / TRANSLATOR
         if not folder.project.exists():
@@ -52,8 +62,8 @@ def prepare(folder: SystemFolder) -> None:
 @contextmanager
 def deployable(folder: SystemFolder) -> Iterator[Project]:
     """Give the project of a system, ready to be started on free ports; a real database runs meanwhile."""
-    seed = seed_of(folder.name)
-    if seed is None or system(seed).database != "mongod":
+    found = generated(folder.name)
+    if found is None or found.database != "mongod":
         yield load_project(folder.project).with_any_ports()
         return
     with mongod() as uri:

@@ -22,6 +22,7 @@ from accuracy.system import (
     Find,
     Operation,
     Pause,
+    Runtime,
     Service,
     Shape,
     Step,
@@ -50,8 +51,8 @@ CLEARLY = 1.4
 SHAPES: tuple[Shape, ...] = ("constant", "uniform", "exponential", "lognormal")
 
 
-def system(seed: int) -> System:
-    """Return the system of a seed; the same on every machine."""
+def system(seed: int, runtime: Runtime = "process") -> System:
+    """Return the system of a seed, the same on every machine and, but for its workers, in every runtime."""
     rng = random.Random(f"accuracy {seed}")
     fill: Literal["host", "pool"] = rng.choice(("host", "pool"))
     services = rng.randint(1, len(NAMES))
@@ -59,7 +60,7 @@ def system(seed: int) -> System:
     while True:
         found = _deployed(rng, _Draft(rng, services, waits=waits).system(seed, fill), thinks=thinks)
         if found is not None:
-            return found
+            return replace(found, runtime=runtime)
 
 
 class _Draft:

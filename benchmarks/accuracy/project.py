@@ -3,9 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from accuracy.system import Ask, Burn, CallTo, Choice, Endpoint, Operation, Pause, Service, Step, System
+from accuracy.system import (
+    Ask,
+    Burn,
+    CallTo,
+    Choice,
+    Endpoint,
+    Operation,
+    Pause,
+    Runtime,
+    Service,
+    Step,
+    System,
+)
 from mup.errors import UsageError
 
 __all__ = ["write_project"]
@@ -69,6 +82,33 @@ def fill(database: Any) -> None:
     database.items.insert_many(list(items))
 '''
 
+BLOCKING = '''
+def pause(milliseconds: float) -> None:
+    """Wait without using the CPU, as for a slow foreign service."""
+    time.sleep(milliseconds / 1000)
+'''
+AWAITED = '''
+async def pause(milliseconds: float) -> None:
+    """Wait without using the CPU, as for a slow foreign service."""
+    await asyncio.sleep(milliseconds / 1000)
+'''
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How is a step written? As the body of a function of one kind.
+
+    Attributes:
+        random: What stands before ``random.random()``: clients have generators of their own.
+        awaits: Futures and pauses are awaited.
+    """
+
+    random: str = ""
+    awaits: bool = False
+
+
+CLIENT = Style("self.", awaits=True)
+
 
 def write_project(system: System, folder: Path) -> None:
     """Write the sources of a system into a folder; what is there already has to be the same.
@@ -91,13 +131,20 @@ def write_project(system: System, folder: Path) -> None:
 def _files(system: System) -> dict[str, str]:
     files = {
         "mup.toml": _toml(system),
-        "work.py": WORK,
+        "work.py": _work(system),
         "services.py": _services(system),
         "workload.py": _workload(system),
     }
     if system.database:
         files["data.py"] = DATA
     return files
+
+
+def _work(system: System) -> str:
+    if system.runtime != "async":
+        return WORK
+    imports = "import math\nimport random\nimport time\n", "import asyncio\nimport math\nimport random\n"
+    return WORK.replace(*imports).replace(BLOCKING, AWAITED)
 
 
 def _toml(system: System) -> str:
@@ -113,7 +160,7 @@ def _toml(system: System) -> str:
 
 
 def _services(system: System) -> str:
-    classes = [_service(service) for service in system.services]
+    classes = [_service(service, system.runtime) for service in system.services]
     body = "\n\n\n".join("\n".join(lines) for lines in classes)
     head = [
         f'"""Services of the generated system {system.seed}."""',
@@ -128,23 +175,27 @@ def _services(system: System) -> str:
     return "\n".join(head) + body + "\n"
 
 
-def _service(service: Service) -> list[str]:
+def _service(service: Service, runtime: Runtime) -> list[str]:
     lines = [f"class {service.name}(MS):", f'    """Service {service.name}."""', ""]
+    if runtime != "process":
+        lines.append(f'    runtime = "{runtime}"')
     lines += [f"    pool_size = {service.pool}", f"    replicas = {service.replicas}"]
+    style = Style(awaits=runtime == "async")
     for endpoint in service.endpoints:
-        lines += ["", *_indented(_endpoint(service, endpoint))]
+        lines += ["", *_indented(_endpoint(service, endpoint, style))]
     return lines
 
 
-def _endpoint(service: Service, endpoint: Endpoint) -> list[str]:
+def _endpoint(service: Service, endpoint: Endpoint, style: Style) -> list[str]:
+    kind = "async def" if style.awaits else "def"
     lines = [
         f'@EP("{endpoint.path}")',
-        f"def {endpoint.path.strip('/')}(self, comm: Communication) -> None:",
+        f"{kind} {endpoint.path.strip('/')}(self, comm: Communication) -> None:",
         '    """Do the work of one request."""',
-        *_indented(_steps(endpoint.steps, "")),
+        *_indented(_steps(endpoint.steps, style)),
         f'    comm.respond({{"from": "{service.name}"}})',
     ]
-    return [*lines, *_indented(_step(endpoint.after, ""))] if endpoint.after else lines
+    return [*lines, *_indented(_step(endpoint.after, style))] if endpoint.after else lines
 
 
 def _workload(system: System) -> str:
@@ -165,42 +216,43 @@ def _workload(system: System) -> str:
     ]
     if think is not None:
         lines.append(f'        await self.think({think.seconds:g}, "{think.shape}")')
-    return "\n".join([*lines, *_indented(_steps(system.scenario, "self."), 2), ""])
+    return "\n".join([*lines, *_indented(_steps(system.scenario, CLIENT), 2), ""])
 
 
-def _steps(steps: Sequence[Step], draw: str) -> list[str]:
-    return [line for step in steps for line in _step(step, draw)]
+def _steps(steps: Sequence[Step], style: Style) -> list[str]:
+    return [line for step in steps for line in _step(step, style)]
 
 
-def _step(step: Step, draw: str) -> list[str]:
-    """Return the statements of a step; ``draw`` is what stands before ``random`` (``self.`` in a client)."""
+def _step(step: Step, style: Style) -> list[str]:
+    """Return the statements of a step."""
+    wait = "await " if style.awaits else ""
     match step:
         case Burn(ms=ms, shape="constant"):
             return [f"burn({ms:g})"]
         case Burn(ms=ms, shape=shape):
             return [f"burn({shape}({ms:g}))"]
         case Pause(ms=ms, shape="constant"):
-            return [f"pause({ms:g})"]
+            return [f"{wait}pause({ms:g})"]
         case Pause(ms=ms, shape=shape):
-            return [f"pause({shape}({ms:g}))"]
+            return [f"{wait}pause({shape}({ms:g}))"]
         case Ask():
-            return _ask(step, draw)
+            return _ask(step, style)
         case Choice(probability=p, then=then, otherwise=otherwise):
-            lines = [f"if {draw}random.random() < {p:g}:", *_indented(_steps(then, draw))]
-            return [*lines, "else:", *_indented(_steps(otherwise, draw))] if otherwise else lines
+            lines = [f"if {style.random}random.random() < {p:g}:", *_indented(_steps(then, style))]
+            return [*lines, "else:", *_indented(_steps(otherwise, style))] if otherwise else lines
     raise TypeError(step)
 
 
-def _ask(step: Ask, draw: str) -> list[str]:
+def _ask(step: Ask, style: Style) -> list[str]:
     def result(future: str) -> str:
-        return f"await {future}" if draw else f"{future}.get()"
+        return f"await {future}" if style.awaits else f"{future}.get()"
 
     if len(step.operations) == 1 and step.meanwhile is None:
         return [result(_operation(step.operations[0]))]
     names = ORDINALS[: len(step.operations)]
     lines = [f"{n} = {_operation(o)}" for n, o in zip(names, step.operations, strict=True)]
     if step.meanwhile is not None:
-        lines += _step(step.meanwhile, draw)
+        lines += _step(step.meanwhile, style)
     return [*lines, *(result(name) for name in names)]
 
 

@@ -6,10 +6,12 @@ Times are nominal milliseconds: work is a number of loop iterations in proportio
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 __all__ = [
+    "LETTERS",
     "Ask",
     "Burn",
     "CallTo",
@@ -19,6 +21,7 @@ __all__ = [
     "Find",
     "Operation",
     "Pause",
+    "Runtime",
     "Service",
     "Shape",
     "Step",
@@ -28,6 +31,10 @@ __all__ = [
 
 Shape = Literal["constant", "uniform", "exponential", "lognormal"]
 Database = Literal["", "embedded", "mongod"]
+Runtime = Literal["process", "thread", "async"]
+
+LETTERS: Mapping[Runtime, str] = {"process": "s", "thread": "t", "async": "a"}
+"""What names of systems begin with; the seed follows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +129,7 @@ class System:
         think: None = the next cycle begins at once.
         database: Which kind of server answers ``Find``; "" = there is none.
         meant_to_fill: What the nominal times say is full first.
+        runtime: What workers of all services are.
     """
 
     seed: int
@@ -130,11 +138,12 @@ class System:
     think: Think | None
     database: Database
     meant_to_fill: Literal["host", "pool"]
+    runtime: Runtime = "process"
 
     @property
     def name(self) -> str:
         """Its name in results."""
-        return f"s{self.seed}"
+        return f"{LETTERS[self.runtime]}{self.seed}"
 
     @property
     def workers(self) -> int:

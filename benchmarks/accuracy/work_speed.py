@@ -11,8 +11,7 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any
 
-from accuracy.deploy import seed_of
-from accuracy.generate import system as generated
+from accuracy.deploy import generated
 from accuracy.judge import usable
 from accuracy.nominal import nominal
 from accuracy.predictions import points_of
@@ -47,11 +46,11 @@ def work_speeds(results: Results, kind: str, names: Sequence[str]) -> list[tuple
     """
     lines = []
     for name in names:
-        seed = seed_of(name)
-        if seed is None:
+        system = generated(name)
+        if system is None:
             continue
         model = load_model(results.model(kind, name))
-        work = nominal(generated(seed)).work
+        work = nominal(system).work
         folder = results.system(name)
         repeats = [r for p in points_of(folder) for r in usable(folder.repeats(p.name)) if r.get("monitored")]
         found = [_taken(r) / work * r["monitored"] * _slowness(model, r) / SPEED for r in repeats]

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 from accuracy.command import TEST, TRAIN, seeds_of
+from accuracy.deploy import generated
 from accuracy.generate import CYCLE_CPU_MS, CYCLE_MS, KNEE, MOST_WORKERS, SEGMENT_MS, system
 from accuracy.nominal import CORES, nominal
 from accuracy.project import write_project
-from accuracy.system import Ask, Burn, CallTo, Choice, Find, Pause, Step, System
+from accuracy.system import Ask, Burn, CallTo, Choice, Find, Pause, Runtime, Step, System
 
 from analyzer.static import analyse_project
 from analyzer.static.application import Application
@@ -119,6 +120,39 @@ def test_the_analysis_finds_the_topology(seed: int, tmp_path: Path) -> None:
             assert called == {
                 f"{o.service}{o.path}" if isinstance(o, CallTo) else f"db.{o.query}" for o in operations
             }
+
+
+@pytest.mark.parametrize("runtime", ["thread", "async"])
+def test_other_runtimes_run_the_same_system(runtime: Runtime, tmp_path: Path) -> None:
+    """But for what workers are, services, their paths and their calls are those of the process runtime."""
+    found = {}
+    for kind in ("process", runtime):
+        write_project(system(205, kind), tmp_path / kind)
+        found[kind] = analyse_project(load_project(tmp_path / kind)).services
+    assert {s.runtime for s in found[runtime]} == {runtime}
+
+    def steps(kind: Runtime) -> list[object]:
+        return [
+            (
+                s.name,
+                s.pool_size,
+                s.replicas,
+                e.path,
+                [[(o.op, o.target) for o in p.operations] for p in e.paths],
+            )
+            for s in found[kind]
+            for e in s.endpoints
+        ]
+
+    assert steps(runtime) == steps("process")
+
+
+@pytest.mark.parametrize(("name", "runtime"), [("s218", "process"), ("t218", "thread"), ("a218", "async")])
+def test_names_tell_the_runtime(name: str, runtime: Runtime) -> None:
+    """A system is found by the name it gives itself."""
+    found = generated(name)
+    assert found is not None
+    assert (found.name, found.seed, found.runtime) == (name, 218, runtime)
 
 
 def test_other_sources_are_not_overwritten(tmp_path: Path) -> None:
