@@ -58,6 +58,9 @@ rounding does."""
 NOTHING = 1e-10
 """Share of the stationary weight that may be left out per class."""
 
+BISECTIONS = 50
+"""Steps towards the slowest decay at most: far more than any times need."""
+
 SMALLEST = 1e-13
 """A vector this much shorter than its matrix is long is 0: all dimensions there are have been found."""
 
@@ -69,14 +72,19 @@ def _accepted(
     ends: FloatArray,
     size: int,
     length: float,
+    slowest: float,
     times: FloatArray,
     density: FloatArray,
 ) -> bool:
     """Write the densities that so many dimensions give; tell whether those of fewer were the same.
 
-    The exponential of the tridiagonal matrix H is a series of Chebyshev polynomials of 1 + H / h, with h half
-    of the length of its spectrum, and weights exp(-z) I_j(z) with Bessel functions I_j of z = h times the
-    time. The polynomials are shared by all times. Bessel functions come from their recurrence, downwards.
+    With d a rate at which all of H decays, the exponential of the tridiagonal matrix H is exp(-d x) times a
+    series of Chebyshev polynomials of 1 + (H + d) / h, with h half of the length of the spectrum beyond d,
+    and weights exp(-z) I_j(z) with Bessel functions I_j of z = h x. The polynomials are shared by all times.
+    Bessel functions come from their recurrence, downwards.
+
+    What rounding does decays as exp(-d x), and densities as the slowest part of H. So d is nearly that: else
+    densities in the far tail are nothing but rounding, on which any numbers of dimensions agree.
 
     Args:
         alpha: Diagonal of the matrix of Lanczos' method.
@@ -84,16 +92,35 @@ def _accepted(
         ends: What its vectors have in the initial state.
         size: How many dimensions there are.
         length: Of the first vector before it was normalised.
+        slowest: A rate at which all of H decays.
         times: Ascending; shape (I,).
         density: Of fewer dimensions; written; shape (I,).
     """
-    half = 0.0
+    # The smallest eigenvalue of -H, from below, so closely that the difference makes no more than a factor e.
+    fastest, upper = slowest, -alpha[0]
     for j in range(size):
         radius = (beta[j] if j + 1 < size else 0.0) + (beta[j - 1] if j > 0 else 0.0)
-        half = max(half, 0.5 * (radius - alpha[j]))
+        fastest = max(fastest, radius - alpha[j])
+        upper = min(upper, -alpha[j])
+    decay = slowest
+    for _ in range(BISECTIONS):
+        if (upper - decay) * times[-1] <= 1.0:
+            break
+        guess = 0.5 * (decay + upper)
+        pivot, positive = 1.0, True
+        for j in range(size):
+            pivot = -alpha[j] - guess - (beta[j - 1] * beta[j - 1] / pivot if j > 0 else 0.0)
+            if pivot <= 0.0:
+                positive = False
+                break
+        if positive:
+            decay = guess
+        else:
+            upper = guess
+    half = max(0.5 * (fastest - decay), SMALLEST * fastest)
     main, beside = np.empty(size), np.zeros(size + 1)
     for j in range(size):
-        main[j] = 1.0 + alpha[j] / half
+        main[j] = 1.0 + (alpha[j] + decay) / half
     for j in range(size - 1):
         beside[j + 1] = beta[j] / half
     most = _terms(half * times[-1])
@@ -130,7 +157,8 @@ def _accepted(
                         found * 1e-200,
                     )
             found = (found + weight * value[0]) / (whole + weight)
-        found *= length
+        decayed = length * math.exp(-decay * times[i])
+        found *= decayed
         close = close and abs(found - density[i]) <= TOLERANCE * found
         density[i] = found
     return close
@@ -297,6 +325,7 @@ def projected_densities(
     beta = np.zeros(most)
     ends = np.zeros(most)
     length = math.sqrt(square)
+    slowest = rates[k] * share[0]
     here = now[pad : pad + cells]
     for s in range(cells):
         here[s] /= length
@@ -326,7 +355,7 @@ def projected_densities(
         alpha[j], beta[j], ends[j] = inner, 0.0 if whole else last, here[0]
         final = whole or (fixed and j + 1 == most)
         if final or (not fixed and j + 1 >= check):
-            if _accepted(alpha, beta, ends, j + 1, length, times, density) or final:
+            if _accepted(alpha, beta, ends, j + 1, length, slowest, times, density) or final:
                 return j + 1, work
             check += FEWER
         inverse = 1.0 / last

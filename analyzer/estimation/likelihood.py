@@ -32,6 +32,10 @@ SETTLED = 2.5e-5
 """A step ends a search if along it the likelihood rises at this rate, about the square of its length in
 standard deviations of the parameters: 0.005 of them."""
 
+DOUBTFUL = 1e-2
+"""The same by the scores of the samples alone: should a search that seems to have ended still rise like
+this, it has a wrong idea of the curvature."""
+
 LONGEST = 1.0
 """Change of a parameter (of the logarithm of a rate) in one step at most."""
 
@@ -127,7 +131,8 @@ def climbed(
     Quasi-Newton steps (BFGS) that begin with the outer product of the samples' scores for the Hessian, which
     it is on average where the model is right (Berndt, Hall, Hall, Hausman, "Estimation and inference in
     nonlinear structural models", Annals of Economic and Social Measurement 1974). It ends where the next step
-    is small compared with how sure the parameters are; that step is taken on trust.
+    is small compared with how sure the parameters are; that step is taken on trust. Should the scores
+    disagree there, it goes on with the curvature they show.
 
     Args:
         log_density: Of every sample; smooth, to differences over ``STEP``.
@@ -141,18 +146,16 @@ def climbed(
     """
     here, values = start, log_density(start)
     scores = _scores(log_density, here, values)
-    # Parameters that hardly any sample depends on stay about where they are, see ``fitted``.
-    hessian = scores.T @ scores + np.eye(len(here)) if curvature is None else curvature.copy()
-    slope = scores.sum(axis=0)
-    for climb in range(MOST_CLIMBS):
-        first = climb == 0 and curvature is None
-        free = ~(((here <= low) & (slope < 0)) | ((here >= high) & (slope > 0)))
-        step = np.zeros_like(here)
-        step[free] = np.linalg.solve(hessian[np.ix_(free, free)], slope[free])
-        step *= LONGEST / max(LONGEST, float(np.abs(step).max()))
-        step = np.clip(here + step, low, high) - here
+    hessian = _information(scores) if curvature is None else curvature.copy()
+    first = curvature is None
+    for _ in range(MOST_CLIMBS):
+        slope = scores.sum(axis=0)
+        step = _step(hessian, slope, here, low, high)
         if float(slope @ step) <= SETTLED:
-            return np.clip(here + step, low, high), hessian
+            again = _step(information := _information(scores), slope, here, low, high)
+            if float(slope @ again) <= DOUBTFUL:
+                return np.clip(here + step, low, high), hessian
+            hessian, step, first = information, again, True
         for _ in range(HALVINGS):
             there = log_density(here + step)
             if there.sum() >= values.sum():
@@ -161,20 +164,43 @@ def climbed(
         else:
             break
         here, values = here + step, there
-        before, slope = slope, _scores(log_density, here, values).sum(axis=0)
+        scores = _scores(log_density, here, values)
         # Powell's damping keeps the matrix positive definite where the likelihood is not concave.
-        change, along = before - slope, hessian @ step
+        change, along = slope - scores.sum(axis=0), hessian @ step
         whole = float(step @ along)
         part = float(step @ change)
         if first and 0 < part < whole:
             # Far from the maximum scores are large, whatever the curvature: the first step tells its size.
             hessian *= part / whole
             along, whole = along * (part / whole), part
+        first = False
         if part < DAMPED * whole:
             share = (1 - DAMPED) * whole / (whole - part)
             change = share * change + (1 - share) * along
         hessian += np.outer(change, change) / float(step @ change) - np.outer(along, along) / whole
     return here, hessian
+
+
+def _step(
+    hessian: FloatArray, slope: FloatArray, here: FloatArray, low: FloatArray, high: FloatArray
+) -> FloatArray:
+    """Return Newton's step, no longer than ``LONGEST`` and within the bounds; shape (P,)."""
+    free = ~(((here <= low) & (slope < 0)) | ((here >= high) & (slope > 0)))
+    step = np.zeros_like(here)
+    step[free] = np.linalg.solve(hessian[np.ix_(free, free)], slope[free])
+    step *= LONGEST / max(LONGEST, float(np.abs(step).max()))
+    within: FloatArray = np.clip(here + step, low, high) - here
+    return within
+
+
+def _information(scores: FloatArray) -> FloatArray:
+    """Return the outer product of scores (I, P), which is minus the Hessian on average; shape (P, P).
+
+    Parameters that hardly any sample depends on (the odds of two equal phases) stay about where they are, as
+    if they were known beforehand with a standard deviation of 1.
+    """
+    product: FloatArray = scores.T @ scores + np.eye(scores.shape[1])
+    return product
 
 
 def _scores(log_density: LogDensity, here: FloatArray, values: FloatArray) -> FloatArray:
@@ -202,10 +228,7 @@ def fitted(
         scores = np.column_stack(
             [(log_density(parameters + s) - log_density(parameters - s)) / (2 * STEP) for s in steps]
         )
-        # What hardly any sample depends on (the odds of two equal phases) stays about where it is: as if it
-        # were known beforehand, with a standard deviation of 1.
-        information = scores.T @ scores + np.eye(len(parameters))
-        moves = np.linalg.solve(information, (counts @ scores).T).T
+        moves = np.linalg.solve(_information(scores), (counts @ scores).T).T
         return to_demand(parameters + np.clip(moves, -3.0, 3.0))
 
     return Fit(to_demand(parameters), resampled)

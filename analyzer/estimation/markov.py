@@ -28,6 +28,9 @@ MOST_WORK = 3e8
 CHEAP = 1.5e3
 """State updates per group up to which uniformisation is as quick as projection."""
 
+NEGLIGIBLE = 1e-12
+"""Share of a density that may be missing from it."""
+
 FIRST_GUESS = 6
 """Dimensions of a projection that are tried first, and least."""
 
@@ -114,8 +117,10 @@ def _uniformised(
             up[r, s] /= fastest
     # value[j]: in the initial state, rate of completion after j steps of the uniformised chain.
     value = np.empty(steps)
+    top = 0.0
     for j in range(steps):
         value[j] = here[states - 1]
+        top = max(top, value[j])
         for s in range(states):
             there[s] = stay[s] * here[s]
         for r in range(kinds):
@@ -126,14 +131,19 @@ def _uniformised(
         here, there = there, here
     for i in range(len(times)):
         mean = fastest * times[i]
-        width = 8.0 * math.sqrt(mean) + 10.0
-        j = max(0, int(mean - width))
-        weight = math.exp(j * math.log(mean) - mean - math.lgamma(j + 1.0)) if mean > 0 else 1.0
-        total = 0.0
-        while j < steps and j <= mean + width:
+        mode = int(mean)
+        heaviest = math.exp(mode * math.log(mean) - mean - math.lgamma(mode + 1.0)) if mean > 0 else 1.0
+        total, weight, j = 0.0, heaviest, mode
+        while j < steps and j <= mean + 8.0 * math.sqrt(mean) + 10.0:
             total += weight * value[j]
             j += 1
             weight *= mean / j
+        # In the far tail of a density, hardly any step was taken: until those left cannot matter.
+        weight, j = heaviest * mode / mean if mode > 0 else 0.0, mode - 1
+        while j >= 0 and weight * top * (j + 1) > NEGLIGIBLE * total:
+            total += weight * value[j]
+            weight *= j / mean
+            j -= 1
         density[i] = total
     return work
 

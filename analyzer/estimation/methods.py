@@ -193,6 +193,8 @@ def estimate(
     low, high = np.where(counts < 2, np.nan, low), np.where(counts < 2, np.nan, high)
     scv = _scv(used, cores) if isinstance(used, Trace) else None
     notes = _notes(used, cores, counts, scv)
+    if chosen.pool and isinstance(used, ArrivalSamples):
+        notes += _doubts(name, low, regression.ldps(used, cores).demand, used.classes)
     return Estimate(
         method=name,
         reason=reason,
@@ -265,6 +267,16 @@ def _scv(trace: Trace, cores: float) -> FloatArray:
         if len(mine) > 1 and mine.mean() > 0:
             result[r] = mine.var(ddof=1) / mine.mean() ** 2
     return result
+
+
+def _doubts(name: str, low: FloatArray, other: FloatArray, classes: tuple[str, ...]) -> tuple[str, ...]:
+    """Return notes on demands that are above what ``ldps`` finds, by more than chance explains."""
+    return tuple(
+        f"{what}: ldps finds {value:.3g} s, below all of this interval: under load {name} errs upwards, and "
+        "its interval does not show that"
+        for what, least, value in zip(classes, low.tolist(), other.tolist(), strict=True)
+        if value < least
+    )
 
 
 def _notes(data: Observations, cores: float, counts: IntArray, scv: FloatArray | None) -> tuple[str, ...]:

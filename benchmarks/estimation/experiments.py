@@ -97,9 +97,7 @@ def figures() -> list[Setting]:
             for v in (1, 2, 4, 8, 16)
         ),
         *(
-            Setting(
-                "pool64", v, 64, ("mlps", "ldps"), loads=BUSY, paper="time only: half full to always full"
-            )
+            Setting("pool64", v, 64, ("mlps", "ldps"), loads=BUSY, paper="MLPS over-estimates at high loads")
             for v in (2, 4, 8, 16)
         ),
     ]

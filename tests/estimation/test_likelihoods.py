@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,34 +18,45 @@ from analyzer.estimation.fit import Fit
 from analyzer.estimation.fluid import Phases, fluid_densities, fmlps, fmlps_hyperexponential
 from analyzer.estimation.likelihood import Groups, climbed, think_rates
 from analyzer.estimation.markov import Chains, minps, mlps
+from analyzer.estimation.methods import estimate
 from analyzer.estimation.regression import rps
-from analyzer.estimation.samples import ArrivalSamples
+from analyzer.estimation.samples import ArrivalSamples, FloatArray
 
 RATES = np.array([3.0, 1.0])
 THINK = np.array([0.5, 2.0])
 TIMES = (0.01, 0.4, 2.5)
 
 
-def _chain(kind: int, seen: tuple[int, int], cores: float, time: float) -> float:
+def _chain(
+    kind: int,
+    seen: tuple[int, ...],
+    cores: float,
+    time: float,
+    rates: FloatArray = RATES,
+    think: FloatArray = THINK,
+) -> float:
     """The density of section 6.3 by a matrix exponential of the whole generator."""
     other = [seen[r] - (r == kind) for r in (0, 1)]
-    states = [(a, b) for a in range(other[0] + 1) for b in range(other[1] + 1)]
+    states: list[tuple[int, ...]] = [(a, b) for a in range(other[0] + 1) for b in range(other[1] + 1)]
     number = {state: i for i, state in enumerate(states)}
     generator = np.zeros((len(states), len(states)))
     end = np.zeros(len(states))
     for state, i in number.items():
         share = min(1.0, cores / (sum(state) + 1))
-        end[i] = RATES[kind] * share
+        end[i] = rates[kind] * share
         for r in (0, 1):
             for step, rate in (
-                (-1, RATES[r] * state[r] * share),
-                (1, THINK[r] * (other[r] - state[r])),
+                (-1, rates[r] * state[r] * share),
+                (1, think[r] * (other[r] - state[r])),
             ):
                 to = tuple(s + step * (q == r) for q, s in enumerate(state))
                 if rate > 0:
                     generator[i, number[to]] += rate
     generator -= np.diag(generator.sum(axis=1) + end)
-    return float((expm(generator * time) @ end)[number[tuple(other)]])
+    # Of a matrix without negative numbers, the exponential has all its digits, however small the density.
+    fastest = -generator.diagonal().min()
+    positive = expm((generator + fastest * np.eye(len(states))) * time)
+    return float((positive @ end)[number[tuple(other)]] * math.exp(-fastest * time))
 
 
 @pytest.mark.parametrize(
@@ -59,27 +71,46 @@ def test_density_of_the_chain(cores: float, cheap: float, error: float) -> None:
     assert found == pytest.approx([_chain(k, s, cores, t) for k, t, s in rows], rel=error)
 
 
-def _busy_pool(cores: int, threads: int, users: int) -> ArrivalSamples:
+@pytest.mark.parametrize(
+    ("cheap", "error"),
+    [pytest.param(math.inf, 1e-9, id="uniformised"), pytest.param(0.0, 1e-6, id="projected")],
+)
+def test_density_in_the_far_tail(cheap: float, error: float) -> None:
+    """A search starts where rates may be far too high for some times: rounding must not lead it from there.
+
+    Nor must a time be taken for impossible that is only very unlikely.
+    """
+    rates, think = np.array([10.0, 20.0]), np.array([0.7, 0.7])
+    rows = [(1, t, s) for s in ((0, 1), (2, 3), (6, 7), (11, 6)) for t in (1.0, 2.0, 4.0, 8.0)]
+    exact = [_chain(k, s, 2, t, rates, think) for k, t, s in rows]
+    assert 0 < min(exact) < 1e-60
+    assert Chains(Groups(samples(*rows)), think, 2, cheap).densities(rates) == pytest.approx(
+        exact, rel=error, abs=0
+    )
+
+
+def _busy_pool(cores: int, threads: int, users: int, seed: int = 2) -> ArrivalSamples:
     """A pool that is full on every admission, or nearly: as many users as keep it busy, or more."""
-    return observed(cores, threads, users, samples=60, seed=2).samples
+    return observed(cores, threads, users, samples=60, seed=seed).samples
 
 
 @pytest.mark.parametrize(
-    ("threads", "users"),
+    ("cores", "threads", "users", "seed"),
     [
-        pytest.param(12, 240, id="full"),
-        pytest.param(24, 185, id="nearly full"),
-        pytest.param(24, 140, id="half full"),
+        pytest.param(4, 12, 240, 2, id="full"),
+        pytest.param(4, 24, 185, 2, id="nearly full"),
+        pytest.param(4, 24, 140, 2, id="half full"),
+        pytest.param(2, 64, 200, 3, id="times far too long for the start"),
     ],
 )
 def test_a_busy_pool_is_estimated_as_by_uniformisation(
-    threads: int, users: int, monkeypatch: pytest.MonkeyPatch
+    cores: int, threads: int, users: int, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Who leaves is replaced soon: the chain is stiff, and its projection leads to the same demands."""
-    data = _busy_pool(4, threads, users)
-    quick = mlps(data, 4, threads)
+    data = _busy_pool(cores, threads, users, seed)
+    quick = mlps(data, cores, threads)
     monkeypatch.setattr(markov, "CHEAP", math.inf)
-    exact = mlps(data, 4, threads)
+    exact = mlps(data, cores, threads)
     assert quick.demand == pytest.approx(exact.demand, rel=1e-4)
     counts = np.random.default_rng(0).multinomial(len(data.kind), np.ones(len(data.kind)) / len(data.kind))
     resampled = [fit.resampled(counts[None, :].astype(float))[0] for fit in (quick, exact)]
@@ -156,6 +187,69 @@ def test_a_search_finds_the_largest_likelihood_with_few_evaluations(start: float
     found, _ = climbed(log_density, np.full(2, start), np.full(2, low), np.full(2, 9.0))
     assert found == pytest.approx(np.maximum(-np.log(times.mean(axis=0)), low), abs=5e-4)
     assert asked < 100
+
+
+def test_one_time_far_too_long_changes_only_its_class() -> None:
+    """A pool that is always full is one of a constant speed: a demand is a mean, of 30 times as much as well."""
+    data = observed(2, 12, 240, samples=60, seed=2).samples
+    assert data.total.min() == 12
+    times = data.response_time.copy()
+    mine = np.flatnonzero(data.kind == 0)
+    times[mine[9]] = 30 * times[mine].mean()
+    means = np.array([times[data.kind == r].mean() for r in (0, 1)])
+    assert mlps(replace(data, response_time=times), 2, 12).demand == pytest.approx(means / 6, rel=0.02)
+
+
+def test_a_search_with_a_wrong_curvature_goes_on() -> None:
+    """Curvature from elsewhere that makes every step tiny does not end a search far from the maximum."""
+    times = np.random.default_rng(4).exponential(1.0, 200)
+
+    def log_density(parameters: np.ndarray) -> np.ndarray:
+        return np.asarray(parameters[0] - np.exp(parameters[0]) * times)
+
+    found, _ = climbed(log_density, np.ones(1), np.full(1, -9.0), np.full(1, 9.0), np.full((1, 1), 1e12))
+    assert found == pytest.approx([-math.log(times.mean())], abs=1e-3)
+
+
+def _drawn_from_the_chain(
+    data: ArrivalSamples, threads: float, cores: float, demand: FloatArray
+) -> FloatArray:
+    """Response times as the chain of every sample has them: nobody comes but who was seen, and has left."""
+    rng = np.random.default_rng(5)
+    think = think_rates(data, threads)
+    result = np.zeros(len(data.kind))
+    for i, (kind, seen) in enumerate(zip(data.kind, data.seen, strict=True)):
+        others = seen - np.eye(len(demand), dtype=np.int64)[kind]
+        here = others.copy()
+        while True:
+            share = min(1.0, cores / (1 + here.sum()))
+            rates = np.concatenate([here / demand * share, (others - here) * think, [share / demand[kind]]])
+            result[i] += rng.exponential(1 / rates.sum())
+            event = int(rng.choice(len(rates), p=rates / rates.sum()))
+            if event == len(rates) - 1:
+                break
+            here[event % len(demand)] += 1 if event >= len(demand) else -1
+    return result
+
+
+def test_mlps_errs_where_others_come_and_auto_does_not_take_it() -> None:
+    """Times of its own chain give the demands back, half full or not; those of the pool give far more.
+
+    ``auto`` takes another method, which is right there, and asked for nevertheless it says so.
+    """
+    demand = np.array([0.1, 0.05])
+    data = observed(2, 64, 215, samples=300).samples
+    assert 15 < data.total.mean() < 45
+    own = replace(data, response_time=_drawn_from_the_chain(data, 64, 2, demand))
+    assert mlps(own, 2, 64).demand == pytest.approx(demand, rel=0.17)
+    asked = estimate(data, cores=2, threads=64, method="mlps")
+    assert np.all(asked.low > 1.2 * demand)
+    assert sum("ldps finds" in note for note in asked.notes) == 2
+    chosen = estimate(data, cores=2, threads=64)
+    assert chosen.method == "ldps"
+    assert "needs neither think times nor the thread pool" in chosen.reason
+    assert chosen.demand == pytest.approx(demand, rel=0.17)
+    assert not any("ldps finds" in note for note in chosen.notes)
 
 
 def _fluid(kind: int, seen: tuple[int, int], time: float, *, threads: float, cores: float) -> float:
