@@ -70,7 +70,7 @@ DT, SECONDS = 0.05, 4.0
 SETTLED = 0.03
 """Seconds after which what was asked for at once has arrived; there the trace begins."""
 WHAT_IFS = (50, 100, 150, 200)
-WARM_UP = 6.0
+WARM_UP = 10.0
 BATCHES = 20
 """Of response times, for their interval."""
 LIMIT = 6.0
@@ -221,7 +221,9 @@ def response_time(found: Arrays, seconds: float) -> tuple[float, float]:
     """
     moments, taken = found["responses"].T
     counted = taken[(moments > WARM_UP) & (moments <= WARM_UP + seconds)]
-    return float(counted.mean()), half_width_of_batches(np.array_split(counted, BATCHES)) or math.inf
+    return float(counted.mean()), half_width_of_batches(
+        [batch.tolist() for batch in np.array_split(counted, BATCHES)]
+    ) or math.inf
 
 
 def study(states: int, rounds: int, seconds: float, options: argparse.Namespace) -> None:
@@ -274,9 +276,9 @@ def report(
     if seen and not options.quick:
         file = options.pictures / "learning-microservices.svg"
         file.parent.mkdir(parents=True, exist_ok=True)
-        curves = (_curve(list(seen), values) for values in (list(predicted.values()), list(seen.values())))
         title = "Response time of real microservices, learned with 60 clients"
-        file.write_text(draw_chart(title, "clients", "ms", *curves) + "\n", encoding="utf-8")
+        both = _curve(list(seen), list(predicted.values())), _curve(list(seen), list(seen.values()))
+        file.write_text(draw_chart(title, "clients", "ms", *both) + "\n", encoding="utf-8")
         print(f"wrote {file}")
     return lines
 

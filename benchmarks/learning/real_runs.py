@@ -53,7 +53,7 @@ IntArray = npt.NDArray[np.int64]
 
 
 Arrays = Mapping[str, npt.NDArray[Any]]
-"""What is kept of a round."""
+"""What is kept of a round; ``void`` is the number of runs that were void."""
 
 
 class VoidError(Exception):
@@ -355,7 +355,7 @@ def measured(wanted: Sequence[Series], options: argparse.Namespace) -> dict[str,
             _write(_file(folder, series, number), one)
         took[series.name] = time.monotonic() - began
         done = f"{len(found[series.name])} of {series.rounds} rounds"
-        print(f"{series.name}: {done}, {took[series.name]:.0f} s", flush=True)
+        print(f"{series.name}: {done}, {took[series.name]:.0f} s, {int(one['void'])} runs void", flush=True)
     return {name: [rounds[number] for number in sorted(rounds)] for name, rounds in found.items()}
 
 
@@ -389,7 +389,9 @@ def _file(folder: Path, series: Series, number: int) -> Path:
 
 def _stored(series: Series, folder: Path | None) -> dict[int, Arrays]:
     found: dict[int, Arrays] = {}
-    for number in range(series.rounds if folder is not None else 0):
+    if folder is None:
+        return found
+    for number in range(series.rounds):
         file = _file(folder, series, number)
         if file.exists():
             with np.load(file) as kept:
@@ -401,7 +403,8 @@ def _write(file: Path, arrays: Arrays) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     # A measurement that is stopped here leaves no half file behind.
     partial = file.with_suffix(".partial.npz")
-    np.savez_compressed(partial, **arrays)
+    values: dict[str, Any] = dict(arrays)
+    np.savez_compressed(partial, **values)
     partial.replace(file)
 
 
