@@ -94,8 +94,9 @@ class Meter:
         used = {pid: cpu - self._mark[pid] for pid, cpu in now.items() if pid in self._mark}
         self._host.stop()
         ours = sum(used.values()) + self._prepared + self._observers() - self._own
-        foreign = max(0.0, (self._host.busy_seconds - ours) / self._host.capacity_seconds)
-        self.last = RoundUse({str(pid): seconds for pid, seconds in used.items()}, foreign, self._host.stolen)
+        self.last = RoundUse(
+            {str(pid): seconds for pid, seconds in used.items()}, self._host.foreign(ours), self._host.stolen
+        )
 
     def _observers(self) -> float:
         """Return the seconds this process and the helpers have used."""

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtrit
 
-from analyzer.learning.lqn_columns import beginnings, match_columns
+from analyzer.learning.lqn_columns import beginnings, match_columns, require_clients
 from analyzer.learning.lqn_correction import correct, misplaced
 from analyzer.learning.lqn_fit import (
     FluidFit,
@@ -135,6 +135,7 @@ def learn_lqn(model: Model, traces: Traces, *, seed: int = 0, correction: bool =
         raise UsageError("load reaches none of the unknown times", where=model.name)
     columns = match_columns(lqn, traces.names)
     starts, determined = beginnings(lqn, columns, traces.x[:, 0])
+    require_clients(lqn, columns, traces.x)
     warnings = _structure_warnings(determined=determined)
     order = np.random.default_rng(seed).permutation(len(traces.x))
     cut = min(len(order) - 1, max(1, round(TRAINING * len(order))))

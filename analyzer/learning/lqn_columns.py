@@ -14,7 +14,7 @@ A column is named after what it counts:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,12 +25,12 @@ from mup.errors import UsageError, did_you_mean
 from mup.lqn.model import entry_label
 from simulator.inlined import InlinedLqn, held_pools, requests_of
 
-__all__ = ["Columns", "column_names", "match_columns"]
+__all__ = ["Columns", "beginnings", "column_names", "match_columns", "require_clients"]
 
 FloatArray = npt.NDArray[np.float64]
 
 MISFIT = 0.01
-"""Beginnings may miss what the columns say by this part of the clients."""
+"""What the columns say may be off by this part of the clients."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +87,45 @@ def _count(lqn: InlinedLqn, name: str) -> FloatArray:
     return row
 
 
+def _populations(lqn: InlinedLqn, columns: Columns) -> Iterator[tuple[FloatArray, float, FloatArray | None]]:
+    """Yield, for every reference task, which states are its clients', how many there are, and their columns.
+
+    Columns are given as weights, shape (M,), whose sum counts the clients; None if no such sum does.
+    """
+    inverse = np.linalg.pinv(columns.counts)
+    for number, population in enumerate(lqn.space.code.populations):
+        own = np.array([float(s.owner == number) for s in lqn.space.states]) * lqn.client_states
+        weights = own @ inverse
+        counted = np.abs(own - weights @ columns.counts).max() <= 1e-6
+        yield own, population.clients, weights if counted else None
+
+
+def require_clients(lqn: InlinedLqn, columns: Columns, x: FloatArray) -> None:
+    """Check that clients neither appear nor vanish, where the columns tell how many there are.
+
+    Args:
+        lqn: The model.
+        columns: M.
+        x: What the columns say; shape (R, H, M).
+
+    Raises:
+        UsageError: They do in some trace.
+    """
+    for _, clients, weights in _populations(lqn, columns):
+        if weights is None:
+            continue
+        present = x @ weights
+        moved = np.abs(present - present[:, :1]).max(axis=1)
+        worst = int(np.argmax(moved))
+        if moved[worst] > MISFIT * clients:
+            low, high = present[worst].min(), present[worst].max()
+            raise UsageError(
+                f"x: clients appear or vanish in trace {worst}: together the columns count from {low:g} to"
+                f" {high:g} of them, and the model has {clients:g}",
+                hint="is somebody counted in two columns, or for a while in none?",
+            )
+
+
 def beginnings(lqn: InlinedLqn, columns: Columns, first: FloatArray) -> tuple[FloatArray, bool]:
     """Return the states in which traces begin: no pool has more requests than threads, the others wait.
 
@@ -101,14 +140,11 @@ def beginnings(lqn: InlinedLqn, columns: Columns, first: FloatArray) -> tuple[Fl
     Raises:
         UsageError: No state of the model looks like the beginning of a trace.
     """
-    space = lqn.space
     rows, fixed = [columns.counts], []
-    for number, population in enumerate(space.code.populations):
-        own = np.array([float(s.owner == number) for s in space.states]) * lqn.client_states
-        rest = own - own @ np.linalg.pinv(columns.counts) @ columns.counts
-        if np.abs(rest).max() > 1e-6:  # the columns do not say how many clients there are: the model does
+    for own, clients, weights in _populations(lqn, columns):
+        if weights is None:  # the columns do not say how many clients there are: the model does
             rows.append(own[None])
-            fixed.append(population.clients)
+            fixed.append(clients)
     matrix = np.vstack(rows)
     # One more unknown per pool, its free threads, makes an inequality an equation.
     limited = np.isfinite(lqn.system.capacity)

@@ -13,7 +13,8 @@ exceeds that of the data; and a layered system. Per system:
   single estimate. The seeds alone make it ``1 / sqrt(seeds)``; more is a systematic error.
 - *width*: what the intervals take for the standard deviation, over what it is (median over the parameters).
 
-Results are kept per system and seed in benchmarks/results; with ``--minutes`` it stops and goes on later.
+Results are kept per system and seed in benchmarks/results; with ``--minutes`` it stops and goes on later
+(``--minutes 0`` prints what there is). Systems take turns, so they have about as many seeds each.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from machine import describe
 from queueing_networks import balancer, random_network
 
-from analyzer.learning.lqn import learn_lqn
+from analyzer.learning.lqn import TRAINING, learn_lqn
 from analyzer.learning.lqn_columns import column_names
 from analyzer.learning.network_learning import GROUPS, learn_network
 from analyzer.learning.traces import Traces
@@ -51,6 +52,8 @@ from simulator.network_simulation import transient_means
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "learning-coverage.jsonl"
 FloatArray = npt.NDArray[np.float64]
 NOTHING = Constant(0.0)
+LAYERED = 50
+"""Traces of the layered system."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +169,7 @@ def of_layers(*, runs: int, traces: int) -> Callable[[int], Learned]:
         learned = {str(k): t for k, t in found.times.items()}
         return Learned(
             np.array([learned[n].mean - true[n] for n in names]),
-            np.array([learned[n].ci95 or 0.0 for n in names]),
+            np.array([learned[n].ci95 for n in names], dtype=float),
         )
 
     return learn
@@ -196,7 +199,7 @@ def systems(*, quick: bool) -> list[System]:
         System("3 stations, busy times observed", of_network(small, **chosen, busy=True), GROUPS - 1),
         System("3 stations, simulated", of_network(small, **chosen), GROUPS - 1),
         System("3 stations, simulated little", of_network(small, **chosen, events=1e5), GROUPS - 1),
-        System("two layers", of_layers(runs=30, traces=50), 39),
+        System("two layers", of_layers(runs=30, traces=LAYERED), round(TRAINING * LAYERED) - 1),
     ]
     if not quick:
         network = random_network(5, 4)
@@ -237,35 +240,41 @@ def main() -> None:
         options.seeds = 12
     elif options.results.exists():
         rows = [json.loads(text) for text in options.results.read_text().splitlines()]
+    wanted = systems(quick=options.quick)
+    known = {(row["system"], row["seed"]) for row in rows}
+    for seed in range(options.seeds):
+        for system in wanted:
+            if (system.name, seed) in known or time.monotonic() > last:
+                continue
+            rows.append(learned_once(system, seed))
+            if not options.quick:
+                options.results.parent.mkdir(parents=True, exist_ok=True)
+                with options.results.open("a") as file:
+                    file.write(json.dumps(rows[-1]) + "\n")
     print(
         "| system | seeds | parameters | coverage | worst parameter | bias (of the seeds alone) | width"
         " | s each |"
     )
     print("|---|---|---|---|---|---|---|---|")
-    for system in systems(quick=options.quick):
-        known = {row["seed"] for row in rows if row["system"] == system.name}
-        for seed in range(options.seeds):
-            if seed in known or time.monotonic() > last:
-                continue
-            began = time.process_time()
-            learned = system.learn(seed)
-            row = {
-                "system": system.name,
-                "seed": seed,
-                "errors": learned.errors.tolist(),
-                "halves": learned.halves.tolist(),
-                "seconds": time.process_time() - began,
-            }
-            rows.append(row)
-            if not options.quick:
-                options.results.parent.mkdir(parents=True, exist_ok=True)
-                with options.results.open("a") as file:
-                    file.write(json.dumps(row) + "\n")
+    for system in wanted:
         mine = [row for row in rows if row["system"] == system.name and row["seed"] < options.seeds]
         if len(mine) > 1:
             # The first one compiles.
             seconds = float(np.median([row["seconds"] for row in mine]))
             print(line(system.name, system.freedom, mine, seconds), flush=True)
+
+
+def learned_once(system: System, seed: int) -> dict[str, Any]:
+    """Return what is kept of one seed."""
+    began = time.process_time()
+    learned = system.learn(seed)
+    return {
+        "system": system.name,
+        "seed": seed,
+        "errors": learned.errors.tolist(),
+        "halves": learned.halves.tolist(),
+        "seconds": time.process_time() - began,
+    }
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 """Real microservices whose times are learned from their queues: the thesis, section 4.3.2.
 
-    python benchmarks/learning/microservices.py             # about 35 minutes; can be stopped, goes on
-    python benchmarks/learning/microservices.py --report    # what there is, without measuring
-    python benchmarks/learning/microservices.py --quick     # shows that it works: 4 minutes, nothing is kept
+    python benchmarks/learning/microservices.py              # about 35 minutes; can be stopped, goes on
+    python benchmarks/learning/microservices.py --minutes 20 # all tables, of what there is time for
+    python benchmarks/learning/microservices.py --report     # what there is, without measuring
+    python benchmarks/learning/microservices.py --quick      # shows that it works: 4 minutes, nothing is kept
 
 Six services of mup (``microservices/services.py``), in four layers, whose threads take waiting requests
 in random order. 60 clients begin every run in another state: some ask at once, the others think. From the
@@ -18,15 +19,12 @@ from __future__ import annotations
 import argparse
 import csv
 import itertools
-import json
 import math
 import random
 import sys
 import tempfile
-import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -35,18 +33,21 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from machine import describe
 from real_runs import (
+    Arrays,
     Driver,
     Request,
     Round,
     Run,
-    TimeIsUpError,
+    Series,
     add_options,
     mean_traces,
+    measured,
+    missing,
     pids_of,
     prepared,
     project_in,
     round_of,
-    rounds,
+    valid,
 )
 
 from analyzer.calibration.intervals import half_width_of_batches
@@ -69,7 +70,11 @@ DT, SECONDS = 0.05, 4.0
 SETTLED = 0.03
 """Seconds after which what was asked for at once has arrived; there the trace begins."""
 WHAT_IFS = (50, 100, 150, 200)
-WARM_UP = 6.0
+WARM_UP = 10.0
+BATCHES = 20
+"""Of response times, for their interval."""
+LIMIT = 6.0
+"""Percent; what is wanted of every response time."""
 MEANS = {
     "Router/home/": 0.010, "Router/catalogue/": 0.012, "Router/cart/": 0.015,
     "Front/home/": 0.040, "Front/catalogue/": 0.030, "Front/cart/": 0.030,
@@ -149,8 +154,6 @@ def execute(
     seed: int,
     log: Path | None,
     options: argparse.Namespace,
-    *,
-    retries: int = 0,
 ) -> list[Run]:
     """Run the services under loads, one after another."""
     with Deployment(project_in(FOLDER / "microservices", {}), log_dir=log) as deployment:
@@ -162,8 +165,8 @@ def execute(
             random.Random(seed),
             pids_of(deployment, options),
         )
-        driver.runs([[Request(page, {}) for page in PAGES * 10]] * 2, 1.0)  # connections are made
-        return driver.runs(plans, seconds, retries=retries)
+        connect = [Request(page, {}) for page in PAGES] * (CLIENTS // len(PAGES))
+        return driver.runs(plans, seconds, retries=options.retries, connect=connect)
 
 
 def beginnings(states: int) -> list[list[Request | None]]:
@@ -177,7 +180,7 @@ def observe(states: int, seed: int, options: argparse.Namespace) -> Round:
     """Run the services once from each of so many states; return the queue lengths of each endpoint."""
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        runs = execute(beginnings(states), SECONDS, seed, folder / "log", options, retries=options.retries)
+        runs = execute(beginnings(states), SECONDS, seed, folder / "log", options)
 
         def traces(valid: Sequence[Run]) -> Traces:
             with (folder / "runs.csv").open("w", newline="") as file:
@@ -200,81 +203,84 @@ def _with_all(traces: Traces) -> Traces:
     return Traces(x=x, dt=traces.dt, names=names)
 
 
-def measured(clients: int, seconds: float, options: argparse.Namespace) -> dict[str, Any]:
-    """Return the mean response time of so many clients, its 95 % interval, and what disturbed the run.
+def asking(clients: int, seconds: float, options: argparse.Namespace) -> Series:
+    """Return the response times so many clients see: when each answer came, and how long it took."""
 
-    A void run is repeated; if all are void, the last one counts, and the report says so.
+    def measure(_number: int) -> Arrays:
+        runs = execute([[None] * clients], WARM_UP + seconds, clients, None, options)
+        (run,) = valid(runs)
+        return {"responses": np.array(run.responses), "void": np.array(len(runs) - 1)}
+
+    return Series(f"clients-{clients}-{seconds:g}s", 1, measure)
+
+
+def response_time(found: Arrays, seconds: float) -> tuple[float, float]:
+    """Return the mean response time, seconds, and the half-width of its 95 % interval.
+
+    Of the answers in the window after the warm-up; later ones came while clients went home.
     """
-    for _ in range(options.retries + 1):
-        with options.quiet.alone():
-            (run,) = execute([[None] * clients], WARM_UP + seconds, clients, None, options)
-        if not run.void:
-            break
-        print(f"{clients} clients: {run.void}", flush=True)
-    late = np.array([taken for moment, taken in run.responses if moment > WARM_UP])
-    half = half_width_of_batches(np.array_split(late, 20)) or math.inf
-    return {"mean": float(late.mean()), "half": half, "responses": len(late), "void": run.void}
+    moments, taken = found["responses"].T
+    counted = taken[(moments > WARM_UP) & (moments <= WARM_UP + seconds)]
+    return float(counted.mean()), half_width_of_batches(
+        [batch.tolist() for batch in np.array_split(counted, BATCHES)]
+    ) or math.inf
 
 
-def all_measured(seconds: float, options: argparse.Namespace) -> dict[int, dict[str, Any]]:
-    """Return what was measured for every number of clients; what is missing, or was void, is measured first.
+def study(states: int, rounds: int, seconds: float, options: argparse.Namespace) -> None:
+    """Observe what is missing, learn, predict; print and write what was found."""
+    learn = Series(f"learn-{states}", rounds, lambda number: observe(states, number, options).arrays())
+    asked = {clients: asking(clients, seconds, options) for clients in WHAT_IFS}
+    wanted = [learn, *asked.values()]
+    kept = measured(wanted, options)
+    rest = missing(wanted, kept)
+    if not kept[learn.name]:
+        sys.exit(f"nothing to learn from is measured yet; missing rounds: {rest}")
+    seen = {
+        clients: response_time(kept[one.name][0], seconds) for clients, one in asked.items() if kept[one.name]
+    }
+    with options.quiet.shared():
+        lines = report([Round.of_arrays(one) for one in kept[learn.name]], seen, options)
+    if rest:
+        lines += ["", f"Missing rounds: {rest}"]
+    print("\n".join(lines), flush=True)
+    if not options.quick:
+        file = options.results / "report.md"
+        file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        print(f"wrote {file}")
+    if rest and not options.report:
+        sys.exit("stopped; the same command goes on from here")
 
-    Raises:
-        TimeIsUpError: The time is over.
+
+def report(
+    found: Sequence[Round], seen: Mapping[int, tuple[float, float]], options: argparse.Namespace
+) -> list[str]:
+    """Learn from runs, predict others, draw both; return what is to be printed.
+
+    Args:
+        found: What is learned from.
+        seen: Mean response time by clients, seconds, and the half-width of its interval.
+        options: Of the command line.
     """
-    file = options.results / "measured.json"
-    keep = not options.quick
-    found: dict[int, dict[str, Any]] = {}
-    if keep and file.exists():
-        found = {int(clients): one for clients, one in json.loads(file.read_text()).items()}
-    for clients in WHAT_IFS:
-        if options.report or (clients in found and not found[clients]["void"]):
-            continue
-        if time.monotonic() > options.last:
-            raise TimeIsUpError(f"{len(found)} of {len(WHAT_IFS)} numbers of clients are done")
-        found[clients] = measured(clients, seconds, options)
-        print(f"{clients} clients: {1000 * found[clients]['mean']:.1f} ms", flush=True)
-        if keep:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(json.dumps(found, indent=1))
-    return dict(sorted(found.items()))
-
-
-def study(states: int, count: int, seconds: float, options: argparse.Namespace) -> None:
-    """Observe, measure, learn, predict; print and write what was found."""
-
-    def measure(number: int) -> Round:
-        return observe(states, number, options)
-
-    found = rounds(f"learn-{states}", count, measure, options)
-    seen = all_measured(seconds, options)
     traces = mean_traces(found)
     learned = learn_lqn(structure(), traces)
     lines = show(learned, traces, found)
-    lines += ["", "| clients | predicted | seen | error |", "|---|---|---|---|"]
+    lines += ["", "| clients | predicted | seen | error | wanted |", "|---|---|---|---|---|"]
     predicted = {}
-    for clients, real in seen.items():
+    for clients, (mean, half) in seen.items():
         response = simulate(with_clients(learned.model, clients), precision=0.005, seed=1).cycle.response_time
         predicted[clients] = (response.mean, response.ci95)
-        void = f" (void: {real['void']})" if real["void"] else ""
         lines.append(
-            f"| {clients} | {1000 * response.mean:.1f} ms | {1000 * real['mean']:.1f} +-"
-            f" {1000 * real['half']:.1f} ms{void} | {response.mean / real['mean'] - 1:+.1%} |"
+            f"| {clients} | {1000 * response.mean:.1f} ms | {1000 * mean:.1f} +- {1000 * half:.1f} ms |"
+            f" {response.mean / mean - 1:+.1%} | {LIMIT:g} % |"
         )
-    print("\n".join(lines), flush=True)
-    if options.quick:
-        return
-    report = options.results / "report.md"
-    report.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    print(f"wrote {report}")
-    if seen:
+    if seen and not options.quick:
         file = options.pictures / "learning-microservices.svg"
         file.parent.mkdir(parents=True, exist_ok=True)
-        real = [(one["mean"], one["half"]) for one in seen.values()]
-        curves = (_curve(list(seen), values) for values in (list(predicted.values()), real))
         title = "Response time of real microservices, learned with 60 clients"
-        file.write_text(draw_chart(title, "clients", "ms", *curves) + "\n", encoding="utf-8")
+        both = _curve(list(seen), list(predicted.values())), _curve(list(seen), list(seen.values()))
+        file.write_text(draw_chart(title, "clients", "ms", *both) + "\n", encoding="utf-8")
         print(f"wrote {file}")
+    return lines
 
 
 def _curve(x: Sequence[int], values: Sequence[tuple[float, float]]) -> Curve:
@@ -315,13 +321,10 @@ def main() -> None:
     add_options(parser, RESULTS)
     options = prepared(parser.parse_args())
     print(describe("numpy", "aiohttp"))
-    try:
-        if options.quick:
-            study(10, 2, 10.0, options)
-        else:
-            study(options.states, options.runs, options.seconds, options)
-    except TimeIsUpError as stop:
-        sys.exit(f"stopped: {stop}; the same command goes on from here")
+    if options.quick:
+        study(10, 2, 10.0, options)
+    else:
+        study(options.states, options.runs, options.seconds, options)
 
 
 if __name__ == "__main__":

@@ -16,24 +16,29 @@ What really happens is the mean of 200 simulations of the true network. Predicti
 the uncorrected network), and simulated ones of the corrected and of the TRUE network: the floor, which is the
 noise of the runs they are compared with. Errors are the largest part of clients misplaced, percent.
 
-A network that is done is in benchmarks/results/queueing-networks.json and is not computed again;
-``--networks`` chooses some. With 10 stations each takes several minutes: ``--traces``, ``--runs`` and
-``--unseen`` make a smaller study, which is kept apart.
+A network that is done is kept in benchmarks/results and is not computed again; ``--networks`` chooses some,
+with ``--minutes`` it stops and goes on later (``--minutes 0`` prints what there is). ``--traces``, ``--runs``
+and ``--unseen`` make a smaller study, which is kept apart.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from machine import describe
 
 from analyzer.learning.misplaced import misplaced
 from analyzer.learning.network_learning import learn_network
@@ -43,13 +48,17 @@ from simulator.network_fluid import fluid_means
 from simulator.network_prediction import predicted_means
 from simulator.network_simulation import transient_means
 
-RESULTS = Path(__file__).resolve().parents[1] / "results" / "queueing-networks.json"
+RESULTS = Path(__file__).resolve().parents[1] / "results" / "queueing-networks.jsonl"
 DT, SAMPLES = 0.01, 1001
 RUNS, PREDICTION_RUNS = 200, 40
 STATES = 5
 """Per step of concurrency."""
 STATIONS = {seed: 5 if seed <= 5 else 10 for seed in range(1, 11)}
 """By the seed of the network."""
+SECONDS = {5: 2.0, 10: 5.0}
+POPULATION_LIMIT, OVER_FLOOR = 10.0, 1.5
+"""Wanted: processor time to learn, by stations; percent misplaced for other populations; error for other
+concurrency over that of the true network."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,41 +247,72 @@ def running_example() -> None:
     print(f"  {seconds:.1f} s of processor time, judging included")
 
 
-def table(done: list[dict[str, Any]]) -> None:
-    """Print one line per network, and the papers' figures."""
-    print()
-    head = (
-        "M  seed | learn s  all s | train  held | rates off      | in ci | population: fluid corrected  true"
-    )
-    print(f"{head} | concurrency: fluid corrected  true")
-    for one in done:
-        learn = sum(one["seconds"].values()) - one["seconds"]["judging"]
-        population = " ".join(f"{max(one['population'][k]):9.2f}" for k in ("fluid", "corrected", "true"))
-        wider = " ".join(f"{max(one['concurrency'][k]):9.2f}" for k in ("fluid", "corrected", "true"))
-        off = one["rates_off"]
-        print(
-            f"{one['stations']:2d} {one['seed']:4d}  | {learn:6.1f} {sum(one['seconds'].values()):7.1f}"
-            f" | {one['err_train']:5.2f} {one['err_validation']:5.2f}"
-            f" | {100 * off['uncorrected']:5.1f} -> {100 * off['corrected']:4.1f} %"
-            f" | {100 * one['covered']:3.0f} % | {population:>30} | {wider:>30} ({len(one['steps'])} steps)"
-        )
-    print("Worst case of each network, percent of the clients. Thesis: population < 10, concurrency < 5;")
-    print("74 minutes (M = 5) and 86 minutes (M = 10).")
+COLUMNS = (
+    "network",
+    "s to learn, with judging",
+    "fluid misplaces: learned from, held back",
+    "rates off: fluid, corrected",
+    "rates in their intervals",
+    "population: fluid, corrected, true",
+    "concurrency: fluid, corrected, true (steps)",
+    "corrected over true",
+)
+KINDS = ("fluid", "corrected", "true")
+
+
+def row(one: dict[str, Any]) -> str:
+    """Return the line of a network: errors are those of the worst case."""
+    learning = _learning_seconds(one)
+    off = one["rates_off"]
+    cells = [
+        f"M = {one['stations']}, {one['seed']}",
+        f"{learning:.1f}, {sum(one['seconds'].values()):.1f}",
+        f"{one['err_train']:.2f} %, {one['err_validation']:.2f} %",
+        f"{100 * off['uncorrected']:.1f} %, {100 * off['corrected']:.1f} %",
+        f"{100 * one['covered']:.0f} %",
+        ", ".join(f"{max(one['population'][kind]):.2f} %" for kind in KINDS),
+        ", ".join(f"{max(one['concurrency'][kind]):.2f} %" for kind in KINDS) + f" ({len(one['steps'])})",
+        f"{_over_floor(one):.2f}",
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def _learning_seconds(one: dict[str, Any]) -> float:
+    return float(sum(one["seconds"].values()) - one["seconds"]["judging"])
+
+
+def _over_floor(one: dict[str, Any]) -> float:
+    return float(max(one["concurrency"]["corrected"]) / max(one["concurrency"]["true"]))
+
+
+def summary(done: Sequence[dict[str, Any]]) -> None:
+    """Print all networks together, what is wanted, and the papers' figures."""
     for kind in ("population", "concurrency"):
-        for name in ("fluid", "corrected", "true"):
+        for name in KINDS:
             values = np.concatenate([one[kind][name] for one in done])
-            quarters = np.percentile(values, [25, 50, 75])
+            low, median, high = np.percentile(values, [25, 50, 75])
             print(
-                f"{kind:12s} {name:10s} median {quarters[1]:.2f} [{quarters[0]:.2f}, {quarters[2]:.2f}],"
+                f"{kind:12s} {name:10s} median {median:.2f} [{low:.2f}, {high:.2f}],"
                 f" worst {values.max():.2f} of {len(values)}"
             )
+    wanted = {
+        f"population below {POPULATION_LIMIT:g} %": [
+            max(one["population"]["corrected"]) < POPULATION_LIMIT for one in done
+        ],
+        f"concurrency within {OVER_FLOOR:g} times the true network's": [
+            _over_floor(one) <= OVER_FLOOR for one in done
+        ],
+        "learned within 2 s (M = 5), 5 s (M = 10)": [
+            _learning_seconds(one) <= SECONDS[one["stations"]] for one in done
+        ],
+    }
+    for name, met in wanted.items():
+        print(f"{name}: {sum(met)} of {len(met)} networks")
+    print("Thesis: population below 10 %, concurrency below 5 %; 74 minutes (M = 5), 86 minutes (M = 10).")
 
 
 def main() -> None:
-    """Run what is missing, print all."""
-    sys.path.append(str(Path(__file__).resolve().parents[1]))
-    from machine import describe  # noqa: PLC0415  (benchmarks are not a package)
-
+    """Study the networks that are missing, print all."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--quick", action="store_true", help="one small network only; nothing is kept")
     parser.add_argument("--networks", default="1,2,3,4,5,6,7,8,9,10", help="1 to 5: M = 5, 6 to 10: M = 10")
@@ -280,31 +320,41 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=Size().runs, help="averaged per trace")
     parser.add_argument("--unseen", type=int, default=Size().unseen, help="unseen states that are predicted")
     parser.add_argument("--no-example", action="store_true", help="leave out the running example")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="begin no network after so many")
     parser.add_argument("--results", type=Path, default=RESULTS)
     options = parser.parse_args()
+    last = time.monotonic() + 60 * options.minutes
     print(describe("numpy", "scipy", "numba"))
     if not options.no_example:
         running_example()
-    if options.quick:
-        table([study(random_network(5, 1), 1, Size())])
-        return
     size = Size(options.traces, options.runs, options.unseen)
-    results: Path = options.results
-    stored: list[dict[str, Any]] = json.loads(results.read_text()) if results.exists() else []
-    wanted = [int(text) for text in options.networks.split(",")]
-
-    def done() -> list[dict[str, Any]]:
-        mine = [one for one in stored if one["seed"] in wanted and one["size"] == asdict(size)]
-        return sorted(mine, key=lambda one: int(one["seed"]))
-
+    wanted = [1] if options.quick else [int(text) for text in options.networks.split(",")]
+    stored = {} if options.quick else _stored(options.results, size)
+    print(f"\n| {' | '.join(COLUMNS)} |\n{'|---' * len(COLUMNS)}|")
+    done = []
     for seed in wanted:
-        if any(one["seed"] == seed for one in done()):
-            continue
-        stored.append(study(random_network(STATIONS[seed], seed), seed, size))
-        results.parent.mkdir(exist_ok=True)
-        results.write_text(json.dumps(stored))
-        print(f"M = {STATIONS[seed]}, network {seed} done", flush=True)
-    table(done())
+        if seed not in stored:
+            if time.monotonic() > last:
+                continue
+            stored[seed] = study(random_network(STATIONS[seed], seed), seed, size)
+            if not options.quick:
+                _store(options.results, stored[seed])
+        done.append(stored[seed])
+        print(row(done[-1]), flush=True)
+    if done:
+        summary(done)
+
+
+def _stored(results: Path, size: Size) -> dict[int, dict[str, Any]]:
+    """Return the networks studied in this size, by seed."""
+    rows = [json.loads(line) for line in results.read_text().splitlines()] if results.exists() else []
+    return {one["seed"]: one for one in rows if one["size"] == asdict(size)}
+
+
+def _store(results: Path, one: dict[str, Any]) -> None:
+    results.parent.mkdir(parents=True, exist_ok=True)
+    with results.open("a") as file:
+        file.write(json.dumps(one) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,21 +1,24 @@
 """Closed loads on real services that begin in a given state, for the real cases of the thesis.
 
-Runs are short and many. They are done in *rounds*, each with freshly started services and some runs from
-every state; a round that is done is kept in a file, and not done again. A run during which somebody else used
-the machine, or nothing ran for a moment, is *void*: it is repeated at the end of its round, and left out if
-it is void every time.
+Runs are short and many. They are done in *rounds*, each with freshly started services; a round that is done
+is kept in a file, and not done again. A run during which somebody else used the machine, or nothing ran for a
+moment, is *void*: it is repeated at the end of its round, and left out if it is void every time.
+
+Rounds of one kind are a *series*. Series take turns, so that whenever the time is over there is something of
+every kind, and a table can be printed.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import itertools
 import math
 import os
 import random
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -34,12 +37,11 @@ from analyzer.learning.traces import Traces
 from mup.errors import MupError
 from mup.project import Project, load_project
 from mup.runtime.launcher import Deployment
-from mup.workload.cpu import STOLEN_LIMIT, HostCpu, process_cpu_seconds
-from mup.workload.measure import FOREIGN_LIMIT, TICKS_SECONDS
+from mup.workload.cpu import HostCpu, disturbance, process_cpu_seconds
 
 __all__ = [
-    "Driver", "Request", "Round", "Run", "TimeIsUpError", "add_options", "mean_traces", "pids_of",
-    "prepared", "project_in", "round_of", "rounds",
+    "Arrays", "Driver", "Request", "Round", "Run", "Series", "VoidError", "add_options", "mean_traces",
+    "measured", "missing", "pids_of", "prepared", "project_in", "round_of", "valid",
 ]  # fmt: skip
 
 PICTURES = Path(__file__).resolve().parents[2] / "docs" / "explanation" / "pictures"
@@ -50,8 +52,12 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 
-class TimeIsUpError(Exception):
-    """Something is not measured yet; the same command continues."""
+Arrays = Mapping[str, npt.NDArray[Any]]
+"""What is kept of a round; ``void`` is the number of runs that were void."""
+
+
+class VoidError(Exception):
+    """A round says nothing: all of its runs were void, or services did not even start."""
 
 
 class Request(NamedTuple):
@@ -92,12 +98,9 @@ class _Watch:
     def verdict(self, late: float) -> str:
         """Return why the run since the beginning is void, or ""."""
         self._host.stop()
-        capacity = self._host.capacity_seconds
-        foreign = (self._host.busy_seconds - self._seconds() + self._before) / capacity
-        if foreign > FOREIGN_LIMIT + TICKS_SECONDS / capacity:
-            return f"other programs used {foreign:.1%} of the machine"
-        if self._host.stolen > STOLEN_LIMIT + TICKS_SECONDS / capacity:
-            return f"the hypervisor withheld {self._host.stolen:.1%} of the machine"
+        reason = disturbance(self._host, self._seconds() - self._before)
+        if reason:
+            return reason
         if late > STALL:
             return f"nothing ran for {late:.2f} s"
         return ""
@@ -129,7 +132,12 @@ class Driver:
     pids: Sequence[int] | None = None
 
     def runs(
-        self, plans: Sequence[Sequence[Request | None]], seconds: float, *, retries: int = 0
+        self,
+        plans: Sequence[Sequence[Request | None]],
+        seconds: float,
+        *,
+        retries: int = 0,
+        connect: Sequence[Request] = (),
     ) -> list[Run]:
         """Execute runs one after another; each ends when all clients are at home.
 
@@ -137,6 +145,7 @@ class Driver:
             plans: Per run, what each client does first: ask for something at once, or think (None).
             seconds: After which nobody asks any more.
             retries: How often a void run is repeated.
+            connect: Asked for at once, twice, before the first run, so that no run has to open connections.
 
         Returns:
             All runs, void ones included, in the order in which they were executed.
@@ -144,15 +153,21 @@ class Driver:
         Raises:
             RuntimeError: A request failed.
         """
-        return asyncio.run(self._all(plans, seconds, retries))
+        return asyncio.run(self._all(plans, seconds, retries, connect))
 
     async def _all(
-        self, plans: Sequence[Sequence[Request | None]], seconds: float, retries: int
+        self,
+        plans: Sequence[Sequence[Request | None]],
+        seconds: float,
+        retries: int,
+        connect: Sequence[Request],
     ) -> list[Run]:
         connector = aiohttp.TCPConnector(limit=0)
         found: list[Run] = []
         todo = list(range(len(plans)))
         async with aiohttp.ClientSession(connector=connector) as session:
+            for _ in range(2 if connect else 0):
+                await self._run(session, -1, connect, 0.0)
             for _ in range(retries + 1):
                 done = [await self._run(session, number, plans[number], seconds) for number in todo]
                 found += done
@@ -207,7 +222,7 @@ def project_in(folder: Path, env: dict[str, str]) -> Project:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """Some runs, each by itself.
+    """Queue lengths of some runs, each by itself.
 
     Attributes:
         traces: One per run that was not void.
@@ -219,6 +234,41 @@ class Round:
     states: IntArray
     void: int
 
+    def arrays(self) -> Arrays:
+        """Return what is kept."""
+        traces = self.traces
+        found: dict[str, Any] = {
+            "x": traces.x.astype(np.float32), "dt": traces.dt, "names": np.array(traces.names),
+            "states": self.states, "void": self.void,
+        }  # fmt: skip
+        if traces.servers is not None and traces.busy is not None:
+            found |= {"servers": traces.servers, "busy": traces.busy}
+        return {name: np.asarray(value) for name, value in found.items()}
+
+    @classmethod
+    def of_arrays(cls, found: Arrays) -> Round:
+        """Return what was kept."""
+        traces = Traces(
+            x=found["x"].astype(float),
+            dt=float(found["dt"]),
+            names=tuple(str(name) for name in found["names"]),
+            servers=found.get("servers"),
+            busy=found.get("busy"),
+        )
+        return cls(traces, found["states"].astype(np.int64), int(found["void"]))
+
+
+def valid(runs: Sequence[Run]) -> list[Run]:
+    """Return the runs that were not void.
+
+    Raises:
+        VoidError: Every run was.
+    """
+    found = [run for run in runs if not run.void]
+    if not found:
+        raise VoidError(f"the machine is too busy to measure on: {runs[-1].void}")
+    return found
+
 
 def round_of(runs: Sequence[Run], traces: Callable[[Sequence[Run]], Traces], states: Sequence[int]) -> Round:
     """Return what a round found.
@@ -229,66 +279,11 @@ def round_of(runs: Sequence[Run], traces: Callable[[Sequence[Run]], Traces], sta
         states: In which state each plan begins.
 
     Raises:
-        TimeIsUpError: Every run was void.
+        VoidError: Every run was void.
     """
-    valid = [run for run in runs if not run.void]
-    if not valid:
-        raise TimeIsUpError(f"the machine is too busy to measure on: {runs[-1].void}")
-    began_in = np.array([states[run.plan] for run in valid], dtype=np.int64)
-    return Round(traces(valid), began_in, len(runs) - len(valid))
-
-
-def rounds(
-    name: str, count: int, measure: Callable[[int], Round], options: argparse.Namespace
-) -> list[Round]:
-    """Return so many rounds; those that are stored are read, the others measured and stored.
-
-    Args:
-        name: Of the files.
-        count: How many.
-        measure: Measures the round of a number.
-        options: See ``add_options``.
-
-    Raises:
-        TimeIsUpError: The time is over, or measurements are missing and none are to be made.
-    """
-    folder: Path | None = None if options.quick else options.results
-    found = []
-    for number in range(count):
-        file = None if folder is None else folder / f"{name}-{number:02}.npz"
-        if file is not None and file.exists():
-            found.append(_read(file))
-            continue
-        if options.report:
-            break
-        if time.monotonic() > options.last:
-            raise TimeIsUpError(f"{name}: {number} of {count} rounds are done")
-        began = time.monotonic()
-        found.append(_measured(name, number, measure, options))
-        if file is not None:
-            _write(file, found[-1])
-        void = f", {found[-1].void} runs void" if found[-1].void else ""
-        print(f"{name}: round {number + 1} of {count}, {time.monotonic() - began:.0f} s{void}", flush=True)
-    if not found:
-        raise TimeIsUpError(f"{name}: nothing is measured yet")
-    return found
-
-
-def _measured(name: str, number: int, measure: Callable[[int], Round], options: argparse.Namespace) -> Round:
-    """Measure a round; on a machine that is so busy that services do not even start, try again.
-
-    Raises:
-        TimeIsUpError: It failed every time.
-    """
-    for attempt in range(options.retries + 1):
-        try:
-            with options.quiet.alone():
-                return measure(number)
-        except (MupError, RuntimeError, aiohttp.ClientError) as error:
-            if attempt == options.retries:
-                raise TimeIsUpError(f"{name}: {error}") from error
-            print(f"{name}: round {number + 1} failed: {error}", flush=True)
-    raise TimeIsUpError(f"{name}: no attempts allowed")
+    counted = valid(runs)
+    began_in = np.array([states[run.plan] for run in counted], dtype=np.int64)
+    return Round(traces(counted), began_in, len(runs) - len(counted))
 
 
 def mean_traces(found: Sequence[Round]) -> Traces:
@@ -305,37 +300,120 @@ def mean_traces(found: Sequence[Round]) -> Traces:
     )
 
 
-def _write(file: Path, found: Round) -> None:
-    traces = found.traces
-    arrays: dict[str, Any] = {
-        "x": traces.x.astype(np.float32), "dt": traces.dt, "names": np.array(traces.names),
-        "states": found.states, "void": found.void,
-    }  # fmt: skip
-    if traces.servers is not None and traces.busy is not None:
-        arrays |= {"servers": traces.servers, "busy": traces.busy}
+# Series.
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Rounds of one kind.
+
+    Attributes:
+        name: Of their files; it tells all that decides what a round is.
+        rounds: How many are wanted.
+        measure: Measures the round of a number.
+    """
+
+    name: str
+    rounds: int
+    measure: Callable[[int], Arrays]
+
+
+def measured(wanted: Sequence[Series], options: argparse.Namespace) -> dict[str, list[Arrays]]:
+    """Return the rounds of every series, by its name: stored ones are read, missing ones measured and stored.
+
+    The series that is farthest from its end goes first. One of which a round says nothing waits for the next
+    call. No round is begun for which the time would not suffice, as far as the last one of its series tells.
+
+    Args:
+        wanted: Of different names.
+        options: See ``add_options``.
+    """
+    folder: Path | None = None if options.quick else options.results
+    found = {series.name: _stored(series, folder) for series in wanted}
+    waiting: set[str] = set()
+    took: dict[str, float] = {}
+    while not options.report:
+        left = options.last - time.monotonic()
+        todo = [
+            series for series in wanted
+            if len(found[series.name]) < series.rounds and series.name not in waiting
+            and took.get(series.name, 0.0) < left
+        ]  # fmt: skip
+        if not todo:
+            break
+        series = min(todo, key=lambda one: len(found[one.name]) / one.rounds)
+        number = next(n for n in itertools.count() if n not in found[series.name])
+        began = time.monotonic()
+        try:
+            one = _attempted(series, number, options)
+        except VoidError as error:
+            print(f"{series.name}: left out for now: {error}", flush=True)
+            waiting.add(series.name)
+            continue
+        found[series.name][number] = one
+        if folder is not None:
+            _write(_file(folder, series, number), one)
+        took[series.name] = time.monotonic() - began
+        done = f"{len(found[series.name])} of {series.rounds} rounds"
+        print(f"{series.name}: {done}, {took[series.name]:.0f} s, {int(one['void'])} runs void", flush=True)
+    return {name: [rounds[number] for number in sorted(rounds)] for name, rounds in found.items()}
+
+
+def missing(wanted: Sequence[Series], found: Mapping[str, Sequence[Arrays]]) -> str:
+    """Return which rounds are missing; "" if none is."""
+    short = [one for one in wanted if len(found[one.name]) < one.rounds]
+    return ", ".join(f"{one.name}: {one.rounds - len(found[one.name])} of {one.rounds}" for one in short)
+
+
+def _attempted(series: Series, number: int, options: argparse.Namespace) -> Arrays:
+    """Measure a round; on a machine that is so busy that services do not even start, try again.
+
+    Raises:
+        VoidError: It failed every time, or every run was void every time.
+    """
+    for attempt in range(options.retries + 1):
+        try:
+            with options.quiet.alone():
+                return series.measure(number)
+        # A request that is not answered at all ends in a TimeoutError, which is an OSError.
+        except (MupError, RuntimeError, OSError, aiohttp.ClientError) as error:
+            if attempt == options.retries:
+                raise VoidError(str(error) or type(error).__name__) from error
+            print(f"{series.name}: round {number + 1} failed: {error!r}", flush=True)
+    raise VoidError("no attempts allowed")
+
+
+def _file(folder: Path, series: Series, number: int) -> Path:
+    return folder / f"{series.name}-{number:02}.npz"
+
+
+def _stored(series: Series, folder: Path | None) -> dict[int, Arrays]:
+    found: dict[int, Arrays] = {}
+    if folder is None:
+        return found
+    for number in range(series.rounds):
+        file = _file(folder, series, number)
+        if file.exists():
+            with np.load(file) as kept:
+                found[number] = dict(kept)
+    return found
+
+
+def _write(file: Path, arrays: Arrays) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     # A measurement that is stopped here leaves no half file behind.
     partial = file.with_suffix(".partial.npz")
-    np.savez_compressed(partial, **arrays)
+    values: dict[str, Any] = dict(arrays)
+    np.savez_compressed(partial, **values)
     partial.replace(file)
-
-
-def _read(file: Path) -> Round:
-    with np.load(file) as found:
-        traces = Traces(
-            x=found["x"].astype(float),
-            dt=float(found["dt"]),
-            names=tuple(str(name) for name in found["names"]),
-            servers=found.get("servers"),
-            busy=found.get("busy"),
-        )
-        return Round(traces, found["states"].astype(np.int64), int(found["void"]))
 
 
 def add_options(parser: argparse.ArgumentParser, results: Path) -> None:
     """Add what both real cases can be told; ``quiet`` and ``last`` are set by ``prepared``."""
     parser.add_argument("--results", type=Path, default=results, help="folder of what was measured")
-    parser.add_argument("--minutes", type=float, default=math.inf, help="begin no round after so many")
+    parser.add_argument(
+        "--minutes", type=float, default=math.inf, help="measure for so long, then report what there is"
+    )
     parser.add_argument("--retries", type=int, default=2, help="how often a void run is repeated")
     parser.add_argument("--report", action="store_true", help="measure nothing, report what there is")
     parser.add_argument("--pictures", type=Path, default=PICTURES, help="folder to write pictures into")
@@ -343,7 +421,7 @@ def add_options(parser: argparse.ArgumentParser, results: Path) -> None:
 
 
 def prepared(options: argparse.Namespace) -> argparse.Namespace:
-    """Add what follows from the options: who else may use the machine, and until when rounds begin."""
+    """Add what follows from the options: who else may use the machine, and until when is measured."""
     options.quiet = quiet_of(options)
     options.last = time.monotonic() + 60 * options.minutes
     return options

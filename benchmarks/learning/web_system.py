@@ -1,8 +1,9 @@
 """A real load-balanced system, learned from its logs alone: the case study of the thesis, section 3.2.2.
 
-    python benchmarks/learning/web_system.py             # about 45 minutes; can be stopped, goes on
-    python benchmarks/learning/web_system.py --report    # what there is, without measuring
-    python benchmarks/learning/web_system.py --quick     # shows that it works: 5 minutes, nothing is kept
+    python benchmarks/learning/web_system.py               # about 45 minutes; can be stopped, goes on
+    python benchmarks/learning/web_system.py --minutes 20  # all tables, of what there is time for
+    python benchmarks/learning/web_system.py --report      # what there is, without measuring
+    python benchmarks/learning/web_system.py --quick       # shows that it works: 5 minutes, nothing is kept
 
 Services of mup (``web/services.py``): clients think, a balancer sends them to one of three servers of
 different size and speed. Every run begins with a prescribed number of clients at each server; who was where
@@ -30,7 +31,7 @@ import random
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,14 +47,15 @@ from real_runs import (
     Driver,
     Request,
     Round,
-    TimeIsUpError,
+    Series,
     add_options,
     mean_traces,
+    measured,
+    missing,
     pids_of,
     prepared,
     project_in,
     round_of,
-    rounds,
 )
 from real_runs import Run as RealRun
 
@@ -77,8 +79,10 @@ LEARN_SECONDS, SECONDS = 1.5, 2.5
 MOST = 30  # clients per station when learning
 UNIT = (8, 6, 6, 6)  # 26 clients, times k
 POOL, WEIGHTS = 8, (0.35, 0.20, 0.45)
-RUNS_PER_ROUND = 20
+RUNS_PER_ROUND = 10
 """Of a what-if; of the states to learn from a round has one run each."""
+FEWEST = 2
+"""Runs of a what-if whose scatter is known."""
 POINTS = 26
 """Moments drawn."""
 POPULATION_LIMIT, STRATEGY_LIMIT = 10.0, 6.0
@@ -155,8 +159,9 @@ def observe(
             url = next(r.url for r in deployment.replicas() if r.service == "Balancer")
             pids = pids_of(deployment, options)
             driver = Driver(url, THINK, lambda _: Request("/ask/", {}), random.Random(seed), pids)
-            driver.runs([first_requests((0, 20, 20, 20))] * 2, 1.0)  # connections are made
-            runs = driver.runs(plans, seconds, retries=options.retries)
+            most = math.ceil(max(map(len, plans)) / len(SERVERS))
+            connect = [Request("/ask/", {"to": name}) for name in SERVERS] * most
+            runs = driver.runs(plans, seconds, retries=options.retries, connect=connect)
         first, visits = visits_of_logs(folder)
     ordered = {name: np.array(sorted(visits[name])) for name in SERVERS}
 
@@ -203,37 +208,62 @@ def floor(network: ClosedNetwork, start: Sequence[int], expected: FloatArray, ru
     return float(np.median(errors))
 
 
-def learning_rounds(states: int, count: int, options: argparse.Namespace) -> list[Round]:
+def learning(states: int, rounds: int, options: argparse.Namespace) -> Series:
     """Return what is learned from: every round has a run from every state."""
     starts = np.random.default_rng(1).integers(0, MOST + 1, (states, 4)).tolist()
+    every = list(range(states))
+    return Series(
+        f"learn-{states}",
+        rounds,
+        lambda number: observe(starts, every, seconds=LEARN_SECONDS, seed=number, options=options).arrays(),
+    )
 
-    def measure(number: int) -> Round:
-        every = list(range(states))
-        return observe(starts, every, seconds=LEARN_SECONDS, seed=number, options=options)
 
-    return rounds(f"learn-{states}", count, measure, options)
-
-
-def what_if_rounds(what_if: WhatIf, runs: int, options: argparse.Namespace) -> list[Round]:
+def asking(what_if: WhatIf, runs: int, options: argparse.Namespace) -> Series:
     """Return what really happens."""
     each = min(runs, RUNS_PER_ROUND)
-
-    def measure(number: int) -> Round:
-        return observe(
+    return Series(
+        f"{what_if.file}-by-{each}",
+        math.ceil(runs / each),
+        lambda number: observe(
             [what_if.start],
             [0] * each,
             seconds=SECONDS,
             seed=1000 + number,
             options=options,
             what_if=what_if,
-        )
-
-    return rounds(what_if.file, math.ceil(runs / each), measure, options)
+        ).arrays(),
+    )
 
 
 def study(states: int, learn_rounds: int, what_if_runs: int, options: argparse.Namespace) -> None:
-    """Observe, learn, predict, observe; print and write what was found."""
-    found = learning_rounds(states, learn_rounds, options)
+    """Observe what is missing, learn, predict; print and write what was found."""
+    learn = learning(states, learn_rounds, options)
+    asked = {what_if: asking(what_if, what_if_runs, options) for what_if in WHAT_IFS}
+    wanted = [learn, *asked.values()]
+    kept = measured(wanted, options)
+    found = {name: [Round.of_arrays(one) for one in rounds] for name, rounds in kept.items()}
+    rest = missing(wanted, kept)
+    if not found[learn.name]:
+        sys.exit(f"nothing to learn from is measured yet; missing rounds: {rest}")
+    with options.quiet.shared():
+        seen = {what_if: found[series.name] for what_if, series in asked.items()}
+        lines = report(found[learn.name], seen, options)
+    if rest:
+        lines += ["", f"Missing rounds: {rest}"]
+    print("\n".join(lines), flush=True)
+    if not options.quick:
+        file = options.results / "report.md"
+        file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        print(f"wrote {file}")
+    if rest and not options.report:
+        sys.exit("stopped; the same command goes on from here")
+
+
+def report(
+    found: Sequence[Round], seen: Mapping[WhatIf, Sequence[Round]], options: argparse.Namespace
+) -> list[str]:
+    """Learn from runs, predict others, write pictures; return what is to be printed."""
     traces = mean_traces(found)
     without = list(itertools.permutations(SERVERS, 2))
     learn_network(traces.select(range(4)), without=without)  # everything is compiled before the clock runs
@@ -242,36 +272,26 @@ def study(states: int, learn_rounds: int, what_if_runs: int, options: argparse.N
     lines = show(learned, time.process_time() - clock, traces, found)
     columns = ("what-if", "clients", "runs (void)", "busiest: predicted, seen", "at worst", "floor", "wanted")
     lines += ["", f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
-    print("\n".join(lines), flush=True)
-    for what_if in WHAT_IFS:
-        try:
-            seen = what_if_rounds(what_if, what_if_runs, options)
-        except TimeIsUpError as error:
-            print(f"{what_if.name}: {error}")
-            if not options.report:
-                raise
+    for what_if, rounds in seen.items():
+        runs = np.concatenate([one.traces.x for one in rounds]) if rounds else np.zeros((0, 0, 0))
+        many = f"| {what_if.name} | {sum(what_if.start)} | {len(runs)} ({sum(one.void for one in rounds)}) |"
+        if len(runs) < FEWEST:
+            lines.append(f"{many} not measured yet | - | - | - |")
             continue
         network = what_if.applied(learned.network)
         expected = predicted(network, what_if.start)
-        runs = np.concatenate([one.traces.x for one in seen])
         mean = runs.mean(axis=0)
         error = misplaced(mean[None], expected.x)[0]
-        least = floor(network, what_if.start, expected.x, max(2, len(runs)))
+        least = floor(network, what_if.start, expected.x, len(runs))
         busiest = ", ".join(fullest(x, network.servers) for x in (expected.x[0], mean))
         wanted = POPULATION_LIMIT if what_if.pool is None and what_if.weights is None else STRATEGY_LIMIT
-        lines.append(
-            f"| {what_if.name} | {sum(what_if.start)} | {len(runs)} ({sum(one.void for one in seen)}) |"
-            f" {busiest} | {error:.2f} % | {least:.2f} % | {wanted:g} % |"
-        )
-        print(lines[-1], flush=True)
+        lines.append(f"{many} {busiest} | {error:.2f} % | {least:.2f} % | {wanted:g} % |")
         if not options.quick:
             file = options.pictures / f"learning-web-{what_if.file}.svg"
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(picture(what_if, expected, runs, error) + "\n", encoding="utf-8")
             print(f"wrote {file}")
-    if not options.quick:
-        (options.results / "report.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
-        print(f"wrote {options.results / 'report.md'}")
+    return lines
 
 
 def picture(what_if: WhatIf, expected: Prediction, runs: FloatArray, error: float) -> str:
@@ -331,13 +351,10 @@ def main() -> None:
     add_options(parser, RESULTS)
     options = prepared(parser.parse_args())
     print(describe("numpy", "aiohttp"))
-    try:
-        if options.quick:
-            study(8, 3, 5, options)
-        else:
-            study(options.states, options.runs, options.what_if_runs, options)
-    except TimeIsUpError as stop:
-        sys.exit(f"stopped: {stop}; the same command goes on from here")
+    if options.quick:
+        study(8, 3, 5, options)
+    else:
+        study(options.states, options.runs, options.what_if_runs, options)
 
 
 if __name__ == "__main__":

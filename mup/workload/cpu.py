@@ -1,4 +1,4 @@
-"""How much CPU time did a process, or the whole host, use?"""
+"""How much CPU time did a process, or the whole host, use, and was the host ours meanwhile?"""
 
 from __future__ import annotations
 
@@ -6,10 +6,21 @@ import os
 import time
 from pathlib import Path
 
-__all__ = ["STOLEN_LIMIT", "HostCpu", "process_cpu_seconds"]
+__all__ = [
+    "FOREIGN_LIMIT",
+    "STOLEN_LIMIT",
+    "TICKS_SECONDS",
+    "HostCpu",
+    "disturbance",
+    "process_cpu_seconds",
+]
 
+FOREIGN_LIMIT = 0.02
+"""Share of the host that others may use while something is measured on it."""
 STOLEN_LIMIT = 0.02
 """Share of a virtual machine that its hypervisor may withhold while something is measured on it."""
+TICKS_SECONDS = 0.05
+"""How far off the CPU time of the host may be: it is counted in ticks of 10 ms per core and kind."""
 
 
 def process_cpu_seconds(pid: int) -> float:
@@ -77,6 +88,31 @@ class HostCpu:
     def stolen(self) -> float:
         """Share of the host the hypervisor has withheld, 0 to 1; 0 before the first interval."""
         return self.stolen_seconds / self.capacity_seconds if self.capacity_seconds else 0.0
+
+    def foreign(self, ours: float) -> float:
+        """Return the share of the host that others used, 0 to 1; 0 before the first interval.
+
+        Args:
+            ours: CPU seconds that we used in the same intervals.
+        """
+        return max(0.0, self.busy_seconds - ours) / self.capacity_seconds if self.capacity_seconds else 0.0
+
+
+def disturbance(host: HostCpu, ours: float | None) -> str:
+    """Return why what was measured in the intervals of a stop watch says nothing, or "".
+
+    Args:
+        host: After at least one interval.
+        ours: CPU seconds used in it by what was measured and by whoever measured; None if they cannot be told
+            apart from what others used.
+    """
+    ticks = TICKS_SECONDS / host.capacity_seconds if host.capacity_seconds else 0.0
+    foreign = 0.0 if ours is None else host.foreign(ours)
+    if foreign > FOREIGN_LIMIT + ticks:
+        return f"other programs used {foreign:.1%} of the machine (limit {FOREIGN_LIMIT:.0%})"
+    if host.stolen > STOLEN_LIMIT + ticks:
+        return f"the hypervisor withheld {host.stolen:.1%} of the machine (limit {STOLEN_LIMIT:.0%})"
+    return ""
 
 
 def _host_seconds() -> tuple[float, float]:

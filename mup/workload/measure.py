@@ -22,7 +22,7 @@ from mup.events.settings import LogSettings
 from mup.project import Project, is_http_url
 from mup.runtime.launcher import Deployment, ProcessInfo
 from mup.workload.arrivals import Arrivals
-from mup.workload.cpu import STOLEN_LIMIT, HostCpu, process_cpu_seconds
+from mup.workload.cpu import HostCpu, disturbance, process_cpu_seconds
 from mup.workload.driver import LoadDriver
 from mup.workload.engine import Settings
 from mup.workload.figures import (
@@ -48,11 +48,6 @@ from mup.workload.speed_monitor import MonitoredSpeed, SpeedMonitor
 
 __all__ = ["CpuUse", "Figure", "Measurement", "ResponseTime", "measure_load"]
 
-FOREIGN_LIMIT = 0.02
-"""Share of the host used by others above which a run is void."""
-TICKS_SECONDS = 0.05
-"""How far off the CPU time of the host may be: it is counted in ticks of 10 ms per core and kind."""
-
 
 class _Outcome:
     """One run: what the driver returned, and what was seen around it."""
@@ -77,9 +72,7 @@ class _Outcome:
     @property
     def foreign(self) -> float:
         """Share of the host used by others; what an attached system uses is not told apart from them."""
-        host = self.watch.host
-        others = host.busy_seconds - sum(self.watch.by_role().values())
-        return max(0.0, others) / host.capacity_seconds if host.capacity_seconds else 0.0
+        return self.watch.host.foreign(self.watch.ours)
 
     @property
     def void(self) -> str:
@@ -92,13 +85,7 @@ class _Outcome:
                 f"the machine's speed changed by {self.speed.jump:.1%} during the run"
                 f" (limit {JUMP_LIMIT:.0%})"
             )
-        capacity = self.watch.host.capacity_seconds
-        if not self.attached and capacity and self.foreign > FOREIGN_LIMIT + TICKS_SECONDS / capacity:
-            return f"other programs used {self.foreign:.1%} of the machine (limit {FOREIGN_LIMIT:.0%})"
-        stolen = self.watch.host.stolen
-        if stolen > STOLEN_LIMIT + (TICKS_SECONDS / capacity if capacity else 0.0):
-            return f"the hypervisor withheld {stolen:.1%} of the machine (limit {STOLEN_LIMIT:.0%})"
-        return ""
+        return disturbance(self.watch.host, None if self.attached else self.watch.ours)
 
     def summary(self) -> Run:
         """Return the figures of this run alone."""
@@ -366,6 +353,11 @@ class _Watch:
         self.host.stop()
         now = self._read()
         self._seconds = {pid: now[pid] - start for pid, start in self._seconds.items() if pid in now}
+
+    @property
+    def ours(self) -> float:
+        """CPU seconds of all our processes within the window."""
+        return sum(self._seconds.values())
 
     def by_role(self) -> dict[str, float]:
         """Return CPU seconds within the window, summed over processes of one role."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import random
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,23 @@ import numpy as np
 import pytest
 from accuracy.quiet import Quiet
 from learning import real_runs
-from learning.real_runs import Driver, Request, Round, Run, TimeIsUpError, mean_traces, round_of, rounds
+from learning.real_runs import (
+    Arrays,
+    Driver,
+    Request,
+    Round,
+    Run,
+    Series,
+    VoidError,
+    mean_traces,
+    measured,
+    missing,
+    round_of,
+)
 
 from analyzer.learning.traces import Traces
 from mup.errors import DeploymentError
+from mup.workload import cpu
 
 
 def options(folder: Path, **more: Any) -> argparse.Namespace:
@@ -41,48 +55,66 @@ def one_round(number: int) -> Round:
     return round_of([Run(0, number), Run(1, number), Run(1, number, void="disturbed")], of_runs, [7, 3])
 
 
-def test_what_is_stored_is_not_measured_again(tmp_path: Path) -> None:
-    """A stopped measurement goes on with the round it had begun; a report measures nothing."""
-    measured: list[int] = []
+def test_series_take_turns_and_what_is_stored_is_not_measured_again(tmp_path: Path) -> None:
+    """A stopped measurement goes on where it was, with something of every kind; a report measures nothing."""
+    done: list[str] = []
 
-    def measure(number: int) -> Round:
-        measured.append(number)
-        return one_round(number)
+    def series(name: str, rounds: int) -> Series:
+        def measure(number: int) -> Arrays:
+            done.append(f"{name}{number}")
+            return one_round(number).arrays()
 
-    first = rounds("web", 2, measure, options(tmp_path))
-    again = rounds("web", 3, measure, options(tmp_path))
-    assert measured == [0, 1, 2]
-    assert [one.void for one in again] == [1, 1, 1]
-    assert np.array_equal(again[0].traces.x, first[0].traces.x)
-    assert again[0].traces.busy is not None
+        return Series(name, rounds, measure)
+
+    first = measured([series("learn", 3), series("ask", 1)], options(tmp_path))
+    assert done == ["learn0", "ask0", "learn1", "learn2"]
+    wanted = [series("learn", 4), series("ask", 2)]
+    (tmp_path / "learn-01.npz").unlink()
+    assert missing(wanted, measured(wanted, options(tmp_path, report=True))) == ("learn: 2 of 4, ask: 1 of 2")
+    assert missing(wanted, measured(wanted, options(tmp_path, last=-math.inf))) != ""
+    assert len(done) == 4
+    again = measured(wanted, options(tmp_path))
+    assert done[4:] == ["learn1", "ask1", "learn3"]
+    assert missing(wanted, again) == ""
+    found = Round.of_arrays(again["learn"][0])
+    assert found.void == 1
+    assert np.array_equal(found.traces.x, Round.of_arrays(first["learn"][0]).traces.x)
+    assert found.traces.busy is not None
     assert not list(tmp_path.glob("*.partial*"))
-    with pytest.raises(TimeIsUpError, match="3 of 4 rounds are done"):
-        rounds("web", 4, measure, options(tmp_path, last=-math.inf))
-    assert len(rounds("web", 4, measure, options(tmp_path, report=True))) == 3
-    with pytest.raises(TimeIsUpError, match="nothing is measured yet"):
-        rounds("other", 1, measure, options(tmp_path, report=True))
-    assert measured == [0, 1, 2]
+
+
+def test_no_round_begins_that_would_end_too_late(tmp_path: Path) -> None:
+    """The first round tells how long the others take; what is left of the time is for shorter ones."""
+    clock = time.monotonic()
+
+    def measure(number: int) -> Arrays:
+        time.sleep(0.2)
+        return one_round(number).arrays()
+
+    quick = Series("quick", 3, lambda number: one_round(number).arrays())
+    found = measured([Series("slow", 3, measure), quick], options(tmp_path, last=clock + 0.3))
+    assert (len(found["slow"]), len(found["quick"])) == (1, 3)
 
 
 def test_a_round_that_fails_is_tried_again(tmp_path: Path) -> None:
-    """On a busy machine services may not start in time; twice in a row it is better to stop, and say why."""
-    failures = iter([DeploymentError("is not ready in time"), None] + [DeploymentError("is not ready")] * 2)
+    """On a busy machine services may not start in time; after two failures it is left out, the others go on."""
+    failures = iter([DeploymentError("is not ready in time"), None, TimeoutError(), TimeoutError()])
 
-    def measure(number: int) -> Round:
+    def measure(number: int) -> Arrays:
         failure = next(failures)
         if failure is not None:
             raise failure
-        return one_round(number)
+        return one_round(number).arrays()
 
-    assert len(rounds("web", 1, measure, options(tmp_path))) == 1
-    with pytest.raises(TimeIsUpError, match="is not ready"):
-        rounds("web", 2, measure, options(tmp_path))
+    wanted = [Series("web", 2, measure), Series("other", 3, lambda number: one_round(number).arrays())]
+    found = measured(wanted, options(tmp_path))
+    assert missing(wanted, found) == "web: 1 of 2"
 
 
 def test_runs_are_averaged_by_the_state_they_began_in() -> None:
     traces = mean_traces([one_round(0), round_of([Run(1, 0)], of_runs, [7, 3])])
     assert traces.x[:, 1, 0].tolist() == [1.0, 0.0]  # plan 1 began in state 3, plan 0 in state 7
-    with pytest.raises(TimeIsUpError, match="too busy to measure on: disturbed"):
+    with pytest.raises(VoidError, match="too busy to measure on: disturbed"):
         round_of([Run(0, 0, void="disturbed")], of_runs, [0])
 
 
@@ -108,7 +140,7 @@ def test_void_runs_are_repeated_at_the_end(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_stalled_driver_makes_a_run_void(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also on a machine on which nobody else does anything."""
-    monkeypatch.setattr(real_runs, "FOREIGN_LIMIT", 1.0)
-    monkeypatch.setattr(real_runs, "STOLEN_LIMIT", 1.0)
+    monkeypatch.setattr(cpu, "FOREIGN_LIMIT", 1.0)
+    monkeypatch.setattr(cpu, "STOLEN_LIMIT", 1.0)
     assert real_runs._Watch(()).verdict(0.1) == ""
     assert real_runs._Watch(()).verdict(3.0) == "nothing ran for 3.00 s"

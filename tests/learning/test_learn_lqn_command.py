@@ -6,12 +6,16 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from layered_systems import running_example, traces_of, without_times
 
+from analyzer.learning.lqn_unknowns import with_means
 from analyzer.learning.trace_files import write_traces
 from mup.cli.main import main
 from mup.lqn import load_model, save_model
+from mup.lqn.files import read_model, write_model
+from simulator.inlined import TimeKey
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +42,27 @@ def test_a_calibrated_model_comes_out(files: Path, capsys: pytest.CaptureFixture
     assert document["rates"]["B.serve:comp demand"] == pytest.approx(20.0, rel=0.15)
     assert set(document) >= {"rates", "times", "err_train", "err_validation", "simulated", "seconds"}
     assert all(a.calibrated for _, _, a in load_model(output).walk())
+
+
+def test_an_lqnx_file_says_the_structure(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It cannot say that a time is unknown, so all are learned, whatever stands there; the result is one, too."""
+    model = with_means(running_example(), {TimeKey("B", "serve", "comp", "demand"): 3.0})
+    write_model(model, files / "structure.lqnx")
+    names = ("A.cycle:think1", "A.cycle:think2", "B.serve:comp", "D.query:select")
+    traces = traces_of(running_example(), count=12, replications=30)
+    # An lqnx file has activities of its own for calls, so paths differ; where a request is does not.
+    seen = [[i for i, n in enumerate(traces.names) if n.rpartition(">")[2] == name] for name in names]
+    x = np.stack([traces.x[:, :, columns].sum(axis=2) for columns in seen], axis=2)
+    write_traces(files / "few.npz", replace(traces, x=x, names=names))
+    output = files / "learned.lqnx"
+    words = ("learn", "lqn", files / "structure.lqnx", files / "few.npz", "--no-correction", "-o", output)
+    assert run(*words, "--json") == 0
+    rates = json.loads(capsys.readouterr().out)["rates"]
+    assert rates["B.serve:comp demand"] == pytest.approx(20.0, rel=0.2)
+    assert len(rates) == 4
+    found = read_model(output).task("B").entry("serve").activity("comp").demand
+    assert found is not None
+    assert found.mean == pytest.approx(1 / rates["B.serve:comp demand"], rel=1e-6)
 
 
 def test_columns_are_listed(files: Path, capsys: pytest.CaptureFixture[str]) -> None:

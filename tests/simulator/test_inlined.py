@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "learning"))
 from layered_systems import forked, running_example
 
 from mup.errors import SimulationError, UsageError
-from mup.lqn import Model
+from mup.lqn import Exponential, Model, Processor
 from simulator.inlined import InlinedLqn, inline
 from simulator.inlined_fluid import FluidCell
 from simulator.inlined_process import InlinedProcess
@@ -80,6 +81,33 @@ def test_same_seed_same_numbers() -> None:
     assert not np.array_equal(runs[0], runs[2])
 
 
+@pytest.mark.parametrize(
+    ("within", "alone"),
+    [
+        pytest.param({"part": 1, "host": 8}, 1, id="the part is full"),
+        pytest.param({"part": 8, "host": 1}, 1, id="the host is full"),
+        pytest.param({"part": 8, "middle": 2, "host": 3}, 2, id="the one between is full"),
+    ],
+)
+def test_a_part_is_as_fast_as_the_narrowest_of_what_it_is_in(within: dict[str, int], alone: int) -> None:
+    """The very same numbers as on a processor of its own."""
+
+    def means(*processors: Processor) -> np.ndarray:
+        model = forked(scale=3)
+        tasks = tuple(replace(t, processor=t.processor and processors[0].name) for t in model.tasks)
+        lqn = inline(replace(model, tasks=tasks, processors=processors))
+        process = InlinedProcess(lqn)
+        starts = process.random_starts(2, seed=1)
+        return process.simulate(lqn.means, starts, dt=0.5, samples=20, replications=5, seed=3).x
+
+    parents = [*list(within)[1:], None]
+    nested = (
+        Processor(name=name, cores=cores, parent=parent)
+        for (name, cores), parent in zip(within.items(), parents, strict=True)
+    )
+    assert np.array_equal(means(*nested), means(Processor(name="alone", cores=alone)))
+
+
 def test_nobody_is_lost_and_no_pool_overflows() -> None:
     """Clients are conserved, and at no moment are more threads held than there are."""
     lqn = inline(forked())
@@ -140,10 +168,6 @@ def test_places_given_back_at_once_cost_no_passes() -> None:
 
 
 def test_open_arrivals_are_refused() -> None:
-    from dataclasses import replace
-
-    from mup.lqn import Exponential
-
     model = running_example()
     task = model.task("A")
     entry = replace(task.entries[0], arrivals=Exponential(1.0))

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from mup.workload import cpu
-from mup.workload.cpu import HostCpu, process_cpu_seconds
+from mup.workload.cpu import HostCpu, disturbance, process_cpu_seconds
 
 
 def _burn(seconds: float) -> None:
@@ -61,3 +61,26 @@ def test_the_host_is_at_least_as_busy_as_we_are() -> None:
     assert host.busy_seconds >= 0.36
     assert host.capacity_seconds >= elapsed * (os.cpu_count() or 1)
     assert 0 < host.utilization <= 1.02
+
+
+def _watched(*, busy: float = 0.0, stolen: float = 0.0) -> HostCpu:
+    """A stop watch after 20 s of one core; ticks allow for 0.25 % more than the limits."""
+    host = HostCpu()
+    host.busy_seconds, host.stolen_seconds, host.capacity_seconds = busy, stolen, 20.0
+    return host
+
+
+@pytest.mark.parametrize(
+    ("host", "ours", "says"),
+    [
+        pytest.param(_watched(busy=15.44), 15.0, "", id="ours"),
+        pytest.param(_watched(busy=15.5), 15.0, "other programs used 2.5% of the machine (limit 2%)", id="others"),
+        pytest.param(_watched(busy=15.5), None, "", id="attached"),
+        pytest.param(_watched(stolen=0.44), 0.0, "", id="ticks"),
+        pytest.param(_watched(stolen=0.5), None, "the hypervisor withheld 2.5% of the machine (limit 2%)", id="stolen"),
+        pytest.param(HostCpu(), 1.0, "", id="no interval"),
+    ],
+)  # fmt: skip
+def test_what_makes_a_measurement_void(host: HostCpu, ours: float | None, says: str) -> None:
+    """Others, and the hypervisor, beyond the limits and the ticks in which the kernel counts."""
+    assert disturbance(host, ours) == says
