@@ -336,6 +336,8 @@ def soonest_server(v: Servers) -> int:
     """Return the processor whose next event comes first; of several the first."""
     best = 0
     for server in range(1, len(v.floats)):
+        if v.ints[server, V_ROOT] != server:
+            break  # parts come behind all others and have no events of their own
         if v.floats[server, V_NEXT] < v.floats[best, V_NEXT]:
             best = server
     return best

@@ -139,6 +139,7 @@ from simulator.program import (
     BEGIN,
     BRANCH_END,
     BY_FRONT,
+    BY_REPLICA,
     CALL,
     CHOICE,
     COUNT,
@@ -639,6 +640,8 @@ def advance(s: State, until: float) -> int:
 
                 if operation == USE:
                     server = a
+                    if code[at - 1, 3] == BY_REPLICA:
+                        server += frame_ints[frame, STATION] - tasks[entries[frame_ints[frame, ENTRY], 0], 0]
                     kind = server_ints[server, V_KIND]
                     if kind == SHARED:
                         node = server_ints[server, V_OWN_NODE]

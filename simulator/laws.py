@@ -15,7 +15,7 @@ import numpy as np
 
 from mup.errors import SimulationError
 from simulator.output import Window, half_width
-from simulator.program import SEND
+from simulator.program import SEND, processor_servers
 from simulator.recording import AREA, CONTENT, ENTERED, LEFT, RESIDENCE, FloatArray
 
 __all__ = ["check_identities", "check_stability", "doubts"]
@@ -120,17 +120,19 @@ def doubts(window: Window) -> list[str]:
                 f"Little's law: {program.tasks[population.task].name!r} has {population.clients} clients, "
                 f"but throughput x (response time + nominal think time) is {clients:.6g}"
             )
-    for index, server in enumerate(program.servers):
+    for server, indices in processor_servers(program):
+        # Of its copies together: how many requests come to each is left to chance.
+        copies = len(indices)
         nominal = np.full(len(sums), server.background / server.speed * length)
         edge = 0.0
         for number, population in enumerate(program.populations):
-            demand = population.nominal.demand[index] / server.speed
+            demand = copies * population.nominal.demand[indices[0]] / server.speed
             nominal += sums[:, layout.cycles(number)] * demand
             inside = sums[:, layout.inside(population.entry) + AREA].sum() / (length * len(sums))
             edge += (inside if population.is_open else population.clients) * demand
-        busy = sums[:, layout.server(index)]
+        busy = sums[:, [layout.server(i) for i in indices]].sum(axis=1)
         if _breached(busy - nominal, edge):
-            span = length * len(sums) * server.cores
+            span = length * len(sums) * server.cores * copies
             found.append(
                 f"utilization law: processor {server.name!r} is {busy.sum() / span:.6g} utilized, "
                 f"but throughput x nominal demand is {nominal.sum() / span:.6g}"

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from scipy.special import stdtrit
 
 from mup.errors import SimulationError
-from simulator.program import RELEASES, Program
+from simulator.program import RELEASES, Program, processor_servers
 from simulator.recording import AREA, COMPLETED_TIME, LEFT, Bins, FloatArray, Layout, Samples
 from simulator.result import (
     ActivityResult,
@@ -238,10 +238,12 @@ class Window:
         """Return the figures of every processor that can be full."""
         return {
             server.name: ProcessorResult(
-                utilization=self.rate(self.layout.server(index), divisor=server.cores),
-                cores=int(server.cores),
+                utilization=self.rate(
+                    *(self.layout.server(i) for i in indices), divisor=server.cores * len(indices)
+                ),
+                cores=int(server.cores) * len(indices),
             )
-            for index, server in enumerate(self.program.servers)
+            for server, indices in processor_servers(self.program)
             if server.cores < math.inf
         }
 

@@ -9,7 +9,8 @@ a *request* (one execution of an entry) and either *carries* the request or is a
 Instructions (``a``, ``b``, ``c`` are the operands):
 
     USE a b c     spend a time drawn from distribution b on processor a (a drawn time of 0 never visits it);
-                  c is BY_WORKER, or BY_FRONT if the front does it
+                  c is BY_WORKER; BY_FRONT if the front does it; BY_REPLICA if a is the first of as many
+                  servers as the task has replicas: that of the request's own is used
     DELAY b       let a time drawn from distribution b pass
     THINK b       the same; it counts as think time if the flow carries a client's cycle
     THOUGHT       ... which has ended
@@ -48,7 +49,17 @@ from typing import Final
 
 from mup.errors import SimulationError, UncalibratedError
 from mup.lqn.distributions import Constant, Distribution, Exponential, Geometric, Uniform
-from mup.lqn.model import Activity, Call, Entry, Migration, Model, Precedence, Task, entry_label
+from mup.lqn.model import (
+    Activity,
+    Call,
+    Entry,
+    Migration,
+    Model,
+    Precedence,
+    Processor,
+    Task,
+    entry_label,
+)
 from mup.lqn.visits import activity_visits
 from simulator.limits import check_size
 from simulator.warmth import settled
@@ -67,6 +78,7 @@ __all__ = [
     "TaskSpec",
     "compile_model",
     "optimise",
+    "processor_servers",
     "server_trees",
     "sticky_parts",
 ]
@@ -106,6 +118,7 @@ LATE: Final = 0
 
 BY_WORKER: Final = 0
 BY_FRONT: Final = 1
+BY_REPLICA: Final = 2
 
 # What kind of server a processor is.
 FCFS: Final = 0
@@ -249,8 +262,10 @@ class ActivitySpec:
 class ServerSpec:
     """A processor with finitely many cores (or a part of one); the infinite ones are just delays.
 
+    A part whose cores belong to the replicas of a task, the same number to each, is one server per replica.
+
     Attributes:
-        name: Unique.
+        name: Of the processor.
         cores: How many; infinite only for a parent.
         speed: Factor.
         kind: FCFS, SHARED, PREEMPTIVE or STICKY.
@@ -262,6 +277,7 @@ class ServerSpec:
         seats: Of a part of a STICKY server: the core each of its own begins on; else ().
         pinned: These seats never leave their cores.
         background: Seconds of demand per second that nobody in the model asks for.
+        copies, copy: How many servers the processor consists of, one behind the other; which of them it is.
     """
 
     name: str
@@ -276,6 +292,8 @@ class ServerSpec:
     seats: tuple[int, ...] = ()
     pinned: bool = False
     background: float = 0.0
+    copies: int = 1
+    copy: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -402,7 +420,7 @@ class _Compiler:
         self.task_named = {t.name: t for t in model.tasks}
         self.ranks = sorted({t.priority for t in model.tasks} | self.request_priorities(), reverse=True)
         self.servers = _servers(model)
-        self.server_index = {s.name: i for i, s in enumerate(self.servers)}
+        self.server_index = {s.name: i for i, s in enumerate(self.servers) if s.copy == 0}
         self.tasks = {t.name: i for i, t in enumerate(model.tasks)}
         self.entries = {
             (t.name, e.name): i for i, (t, e) in enumerate((t, e) for t in model.tasks for e in t.entries)
@@ -431,7 +449,7 @@ class _Compiler:
             self.refuse()
         finished = []
         for (task, entry), population in zip(sources, populations, strict=True):
-            nominal = _nominal(model, task, entry, self.server_index)
+            nominal = _nominal(model, task, entry, self.servers)
             if nominal.total <= 0 and not population.is_open:
                 raise SimulationError(
                     "a cycle takes no time at all, so it would repeat for ever at time 0",
@@ -539,8 +557,10 @@ class _Compiler:
     def check_capacity(self, populations: list[Population]) -> None:
         """Refuse open load that a processor can never serve."""
         for index, server in enumerate(self.servers):
-            load = sum(p.rate * p.nominal.demand[index] for p in populations if p.is_open)
-            offered = server.cores * server.speed - server.background
+            if server.copy > 0:
+                continue  # as much comes to each copy
+            load = server.copies * sum(p.rate * p.nominal.demand[index] for p in populations if p.is_open)
+            offered = server.copies * server.cores * server.speed - server.background
             if load >= offered and load > 0:
                 raise SimulationError(
                     f"open arrivals alone demand {load:.6g} core-seconds per second of processor "
@@ -681,6 +701,8 @@ class _Compiler:
         elif demand.mean > 0:
             if task.processor in self.server_index:
                 server = self.server_index[task.processor]
+                if self.servers[server].copies > 1:
+                    by = BY_REPLICA  # never a front: those are on no part
                 self.emit(USE, server, self.distribution(demand), by)
                 if purpose >= 0:
                     self.emit(SERVED, purpose, server)
@@ -721,13 +743,16 @@ def _servers(model: Model) -> list[ServerSpec]:
         if p.name in parents or p.parent is not None or (p.discipline != "infinite" and p.cores < math.inf)
     ]
     finite.sort(key=lambda p: depth(p.name))
-    index = {p.name: i for i, p in enumerate(finite)}
     speeds = _speeds(model)
     kinds = {"fcfs": FCFS, "hol": FCFS, "ps": SHARED, "infinite": SHARED, "pp": PREEMPTIVE, "cores": STICKY}
-    return [
-        ServerSpec(
+    index: dict[str, int] = {}
+    result: list[ServerSpec] = []
+    for p in finite:
+        index[p.name] = len(result)
+        copies = 1 if p.name in parents else _copies(model, p)
+        spec = ServerSpec(
             name=p.name,
-            cores=math.inf if p.discipline == "infinite" else p.cores,
+            cores=math.inf if p.discipline == "infinite" else p.cores / copies,
             speed=p.speed,
             kind=kinds[p.discipline],
             by_priority=p.discipline == "hol",
@@ -736,9 +761,18 @@ def _servers(model: Model) -> list[ServerSpec]:
             pace=speeds[p.name],
             migration=p.migration or Migration(),
             background=p.background,
+            copies=copies,
         )
-        for p in finite
-    ]
+        result += [replace(spec, copy=number) for number in range(copies)]
+    return result
+
+
+def _copies(model: Model, processor: Processor) -> int:
+    """Return how many servers a processor is: one for each replica where these have cores of their own."""
+    users = [t for t in model.tasks if t.processor == processor.name]
+    if processor.parent is None or len(users) != 1 or users[0].is_reference:
+        return 1
+    return users[0].replicas if processor.cores % users[0].replicas == 0 else 1
 
 
 def _with_seats(
@@ -759,7 +793,7 @@ def _with_seats(
             continue
         cores, count = int(servers[spec.parent].cores), int(spec.cores)
         first = model.processor(spec.name).core
-        begin = taken[spec.parent] if first is None else first
+        begin = taken[spec.parent] if first is None else first + spec.copy * count
         if first is None:
             taken[spec.parent] += count
         seats = tuple((begin + k) % cores for k in range(count))
@@ -1186,13 +1220,13 @@ def _is_plain_branch(program: Program, code: list[Instruction], start: int, join
     return arrives
 
 
-def _nominal(model: Model, source: Task, first: Entry, servers: dict[str, int]) -> Nominal:
+def _nominal(model: Model, source: Task, first: Entry, servers: Sequence[ServerSpec]) -> Nominal:
     """Add up one cycle of a source of load over everything it calls."""
     tasks = {t.name: t for t in model.tasks}
     speeds = _speeds(model)
     think = source.think.mean if source.think is not None else 0.0
     total = think
-    demand = [0.0] * len(servers)
+    demand = dict.fromkeys((s.name for s in servers), 0.0)
     for (name, entry_name), requests in _requests(model, source, first).items():
         task = tasks[name]
         entry = task.entry(entry_name)
@@ -1216,11 +1250,12 @@ def _nominal(model: Model, source: Task, first: Entry, servers: dict[str, int]) 
             busy = times * distribution.mean / speeds.get(place or "", 1.0)
             total += busy
             processor = place
-            while processor in servers:
+            while processor in demand:
                 # Whatever keeps a part busy keeps the processor it is a part of busy, too.
-                demand[servers[processor]] += busy * model.processor(processor).speed
+                demand[processor] += busy * model.processor(processor).speed
                 processor = model.processor(processor).parent
-    return Nominal(think, tuple(demand), total)
+    # A request takes any replica, so copies get equal shares.
+    return Nominal(think, tuple(demand[s.name] / s.copies for s in servers), total)
 
 
 MAX_ROUNDS = 1000
@@ -1274,6 +1309,11 @@ def _requests(model: Model, source: Task, first: Entry) -> dict[tuple[str, str],
         if rate > 0:
             result[task, name] = result.get((task, name), 0.0) + rate
     return result
+
+
+def processor_servers(program: Program) -> list[tuple[ServerSpec, range]]:
+    """Return the first server of every processor, and the indices of all it consists of."""
+    return [(s, range(i, i + s.copies)) for i, s in enumerate(program.servers) if s.copy == 0]
 
 
 def server_trees(program: Program) -> dict[int, list[int]]:

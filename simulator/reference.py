@@ -31,6 +31,7 @@ from simulator.program import (
     ADMIT,
     BEGIN,
     BY_FRONT,
+    BY_REPLICA,
     CALL,
     CHOICE,
     COUNT,
@@ -294,8 +295,10 @@ class ReferenceEngine:
                     seat = _seat(request, flow)
                     if c == BY_FRONT:
                         seat = self._front_seats[request.station]
-                    rank = tasks[entries[request.entry].task].rank
-                    yield self._servers[a].use(demand, flow.key, rank, seat)
+                    task, server = entries[request.entry].task, a
+                    if c == BY_REPLICA:
+                        server += request.station - self._first_station[task]
+                    yield self._servers[server].use(demand, flow.key, tasks[task].rank, seat)
                     flow.since, flow.demand = begun, demand
                 else:
                     flow.since, flow.demand = env.now, 0.0

@@ -5,7 +5,7 @@ and one for each *seat* of a part that runs. A part (an interpreter whose thread
 with c cores is c seats. While there are n jobs in it, n or at most c seats run; to the processor each of them
 is a thread like any other: it wakes up on its home core, is moved and stolen, unless it is pinned. Within the
 part all jobs get equal shares of what its seats get together. Which of several seats wakes up or goes to
-sleep is random, as a request takes any replica: seats are not told apart.
+sleep is random: seats of a part are not told apart (replicas with cores of their own are a part each).
 """
 
 from __future__ import annotations

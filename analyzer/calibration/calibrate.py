@@ -666,7 +666,7 @@ def _processors(book: _Book, machine: Processor | None, placement: Placement | N
 def _neighbours(book: _Book, host: Processor) -> dict[str, str]:
     """Return the core, by name, of the services that are pinned to one beside others, on a ``ps`` host.
 
-    Services with several replicas are on several cores, which are not told apart.
+    Services with several replicas are on several cores, which have no numbers there.
     """
     places: dict[int, list[str]] = {}
     for name in sorted(book.pinned):

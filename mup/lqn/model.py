@@ -118,10 +118,12 @@ class Processor:
         migration: Of a ``cores`` processor; None = every thread stays on its first core.
         parent: The ``ps``, ``cores`` or ``infinite`` processor this one is a part of (a GIL inside a host):
             at most ``cores`` of its threads compete for the parent's cores at once. To a ``cores`` processor
-            a part is that many threads. None = a machine of its own.
+            a part is that many threads. If one task alone is on a part and its replicas divide the cores
+            (an interpreter each), every replica has its share and nothing of the others'; otherwise the
+            cores are for everybody on it. None = a machine of its own.
         core: Of a part of a ``cores`` processor: the core that it never leaves, counted from 0 and modulo the
-            cores there are; with several, the first of them (each further one is on the next). None = it
-            moves as threads do.
+            cores there are; with several, the first of them (each further one is on the next, so that of
+            replica r, which has one, is r further). None = it moves as threads do.
         idling: How much longer work takes while the processor is mostly idle: (utilization 0 to 1, factor on
             processor time > 0), ascending by utilization, linear in between and constant outside; () = it
             does not matter. (Cores that doze are slow to wake, and virtual ones have neighbours.)

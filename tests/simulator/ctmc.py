@@ -32,7 +32,7 @@ from mup.lqn.distributions import (
     Geometric,
     Hyperexponential,
 )
-from mup.lqn.model import Activity, Entry, Model, Precedence, Task, entry_label
+from mup.lqn.model import Activity, Entry, Model, Precedence, Processor, Task, entry_label
 
 __all__ = ["Exact", "TooManyStatesError", "UnsupportedError", "solve"]
 
@@ -287,6 +287,7 @@ class _Plan:
         self.model = model
         self.tasks = {t.name: t for t in model.tasks}
         self.processors = {p.name: p for p in model.processors}
+        self.copies = {p.name: self._copies(p) for p in model.processors}
         pairs = [(t, e) for t in model.tasks for e in t.entries]
         self.numbers = {(t.name, e.name): i for i, (t, e) in enumerate(pairs)}
         for processor in model.processors:
@@ -299,6 +300,14 @@ class _Plan:
         self.think = {
             t.name: _phases(t.think if t.think is not None else Constant(0)) for t in model.reference_tasks
         }
+
+    def _copies(self, processor: Processor) -> int:
+        """Return among how many replicas the cores of a part are divided; 1 if they are not."""
+        users = [t for t in self.model.tasks if t.processor == processor.name]
+        whole = any(p.parent == processor.name for p in self.model.processors)
+        if processor.parent is None or whole or len(users) != 1 or users[0].is_reference:
+            return 1
+        return users[0].replicas if processor.cores % users[0].replicas == 0 else 1
 
 
 # States
@@ -490,33 +499,38 @@ class _Machine:
 
     def shares(self) -> tuple[dict[_Flow, float], dict[str, float]]:
         """Return the speed of every flow on a processor, and the busy cores of every processor."""
-        jobs: dict[str, list[_Flow]] = {name: [] for name in self.plan.processors}
+        copies = self.plan.copies
+        jobs: dict[tuple[str, int], list[_Flow]] = {
+            (name, copy): [] for name in self.plan.processors for copy in range(copies[name])
+        }
         for flow in self.flows:
             if flow.status == "proc":
                 name = self.place_of(flow)
                 assert name is not None
-                jobs[name].append(flow)
-        parts: dict[str, list[str]] = {name: [] for name in jobs}
-        for name, processor in self.plan.processors.items():
-            if processor.parent is not None:
-                parts[processor.parent].append(name)
+                jobs[name, flow.request.replica if copies[name] > 1 else 0].append(flow)
+        parts: dict[tuple[str, int], list[tuple[str, int]]] = {unit: [] for unit in jobs}
+        for unit in jobs:
+            parent = self.plan.processors[unit[0]].parent
+            if parent is not None:
+                parts[parent, 0].append(unit)
 
         def cores_of(name: str) -> float:
             processor = self.plan.processors[name]
-            return math.inf if processor.discipline == "infinite" else processor.cores
+            return math.inf if processor.discipline == "infinite" else processor.cores / copies[name]
 
-        def wanted(name: str) -> float:
+        def wanted(unit: tuple[str, int]) -> float:
             """Return how many threads want a core, those of each part up to its own cores."""
-            return len(jobs[name]) + sum(min(wanted(part), cores_of(part)) for part in parts[name])
+            return len(jobs[unit]) + sum(min(wanted(part), cores_of(part[0])) for part in parts[unit])
 
         share: dict[_Flow, float] = {}
-        busy = dict.fromkeys(jobs, 0.0)
-        for name, waiting in jobs.items():
+        busy = dict.fromkeys(self.plan.processors, 0.0)
+        for (name, copy), waiting in jobs.items():
             factor, speed, place, chain = 1.0, 1.0, self.plan.processors[name], [name]
             while True:
                 speed *= place.speed
                 if place.discipline in ("ps", "infinite") and waiting:
-                    factor *= min(1.0, cores_of(place.name) / wanted(place.name))
+                    unit = (place.name, copy if place.name == name else 0)
+                    factor *= min(1.0, cores_of(place.name) / wanted(unit))
                 if place.parent is None:
                     break
                 place = self.plan.processors[place.parent]
@@ -549,7 +563,7 @@ class _Machine:
                 (-f.request.entry.task.priority if processor.discipline == "pp" else 0, f.order)
                 for f in rivals
             ]
-            return sum(b < mine for b in before) < processor.cores
+            return sum(b < mine for b in before) < processor.cores / self.plan.copies[name]
         return True
 
     def rates(self) -> list[float]:
