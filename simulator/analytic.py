@@ -673,8 +673,8 @@ class _Solver:
         if own is None:
             size = self._needed(member, delay, visits, rates)
             member.surplus = member.population - size
-        # Scaled by what the slowest station can do at its best, not by what it does: where speeds fall with the
-        # length, weights of hundreds of customers would else leave the range of numbers.
+        # Scaled by what the slowest station can do at its best, not by what it does: where speeds fall with
+        # the length, weights of hundreds of customers would else leave the range of numbers.
         guess = min((float(r.max()) / v for v, r in zip(visits, rates, strict=True)), default=member.rate)
         if size > LARGEST:
             # With that many clients the numbers at the stations must come out right at once.
