@@ -10,13 +10,15 @@ ORs, AND forks and joins, loops, second phases; 1 to 500 clients in one or two c
 chosen such that the load offered is 0.2 to 2 times what the slowest resource can do.
 
 With --examples, the calibrated models of the case studies at several numbers of clients, with their own,
-constant think times and with exponential ones of the same means.
+constant think times and with exponential ones of the same means; and models with reference results of another
+implementation: the one beside this file, and those in "models" of MUP_REFERENCE_DIR.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
+import os
 import random
 import statistics
 import sys
@@ -27,6 +29,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from machine import describe
+from neutral_models import load_reference_model
 
 from mup.lqn import (
     Activity,
@@ -307,6 +310,26 @@ def examples() -> None:
                 print(_example(f"{name}, {clients}", kind, with_clients(thinking, clients)), flush=True)
 
 
+def references() -> None:
+    """Compare models with figures of another implementation, one row per load."""
+    here = [Path(__file__).with_name("teastore-size.json")]
+    folder = os.environ.get("MUP_REFERENCE_DIR")
+    others = sorted(Path(folder, "models").glob("*.json")) if folder else []
+    print("| model, clients | cycles/s: estimated, reference, error | response ms: the same | ms of CPU |")
+    print("|---|---|---|---|")
+    for file in here + [other for other in others if other.name != here[0].name]:
+        reference = load_reference_model(file)
+        for row in reference.rows:
+            started = time.process_time()
+            cycle = estimate(reference.with_clients(row["clients"])).cycle
+            cost = 1e3 * (time.process_time() - started)
+            cells = [f"{file.stem}, {row['clients']}"]
+            for figure, unit in (("throughput", 1.0), ("response_time", 1e3)):
+                seen, expected = unit * row[figure]["mean"], unit * getattr(cycle, figure)
+                cells.append(f"{expected:.4g}, {seen:.4g}, {expected / seen - 1:+.1%}")
+            print(f"| {' | '.join([*cells, f'{cost:.0f}'])} |")
+
+
 def _example(what: str, kind: str, model: Model) -> str:
     truth = simulate(model, precision=PRECISION, max_events=EXAMPLE_EVENTS)
     guess = estimate(model)
@@ -333,6 +356,8 @@ def main() -> None:
     print(describe("numpy", "scipy", "simpy"))
     if asked.examples:
         examples()
+        print()
+        references()
         return
     seeds = range(asked.first, asked.first + asked.models)
     print(f"{asked.models} models, seeds {seeds[0]} to {seeds[-1]}, simulated to {100 * asked.precision:g} %")
