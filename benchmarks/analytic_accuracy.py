@@ -1,18 +1,24 @@
 """How far is the analytic estimate from simulation? 200 random models, the whole distribution of errors.
 
     python benchmarks/analytic_accuracy.py [--models N] [--first SEED] [--precision 0.005] [--csv FILE]
+    python benchmarks/analytic_accuracy.py --examples
 
 Every model comes from a seed of its own: 1 to 4 layers of 2 to 8 tasks with 1 to 3 entries each; processors
 of 1 to 8 cores (PS, FCFS, infinite), some shared by several tasks; pools of 1 to 64 threads or without limit,
 1 to 3 replicas; exponential demands or ones with a squared coefficient of variation of 0.1 to 4; sequences,
 ORs, AND forks and joins, loops, second phases; 1 to 500 clients in one or two classes. The think time is
 chosen such that the load offered is 0.2 to 2 times what the slowest resource can do.
+
+With --examples, the calibrated models of the case studies at several numbers of clients, with their own,
+constant think times and with exponential ones of the same means; and models with reference results of another
+implementation: the one beside this file, and those in "models" of MUP_REFERENCE_DIR.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
+import os
 import random
 import statistics
 import sys
@@ -23,6 +29,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from machine import describe
+from neutral_models import load_reference_model
 
 from mup.lqn import (
     Activity,
@@ -38,6 +45,8 @@ from mup.lqn import (
     Task,
     with_scv,
 )
+from mup.lqn.edits import with_clients
+from mup.lqn.files import read_model
 from simulator import simulate
 from simulator.analytic import estimate
 
@@ -47,6 +56,14 @@ MAX_EVENTS = 30_000_000
 """Per simulation: near saturation the precision asked for may take more than that."""
 ZERO = Constant(0.0)
 KNEE = (0.8, 0.99)
+EXAMPLES = {
+    "acmeair": (16, 64, 96, 256, 512),
+    "jpetstore": (64, 128, 192, 256, 512),
+    "teastore": (8, 16, 32, 64, 256),
+    "tms": (32, 128, 192, 256, 512),
+}
+"""Clients: far below, near and far beyond saturation."""
+EXAMPLE_EVENTS = 10_000_000
 
 
 class Generator:
@@ -267,6 +284,64 @@ def report(rows: list[Row]) -> None:
         )
 
 
+def thinking_at_random(model: Model) -> Model:
+    """Return a model whose clients think for exponential times of the same means."""
+
+    def at_random(activity: Activity) -> Activity:
+        if activity.kind != "think" or activity.delay is None or activity.delay.mean == 0:
+            return activity
+        return replace(activity, delay=Exponential(activity.delay.mean))
+
+    (clients,) = model.reference_tasks
+    entries = tuple(replace(e, activities=tuple(map(at_random, e.activities))) for e in clients.entries)
+    return model.with_task(replace(clients, entries=entries))
+
+
+def examples() -> None:
+    """Compare the models of the case studies, one row per load and kind of think times."""
+    folder = Path(__file__).resolve().parents[1] / "examples"
+    print("| model, clients | think times | bottleneck | cycles/s: estimated, simulated, error | response s: "
+          "estimated, simulated, error | warned |")  # fmt: skip
+    print("|---|---|---|---|---|---|")
+    for name, loads in EXAMPLES.items():
+        model = read_model(str(folder / name / "model.json"))
+        for clients in loads:
+            for kind, thinking in (("constant", model), ("exponential", thinking_at_random(model))):
+                print(_example(f"{name}, {clients}", kind, with_clients(thinking, clients)), flush=True)
+
+
+def references() -> None:
+    """Compare models with figures of another implementation, one row per load."""
+    here = [Path(__file__).with_name("teastore-size.json")]
+    folder = os.environ.get("MUP_REFERENCE_DIR")
+    others = sorted(Path(folder, "models").glob("*.json")) if folder else []
+    print("| model, clients | cycles/s: estimated, reference, error | response ms: the same | ms of CPU |")
+    print("|---|---|---|---|")
+    for file in here + [other for other in others if other.name != here[0].name]:
+        reference = load_reference_model(file)
+        for row in reference.rows:
+            started = time.process_time()
+            cycle = estimate(reference.with_clients(row["clients"])).cycle
+            cost = 1e3 * (time.process_time() - started)
+            cells = [f"{file.stem}, {row['clients']}"]
+            for figure, unit in (("throughput", 1.0), ("response_time", 1e3)):
+                seen, expected = unit * row[figure]["mean"], unit * getattr(cycle, figure)
+                cells.append(f"{expected:.4g}, {seen:.4g}, {expected / seen - 1:+.1%}")
+            print(f"| {' | '.join([*cells, f'{cost:.0f}'])} |")
+
+
+def _example(what: str, kind: str, model: Model) -> str:
+    truth = simulate(model, precision=PRECISION, max_events=EXAMPLE_EVENTS)
+    guess = estimate(model)
+    busy = {n: t.utilization.mean for n, t in truth.tasks.items() if t.utilization is not None}
+    most = max(busy, key=lambda n: busy[n])
+    cells = [what, kind, f"{most} {busy[most]:.2f}"]
+    for figure in ("throughput", "response_time"):
+        seen, expected = getattr(truth.cycle, figure).mean, getattr(guess.cycle, figure)
+        cells.append(f"{expected:.3g}, {seen:.3g}, {expected / seen - 1:+.0%}")
+    return f"| {' | '.join([*cells, 'yes' if guess.warnings else 'no'])} |"
+
+
 def main() -> None:
     """Compare all models on all cores."""
     parser = argparse.ArgumentParser(
@@ -276,8 +351,14 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0, help="seed of the first model")
     parser.add_argument("--precision", type=float, default=PRECISION, help="of the simulations")
     parser.add_argument("--csv", type=Path, help="write every model's errors here")
+    parser.add_argument("--examples", action="store_true", help="the case studies instead")
     asked = parser.parse_args()
     print(describe("numpy", "scipy", "simpy"))
+    if asked.examples:
+        examples()
+        print()
+        references()
+        return
     seeds = range(asked.first, asked.first + asked.models)
     print(f"{asked.models} models, seeds {seeds[0]} to {seeds[-1]}, simulated to {100 * asked.precision:g} %")
     rows = []

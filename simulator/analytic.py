@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -44,6 +44,11 @@ FEW = 600
 LARGEST = 2000
 LONGEST = 600
 """Requests at a station beyond which its speed is taken as constant."""
+
+CONVOYS = 0.5
+"""Utilization of the busiest station from which on clients who always think equally long are doubted."""
+ALIKE = 0.1
+"""Squared coefficient of variation of think times up to which they are taken as always equally long."""
 
 SIBLINGS = 6
 """Parallel branches at one station beyond which more of them make no difference."""
@@ -478,6 +483,16 @@ class _Solver:
         inside = sum(plan.graph.visits[s.name] * s.delay[0] for s in plan.steps if s.think)
         return inside + (task.think.mean if task.think is not None else 0.0)
 
+    def thinks_alike(self, root: int) -> bool:
+        """Tell whether clients think, and hardly ever longer or shorter than usual."""
+        plan = self.plans[root]
+        own = self.layers.model.tasks[plan.task].think
+        times = [(plan.graph.visits[s.name], *s.delay) for s in plan.steps if s.think]
+        if own is not None:
+            times.append((1.0, own.mean, own.variance))
+        squares = sum(n * mean**2 for n, mean, _ in times)
+        return squares > 0 and sum(n * variance for n, _, variance in times) <= ALIKE * squares
+
     def solve(self, tolerance: float, *, rates_only: bool = False) -> bool:
         """Iterate to the fixed point; tell whether it was reached."""
         self._begin()
@@ -581,8 +596,9 @@ class _Solver:
             if self.after[at]:
                 users += station.servers * station.replicas
             loose = self.loose_visits[at] > 0
-            length = int(min(max(users + 300 * loose, 1), LONGEST))
-            self.queues.append(Queue(station.servers, station.replicas, length))
+            most = max(users + 300 * loose, 1)
+            length = int(min(most, LONGEST))
+            self.queues.append(Queue(station.servers, station.replicas, length, cut=most > LONGEST))
             self.jobs[at] = float(self.total[WORK, at])
 
     def _arrange(self) -> None:
@@ -657,7 +673,9 @@ class _Solver:
         if own is None:
             size = self._needed(member, delay, visits, rates)
             member.surplus = member.population - size
-        guess = min([member.rate, *(float(r[-1]) / v for v, r in zip(visits, rates, strict=True))])
+        # Scaled by what the slowest station can do at its best, not by what it does: where speeds fall with
+        # the length, weights of hundreds of customers would else leave the range of numbers.
+        guess = min((float(r.max()) / v for v, r in zip(visits, rates, strict=True)), default=member.rate)
         if size > LARGEST:
             # With that many clients the numbers at the stations must come out right at once.
             lightest = delay + sum(v / float(r[0]) for v, r in zip(visits, rates, strict=True))
@@ -1038,6 +1056,7 @@ class _Report:
                 else 1 - processor.available * (1 - float(solver.total[WORK, at]) / processor.cores)
             )
         warnings = list(self.layers.doubts)
+        warnings += self._convoys(tasks, processors)
         if not converged:
             warnings.append(f"the iteration had not settled after {solver.iterations} rounds")
         return Estimate(
@@ -1050,3 +1069,21 @@ class _Report:
             wall_seconds=time.perf_counter() - started,
             warnings=tuple(warnings),
         )
+
+    def _convoys(
+        self, tasks: Mapping[str, TaskEstimate], processors: Mapping[str, float | None]
+    ) -> Iterator[str]:
+        """Yield doubts about clients who keep meeting each other because they always think equally long."""
+        shares = {name: share for name, task in tasks.items() if (share := task.utilization) is not None}
+        shares |= {name: share for name, share in processors.items() if share is not None}
+        busiest = max(shares, key=lambda name: shares[name], default="")
+        if not busiest or shares[busiest] < CONVOYS:
+            return
+        for member, root in zip(self.solver.roots, self.layers.roots, strict=True):
+            if not member.is_open and member.population > 1 and self.solver.thinks_alike(root):
+                name = self.model.tasks[self.solver.plans[root].task].name
+                yield (
+                    f"clients of {name!r} always think equally long, and {busiest!r} is"
+                    f" {shares[busiest]:.0%} utilized: who has queued behind others does so in every cycle,"
+                    " which the estimate does not see. Response times can be several times off; simulate it"
+                )

@@ -18,6 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from simulator.replicas import Replicas
+
 __all__ = ["Chain", "Crowd", "FloatArray", "Queue", "SharedView", "extended", "rising"]
 
 FloatArray = npt.NDArray[np.float64]
@@ -25,6 +27,10 @@ FloatArray = npt.NDArray[np.float64]
 TINY = 1e-290
 ROOT = 1e-145
 """Of two factors this large the product is a normal number."""
+LONG = 0.8
+"""Part of the lengths told apart from which on a queue that can be longer is taken as full."""
+RELAXATION = 0.7
+"""Part of a change of the speeds of a queue that is made at once."""
 WINDOW = 2000
 """Customers at the stations together at most, if those in the delay are to be distinguished from them."""
 
@@ -161,31 +167,30 @@ def _product(a: FloatArray, b: FloatArray, size: int) -> FloatArray:
 class Queue:
     """A queue in front of servers, in ``replicas`` identical copies between which requests choose at random.
 
+    Args:
+        servers: Of each replica.
+        replicas: How many there are.
+        length: Numbers of requests that are told apart.
+        cut: There can be more requests.
+
     Attributes:
         busy: Mean number of busy servers, all replicas together, with 1, 2, ... requests there.
         pace: The same, as it should be taken for the rate: it differs from ``busy`` where service times
             are less or more variable than exponential ones.
     """
 
-    def __init__(self, servers: float, replicas: int, length: int) -> None:
+    def __init__(self, servers: float, replicas: int, length: int, *, cut: bool) -> None:
         self.servers = servers
         self.replicas = replicas
         self.length = length
+        self._cut = cut
         self._steps = np.minimum(np.arange(1.0, length + 1), servers)
-        self.busy = self._spread(self._steps)[0]
-        self.pace = self.busy
         self._speeds = self._steps
-
-    def _spread(self, speeds: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the speed of all replicas together, their weights, and those of one replica less."""
-        if self.replicas == 1:
-            return speeds, speeds, speeds
-        weights = _weights(speeds[-1] / speeds)
-        rest = weights
-        for _ in range(self.replicas - 2):
-            rest = np.convolve(rest, weights)[: self.length + 1]
-        together = np.convolve(rest, weights)[: self.length + 1]
-        return self.replicas * speeds[-1] * together[:-1] / together[1:], weights, rest
+        self._spread = Replicas(self._speeds, replicas)
+        self.busy = self.pace = self._spread.speeds
+        # Speeds with more requests than servers, and with as many, relative to exponential services.
+        self._shape = np.ones(length - int(min(servers, length)))
+        self._level = self._first = 1.0
 
     def adapt(self, variability: float, crowd: FloatArray) -> None:
         """Correct the pace for service times whose squared coefficient of variation is not 1.
@@ -205,18 +210,14 @@ class Queue:
         if c >= self.length or abs(variability - 1) < 1e-3:
             return
         at = int(c)  # index of the length with all servers busy and nobody waiting
-        if self.replicas == 1:
-            single = crowd[: self.length + 1]
-        else:
-            _, weights, rest = self._spread(self._speeds)
-            joint = np.convolve(weights, rest)[: self.length + 1]
-            single = (
-                weights * np.correlate(crowd[: self.length + 1] / joint, rest, mode="full")[self.length :]
-            )
-            single /= single.sum()
+        single = self._spread.single(crowd)
         # Load offered while all servers are busy: arrivals at that length, times service time, per server.
         usable = (single[at:-1] > TINY) & (single[at + 1 :] > TINY)
-        load = np.where(usable, single[at + 1 :] * self._speeds[at:] / np.maximum(single[at:-1], TINY), 0.0)
+        lengths = np.flatnonzero(usable)
+        if not len(lengths):
+            return
+        seen = single[at + 1 :][lengths] * self._speeds[at:][lengths] / single[at:-1][lengths]
+        load = np.interp(np.arange(len(usable)), lengths, seen)
         load = np.minimum(load / c, 3.0)
         light = max(1 + (variability - 1) / (c + 1), 0.05)
         heavy = (1 + variability) / 2
@@ -224,19 +225,29 @@ class Queue:
         excess = 1 / ((1 - mix) * light + mix * heavy) - 1
         beyond = (load > 1) & (excess > 0)
         factor = np.where(beyond, 1 / (1 + np.where(beyond, load - 1, 0.0) * excess), 1 + (1 - load) * excess)
-        speeds = self._steps.copy()
-        speeds[at:] = c * factor
+        if self._cut:
+            # The last length stands for all longer ones, and what is right there is not for those. A queue
+            # as long as that is never empty: how much services vary makes no difference to its throughput.
+            factor **= 1 - float(single[int(LONG * self.length) :].sum())
+        old = 1 - RELAXATION
+        self._shape = self._shape**old * factor**RELAXATION
         exact, above = float(single[at]), float(single[at + 1 :].sum())
-        given = float(single[at + 1 :] @ factor)
+        given = float(single[at + 1 :] @ self._shape)
         first = 1.0
         if exact > 1e-12:
             first = min(max(1 + (above - given) / exact, 0.5), 2.0)
+        self._first = self._first**old * first**RELAXATION
         if given > 1e-12:
-            rescale = (exact + above - first * exact) / given
-            speeds[at:] *= min(max(rescale, 0.5), 2.0)
-        speeds[at - 1] = c * first
-        self._speeds = np.exp(0.3 * np.log(self._speeds) + 0.7 * np.log(speeds))
-        self.pace = self._spread(self._speeds)[0]
+            level = min(max((exact + above - first * exact) / given, 0.5), 2.0)
+            # The queue of a full station follows its level: the speeds where the queue then is differ
+            # ``heavy`` times as much. A correction of all of that would overshoot, ever more.
+            new = min(RELAXATION, 1 / heavy)
+            self._level = self._level ** (1 - new) * level**new
+        self._speeds = self._steps.copy()
+        self._speeds[at:] = c * self._shape * self._level
+        self._speeds[at - 1] = c * self._first
+        self._spread = Replicas(self._speeds, self.replicas)
+        self.pace = self._spread.speeds
 
 
 @dataclass(frozen=True, slots=True)

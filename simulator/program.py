@@ -457,7 +457,9 @@ class _Compiler:
                     hint="give it a think time, or some demand or delay on the way",
                 )
             start = population.start if population.is_open else self.starts[task.name]
-            first = self.entrance(start, nominal) if population.clients > 1 else start
+            # A single client meets nobody; it comes at its moment only where a run is repeated.
+            least = 2 if self.arrive_within is None else 1
+            first = self.entrance(start, nominal) if population.clients >= least else start
             finished.append(replace(population, start=start, first=first, nominal=nominal))
         cycles = sum(p.rate if p.is_open else p.clients / p.nominal.total for p in finished)
         background = tuple(at for i in range(len(self.servers)) if (at := self.background(i, cycles)) >= 0)

@@ -35,7 +35,9 @@ RUN_SECONDS: Final = 60.0
 FIRST_REPEATS: Final = 8
 MAX_REPEATS: Final = 128
 SETTLING_CYCLES: Final = 20
-"""At least so many cycles of all clients together show how long one takes."""
+"""About so many cycles of all clients together, or more, show how long one takes."""
+SETTLED: Final = 1.1
+"""A warm-up is long enough if the cycles begun after it take at most so many times as long."""
 MAX_EVENTS: Final = 30_000_000
 """Timed steps of all repeats together after which no more are begun."""
 RESPONSE_SHARE: Final = 0.2
@@ -101,28 +103,37 @@ def cycle_seconds(model: Model) -> float:
 
 
 def settling_seconds(model: Model, *, seed: int = 0) -> float:
-    """Return about how long a cycle takes with all clients, from the first ones; a sensible warm-up.
+    """Return about how long a cycle takes when all clients came spread over one; a sensible warm-up.
 
     Clients that come spread over it begin their cycles at the rate at which a full system completes them.
     With a shorter one all may have begun before the window, and none begins in it.
 
+    How long cycles take depends on how clients came: those that come all at once go through a cycle of many
+    calls side by side, and end it shortly after each other, however long it took. So warm-ups are tried,
+    longer and longer, until cycles begun after one are as long as it is.
+
     Raises:
         UsageError: The load of the model is not one kind of clients.
         UncalibratedError: The model lacks numbers.
-        SimulationError: The scenario deadlocks.
+        SimulationError: The scenario deadlocks, or a cycle takes no time.
     """
-    program = compile_model(model)
-    population = _clients(program)
-    engine = CompiledEngine(program, seed)
-    wanted = max(SETTLING_CYCLES, population.clients)
+    warmup = shortest = cycle_seconds(model)
+    events = 0
     while True:
-        engine.run_until(engine.now + population.nominal.total)
-        ends, _ = engine.population_samples[0].unordered()
-        if len(ends) >= wanted or engine.events >= MAX_EVENTS:
-            break
-    # Little's law. The first cycles themselves are shorter: whoever came first had nobody before him.
-    span = float(np.ptp(ends)) if len(ends) > 1 else 0.0
-    return max(population.nominal.total, population.clients * span / max(len(ends) - 1, 1))
+        program = compile_model(model, arrive_within=warmup)
+        (population,) = program.populations
+        window = warmup * max(1.0, SETTLING_CYCLES / population.clients)
+        seen = _repeat(program, seed, warmup, window)
+        events += seen.events
+        if len(seen.seconds):
+            cycle = max(shortest, float(seen.seconds.mean()) + population.nominal.think)
+            if cycle <= SETTLED * warmup or events >= MAX_EVENTS:
+                return cycle
+            warmup = cycle
+        elif events >= MAX_EVENTS:
+            return warmup
+        else:
+            warmup *= 2
 
 
 def rehearse(
@@ -169,10 +180,12 @@ def rehearse(
         repeats += run_jobs(jobs, workers=workers)
         if progress is not None:
             progress(len(repeats))
-        found = _averaged(program, repeats, warmup, seconds, precision)
-        events = sum(repeat.events for repeat in repeats)
-        if found.reached <= precision or len(repeats) >= MAX_REPEATS or events >= MAX_EVENTS:
-            return found
+        last = len(repeats) >= MAX_REPEATS or sum(repeat.events for repeat in repeats) >= MAX_EVENTS
+        # Where cycles are longer than the window, few clients begin one in a few of the repeats only.
+        if last or any(len(repeat.starts) for repeat in repeats):
+            found = _averaged(program, repeats, warmup, seconds, precision)
+            if last or found.reached <= precision:
+                return found
 
 
 def _clients(program: Program) -> Population:
@@ -208,7 +221,11 @@ class _Repeat:
 
 
 def _repeat(
-    program: Program, seed: int, warmup: float, seconds: float, progress: Callable[[Progress], None]
+    program: Program,
+    seed: int,
+    warmup: float,
+    seconds: float,
+    progress: Callable[[Progress], None] = lambda _: None,
 ) -> _Repeat:
     """Execute one run: warm-up, window, and on until the cycles of the window are over."""
     engine = CompiledEngine(program, seed)
@@ -249,7 +266,9 @@ def _averaged(
     response = window.response(times, counts, [Samples.of(moments, values, 0)])
     if response is None:
         raise SimulationError(
-            f"no cycle began in a window of {seconds:g} s", where=program.name, hint="make the window longer"
+            f"no cycle began in a window of {seconds:g} s after a warm-up of {warmup:.3g} s",
+            where=program.name,
+            hint="make the warm-up, or the window, longer",
         )
     cycle = Figure(response.mean + program.populations[0].nominal.think, response.ci95)
     exact = min(response.relative, response.ci95 / (RESPONSE_SHARE * cycle.mean))

@@ -164,10 +164,10 @@ def _show(steps: Sequence[Step]) -> None:
         "then",
     ]
     print_table(out, "", headings, rows, texts=3)
-    first = steps[0].seen
+    warmups = [step.seen.warmup for step in steps]
     out.print(
-        f"Each step: what load runs of {first.seconds:g} s show after a warm-up of {first.warmup:.3g} to"
-        f" {max(s.seen.warmup for s in steps):.3g} s in which clients come; +- is the half-width of the 95 %"
+        f"Each step: what load runs of {steps[0].seen.seconds:g} s show after a warm-up of"
+        f" {min(warmups):.3g} to {max(warmups):.3g} s in which clients come; +- is the half-width of the 95 %"
         " interval of their mean."
     )
     out.print(

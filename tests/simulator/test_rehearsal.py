@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from sim_models import act, entry, exp
 
-from mup.errors import UsageError
+from mup.errors import SimulationError, UsageError
 from mup.lqn import Constant, Distribution, Exponential, Model, Processor, Task
 from mup.workload.starts import start_share
 from simulator import simulate
@@ -87,6 +87,32 @@ def test_a_full_system_has_cycles_in_every_window() -> None:
     found = rehearse(model, seconds=2.0, precision=0.05)
     assert found.throughput.mean == pytest.approx(10.0, rel=0.02)
     assert found.cycle_time.mean == pytest.approx(10.0, rel=0.1)
+
+
+def test_a_full_system_of_many_calls_has_cycles_in_every_window() -> None:
+    """100 clients ask a service of 0.05 s five times: cycles take 25 s, though all may end within 5 s."""
+    model = shop(100, Constant(0.5), Constant(0.05), steps=5)
+    assert settling_seconds(model) == pytest.approx(25.0, rel=0.1)
+    found = rehearse(model, seconds=2.0, precision=0.05)
+    assert found.cycle_time.mean == pytest.approx(25.0, rel=0.1)
+
+
+def test_cycles_may_be_much_longer_than_the_window() -> None:
+    """Of 1 client with cycles of 20.25 s one run in 20 sees a cycle begin in its second; there are more runs."""
+    model = shop(1, Constant(20.0), Constant(0.25))
+    begins = [20.25 * start_share(3 + k, 0) < 1 for k in range(128)]
+    assert not any(begins[:8])
+    found = rehearse(model, seconds=1.0, precision=0.5, seed=3, workers=1)
+    assert found.repeats > 8
+    assert any(begins[: found.repeats])
+    assert found.response_time.mean == pytest.approx(0.25)
+
+
+def test_a_warm_up_in_which_no_cycle_ends_is_named() -> None:
+    """All clients have come before the window, and none is through with the first cycle within it."""
+    model = shop(100, Constant(0.5), Constant(0.05), steps=5)
+    with pytest.raises(SimulationError, match=r"window of 2 s after a warm-up of 0\.75 s"):
+        rehearse(model, seconds=2.0, warmup=0.75)
 
 
 @pytest.mark.parametrize(

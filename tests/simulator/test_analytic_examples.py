@@ -1,0 +1,78 @@
+"""Is the analytic estimate right about a real application, below and far beyond saturation, or says it is not?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mup.lqn import Exponential, Model
+from mup.lqn.edits import with_clients, with_replicas
+from mup.lqn.files import read_model
+from simulator import simulate
+from simulator.analytic import estimate
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+EVENTS = 10_000_000
+CONVOYS = "always think equally long"
+
+
+def application(name: str) -> Model:
+    return read_model(str(EXAMPLES / name / "model.json"))
+
+
+def thinking_at_random(model: Model) -> Model:
+    """The same clients, with exponential think times."""
+    (clients,) = model.reference_tasks
+    (cycle,) = clients.entries
+    activities = [
+        replace(a, delay=Exponential(a.delay.mean)) if a.kind == "think" and a.delay is not None else a
+        for a in cycle.activities
+    ]
+    return model.with_task(replace(clients, entries=(replace(cycle, activities=tuple(activities)),)))
+
+
+@pytest.mark.parametrize("clients", [16, 32, 64, 128, 256])
+def test_teastore_with_random_think_times(clients: int) -> None:
+    """Throughput within 5 % of the simulation: web, full from 64 clients on, waits for three layers below."""
+    model = with_clients(thinking_at_random(application("teastore")), clients)
+    got, seen = estimate(model), simulate(model, precision=0.005, max_events=EVENTS)
+    assert got.converged
+    assert not any(CONVOYS in warning for warning in got.warnings)
+    assert got.cycle.throughput == pytest.approx(seen.cycle.throughput.mean, rel=0.05)
+
+
+@pytest.mark.parametrize("clients", [128, 256])
+def test_teastore_far_beyond_saturation(clients: int) -> None:
+    """With its own, constant think times: throughput and response time within 5 %."""
+    model = with_clients(application("teastore"), clients)
+    got, seen = estimate(model), simulate(model, precision=0.005, max_events=EVENTS)
+    assert got.cycle.throughput == pytest.approx(seen.cycle.throughput.mean, rel=0.05)
+    assert got.cycle.response_time == pytest.approx(seen.cycle.response_time.mean, rel=0.05)
+
+
+def test_convoys_are_not_seen_and_the_estimate_says_so() -> None:
+    """32 users who all think 1.5 s queue behind each other again and again; estimated, they hardly wait."""
+    model = with_clients(application("teastore"), 32)
+    got, seen = estimate(model), simulate(model, precision=0.005, max_events=EVENTS)
+    assert got.cycle.throughput > 1.1 * seen.cycle.throughput.mean
+    assert got.cycle.response_time < 0.7 * seen.cycle.response_time.mean
+    (warning,) = got.warnings
+    assert CONVOYS in warning
+    assert "'TeaDrinker'" in warning
+    assert "'web'" in warning
+
+
+@pytest.mark.parametrize(("clients", "doubted"), [(1, False), (8, False), (16, True), (256, True)])
+def test_constant_think_times_are_doubted_where_clients_meet(clients: int, doubted: bool) -> None:
+    """A single user meets nobody, and few of them hardly anybody."""
+    got = estimate(with_clients(application("teastore"), clients))
+    assert any(CONVOYS in warning for warning in got.warnings) == doubted
+
+
+def test_hundreds_of_requests_at_many_replicas() -> None:
+    """512 teachers and 16 replicas of a gateway: numbers of requests no product of weights can tell apart."""
+    model = with_replicas(with_clients(thinking_at_random(application("tms")), 512), "cms", 16)
+    got, seen = estimate(model), simulate(model, precision=0.005, max_events=EVENTS)
+    assert got.cycle.throughput == pytest.approx(seen.cycle.throughput.mean, rel=0.05)
