@@ -682,7 +682,7 @@ class ClientFuture(MupFuture):
                     verb = "refuses" if self._external else "accepts"
                     raise NoReplicaError(f"{who} {verb} connections: {_reason(error)}") from error
                 tried.add(address)
-            except _DrainingError:
+            except _ServesNobodyError:
                 network.drop(self._dest, address)
                 if address in tried:
                     raise
@@ -743,8 +743,8 @@ class ClientFuture(MupFuture):
         if self._external:
             reason = _shortened(reason)
         self._retry_after = reply.headers.get("Retry-After")
-        draining = reply.status == 503 and reply.headers.get("X-Mup-Refused") == "draining"
-        kind = _DrainingError if draining else CallError
+        refused = reply.headers.get("X-Mup-Refused") if reply.status == 503 else None
+        kind = _ServesNobodyError if refused in ("draining", "no_worker") else CallError
         raise kind(f"{self._label} answered {reply.status}: {reason}", status=reply.status, body=body)
 
     def _failure(self, error: Exception, *, expired: bool) -> CommunicationError:
@@ -792,8 +792,8 @@ class ClientFuture(MupFuture):
             writer.write(event, self._request, self._trace, self._seq, site, self._name, flags, time=now)
 
 
-class _DrainingError(CallError):
-    """The replica is about to stop and has not done anything: another one may be asked."""
+class _ServesNobodyError(CallError):
+    """The replica is about to stop or has no worker, and has not done anything: another one may be asked."""
 
 
 class _ConnectionState:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from asyncio import CancelledError
 from types import TracebackType
 
 from mup.errors import CommunicationError, MupError
@@ -56,15 +57,16 @@ class Execution:
         if error is None and not comm.responded:
             error = MupError(f"endpoint {self._request.key!r} returned without respond()")
         if error is not None:
-            if not isinstance(error, Exception | SystemExit):
-                return False  # cancelled or interrupted: nobody waits for an answer any more
+            # Nobody cancels a request: it is the endpoint that has waited for something cancelled.
+            if not isinstance(error, Exception | SystemExit | CancelledError):
+                return False  # the end of the process
             self.failed = True
             comm.write(Event.ERROR, FAILED)
             self._answer(error)
         comm.write(Event.DONE, FAILED if self.failed else 0)
         return True
 
-    def _answer(self, error: Exception | SystemExit) -> None:
+    def _answer(self, error: BaseException) -> None:
         if isinstance(error, BadRequestError):
             # Part of it may be what the client sent: no line breaks of its own in the log of a test either.
             reason = "".join(c if c.isprintable() else "?" for c in str(error))

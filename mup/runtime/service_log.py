@@ -7,6 +7,7 @@ the user's code, not mup's.
 
 from __future__ import annotations
 
+import codecs
 import logging
 import os
 import re
@@ -151,7 +152,8 @@ def _cause(error: BaseException) -> BaseException | None:
 
 def _clean(text: str) -> str:
     """Return a text that cannot end a line, move a cursor, or show a password."""
-    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), _hidden(text))
+    # Not encode(): it imports the codec when it is needed first, for which there may be no descriptor left.
+    return _CONTROL.sub(lambda found: codecs.unicode_escape_encode(found[0])[0].decode(), _hidden(text))
 
 
 def _hidden(text: str) -> str:
