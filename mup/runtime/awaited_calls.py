@@ -55,7 +55,7 @@ from mup.events.ids import child_id
 from mup.events.record import FAILED, Event, attempt_flag
 from mup.events.sites import SiteTable
 from mup.events.writer import EventWriter
-from mup.future import MupFuture
+from mup.future import MupFuture, Response
 from mup.routes import WITHOUT_BODY, CallRoutes, query_string, target_of
 from mup.runtime.kept_cookies import KeptCookies
 from mup.tls import TLS_CA, TLS_CERT, client_context, why_refused
@@ -496,6 +496,7 @@ class ClientFuture(MupFuture):
         "_number",
         "_params",
         "_path",
+        "_reply",
         "_request",
         "_retry_after",
         "_sampled",
@@ -533,6 +534,8 @@ class ClientFuture(MupFuture):
         self._idempotent = idempotent
         self._lost = False
         self._retry_after: str | None = None
+        # Status and headers of the last reply.
+        self._reply: tuple[int, Mapping[str, str]] | None = None
         self._sampled = owner.sampled
         self._writer = owner.writer
         self._dest = dest
@@ -580,10 +583,18 @@ class ClientFuture(MupFuture):
         return f"{self._method} {name}" if self._external else name
 
     def get(self, timeout: float | None = None, *, check: bool = True) -> Any:  # noqa: ARG002
-        """Refuse: blocking would stop every client of this process."""
-        raise UsageError(
-            f"a client must not block on its call of {self._label}", hint="write 'await' instead"
-        )
+        """Return what has been awaited; before that, refuse: blocking would stop everybody else."""
+        if not self._done:
+            raise UsageError(
+                f"an event loop must not block on a call of {self._label}", hint="write 'await' first"
+            )
+        if self._error is not None and (check or self._reply is None):
+            raise self._error
+        if check or self._reply is None:
+            return self._answer
+        body = self._error.body if isinstance(self._error, CallError) else self._answer
+        status, headers = self._reply
+        return Response(status, {name.lower(): value for name, value in headers.items()}, body)
 
     def __await__(self) -> Generator[Any, None, Any]:
         """Wait for the reply. Not a generator itself, so that the frame above is the one that awaits."""
@@ -647,7 +658,7 @@ class ClientFuture(MupFuture):
     async def _attempt(self, address: str | None) -> tuple[Any, CommunicationError | None]:
         """Return the answer, or what went wrong."""
         self._lost = False
-        self._retry_after = None
+        self._retry_after = self._reply = None
         timeout = asyncio.timeout_at(self._until)
         try:
             async with timeout:
@@ -737,6 +748,7 @@ class ClientFuture(MupFuture):
             body: Any = _decode(reply, raw) if self._decoded else raw
         except ValueError as error:
             raise CommunicationError(f"the reply of {self._label} cannot be decoded: {error}") from error
+        self._reply = reply.status, reply.headers
         if 200 <= reply.status < 300:
             return body
         reason = body.get("error", body) if isinstance(body, dict) else body

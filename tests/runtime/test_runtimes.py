@@ -38,6 +38,10 @@ class Back(MS):
     def broken(self, comm: Communication) -> None:
         raise ValueError("broken on purpose")
 
+    @EP("/made/")
+    def made(self, comm: Communication) -> None:
+        comm.respond({"by": "Back"}, comm.params["status"], {"Location": "/made/1"})
+
     @EP("/left/")
     def left(self, comm: Communication) -> None:
         comm.respond(float(comm.headers["x-mup-deadline"]))
@@ -78,6 +82,11 @@ class Threads(MS):
             comm.call("Back", "/broken/").get()
         except CallError as error:
             comm.respond({"status": error.status})
+
+    @EP("/look/")
+    def look(self, comm: Communication) -> None:
+        answer = comm.call("Back", "/made/", {"status": int(comm.params["status"])}).get(check=False)
+        comm.respond([answer.status, answer.ok, answer.headers["location"], answer.body])
 
     @EP("/pass-on/")
     def pass_on(self, comm: Communication) -> None:
@@ -127,6 +136,20 @@ class Loop(MS):
             await comm.call("Back", "/broken/")
         except CallError as error:
             comm.respond({"status": error.status})
+
+    @EP("/look/")
+    async def look(self, comm: Communication) -> None:
+        future = comm.call("Back", "/made/", {"status": int(comm.params["status"])})
+        try:
+            await future
+        except CallError as error:
+            assert error.status == 409
+        answer = future.get(check=False)
+        comm.respond([answer.status, answer.ok, answer.headers["location"], answer.body])
+
+    @EP("/blocks/")
+    async def blocks(self, comm: Communication) -> None:
+        comm.respond(comm.call("Back", "/left/").get())
 
     @EP("/pass-on/")
     async def pass_on(self, comm: Communication) -> None:
@@ -193,6 +216,16 @@ def test_calls_run_in_parallel(system: System, service: str) -> None:
     assert system.ask(service, "/pair/").raw == b"ab"
     assert time.monotonic() - began < 0.55
     assert system.ask(service, "/fail/").body == {"status": 500}
+
+
+@BOTH
+def test_status_and_headers_of_an_answer(system: System, service: str) -> None:
+    """They are there whatever the status is; an event loop does not wait for them without ``await``."""
+    for status in (201, 409):
+        found = system.ask(service, f"/look/?status={status}").body
+        assert found == [status, status == 201, "/made/1", {"by": "Back"}]
+    answer = system.ask("Loop", "/blocks/")
+    assert (answer.status, "write 'await' first" in answer.body["error"]) == (500, True)
 
 
 @BOTH
