@@ -1,12 +1,15 @@
 """What does one record of the event log cost? Median of interleaved repeats, CPU time per record.
 
+    python benchmarks/event_log.py [--gigabytes N]
+
 *one record* is the writer alone; *in a worker* is what a remote operation of an endpoint pays, through the
 same closure as ``Communication.call``. Both include their share of writing blocks to a file. *reading*
-streams the file.
+streams the file. With "--gigabytes" a log of that size is read, too, and the memory that took is printed.
 """
 
 from __future__ import annotations
 
+import argparse
 import statistics
 import tempfile
 import time
@@ -15,7 +18,7 @@ from pathlib import Path
 
 from machine import describe
 
-from mup.events.reader import LogStream
+from mup.events.reader import LogStream, read_header
 from mup.events.record import Event
 from mup.events.writer import EventWriter
 from mup.runtime.worker_communication import EventLog
@@ -41,8 +44,48 @@ def operation_log(log: EventLog, request: int, name: int) -> Callable[..., None]
     return write_one
 
 
+def read(path: Path) -> int:
+    """Stream a log; return the number of its records."""
+    return sum(len(records) for records in LogStream(path))
+
+
+def memory(which: str) -> float:
+    """Return the memory of this process in megabytes: as it is (VmRSS), or at its highest (VmHWM)."""
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    return int(status.partition(f"\n{which}:")[2].split()[0]) / 1024
+
+
+def read_large(sample: Path, gigabytes: float) -> str:
+    """Read a log that consists of copies of the records of another one; return time and memory it took."""
+    data = sample.read_bytes()
+    records = data[read_header(sample)[1] :]
+    large = sample.with_name("large.mlog")
+    with large.open("wb") as file:
+        file.write(data)
+        while file.tell() < gigabytes * 1e9:
+            file.write(records)
+    del data, records
+    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # the highest memory use begins anew
+    before = memory("VmRSS")
+    began = time.process_time()
+    count = read(large)
+    seconds = time.process_time() - began
+    more = memory("VmHWM") - before
+    size = large.stat().st_size / 1e9
+    large.unlink()
+    return (
+        f"{size:.2f} GB, {count / 1e6:.1f} million records: {seconds:.1f} s of CPU, {more:.1f} MB more memory"
+    )
+
+
 def main() -> None:
     """Print microseconds per record, beside what a loop and the clocks alone cost."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--gigabytes", type=float, default=0.0)
+    options = parser.parse_args()
+    large = ""
     with tempfile.TemporaryDirectory() as folder:
         writer = EventWriter(Path(folder) / "x.mlog", {"role": "worker"})
         name = writer.name("A/epA/")
@@ -67,9 +110,7 @@ def main() -> None:
                 operation_log(log, request, name)(Event.COMM_START, 0)
 
         def reading() -> None:
-            stream = LogStream(sample.path)
-            for _ in stream:
-                pass
+            read(sample.path)
 
         sample = EventWriter(Path(folder) / "sample.mlog", {"role": "worker"})
         for request in range(RECORDS):
@@ -87,9 +128,13 @@ def main() -> None:
             for label, body in bodies.items():
                 samples[label].append(cpu_per_call(body))
         writer.close()
+        if options.gigabytes:
+            large = read_large(sample.path, options.gigabytes)
     print(describe("mup-framework"))
     for label, values in samples.items():
         print(f"{label:12s} {statistics.median(values) / 1e3:6.2f} us (median of {REPEATS} x {RECORDS})")
+    if large:
+        print(large)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import json
+import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
@@ -66,7 +67,7 @@ def site_index(
         SyntaxError: The text is not Python.
     """
     numbering = _Numbering()
-    numbering.collect((ast.parse(source) if tree is None else tree).body, MODULE, "")
+    numbering.collect((_parsed(source) if tree is None else tree).body, MODULE, "")
     lines = source.encode().splitlines()
     index: dict[tuple[int, int, Kind], Site] = {}
     for function, nodes in numbering.found.items():
@@ -81,6 +82,23 @@ def site_index(
             # `await await f()`: the outer one comes first in the tree and keeps the position.
             index.setdefault((end_line, end_column, "await" if is_await else "call"), site)
     return index
+
+
+_parser = threading.Lock()
+"""Threads that make trees at the same time break each other's count of how deep they are, and Python gives up
+with a SystemError (seen with 3.11; python/cpython#106905 is about the same count)."""
+_ATTEMPTS = 3
+"""Others than us may parse, too."""
+
+
+def _parsed(source: str) -> ast.Module:
+    with _parser:
+        for _ in range(_ATTEMPTS - 1):
+            try:
+                return ast.parse(source)
+            except SystemError:
+                continue
+        return ast.parse(source)
 
 
 def _position(node: ast.Call | ast.Await) -> tuple[int, int, bool]:
@@ -172,7 +190,9 @@ class SiteTable:
             try:
                 # utf-8-sig: Python's own positions do not count a byte order mark either.
                 index = site_index(path.read_text(encoding="utf-8-sig"), name.as_posix())
-            except (OSError, SyntaxError, ValueError):
-                index = {}  # code without a source file, e.g. from exec: its events carry site 0
+            except (OSError, SyntaxError, ValueError, SystemError, RecursionError, MemoryError):
+                # Code without a source file, e.g. from exec, or too much for Python's own parser: its events
+                # carry site 0. No request may fail for its log.
+                index = {}
             self._files[filename] = index
         return index

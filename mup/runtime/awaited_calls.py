@@ -55,7 +55,7 @@ from mup.events.ids import child_id
 from mup.events.record import FAILED, Event, attempt_flag
 from mup.events.sites import SiteTable
 from mup.events.writer import EventWriter
-from mup.future import MupFuture
+from mup.future import MupFuture, Response
 from mup.routes import WITHOUT_BODY, CallRoutes, query_string, target_of
 from mup.runtime.kept_cookies import KeptCookies
 from mup.tls import TLS_CA, TLS_CERT, client_context, why_refused
@@ -496,6 +496,7 @@ class ClientFuture(MupFuture):
         "_number",
         "_params",
         "_path",
+        "_reply",
         "_request",
         "_retry_after",
         "_sampled",
@@ -533,6 +534,8 @@ class ClientFuture(MupFuture):
         self._idempotent = idempotent
         self._lost = False
         self._retry_after: str | None = None
+        # Status and headers of the last reply.
+        self._reply: tuple[int, Mapping[str, str]] | None = None
         self._sampled = owner.sampled
         self._writer = owner.writer
         self._dest = dest
@@ -580,10 +583,18 @@ class ClientFuture(MupFuture):
         return f"{self._method} {name}" if self._external else name
 
     def get(self, timeout: float | None = None, *, check: bool = True) -> Any:  # noqa: ARG002
-        """Refuse: blocking would stop every client of this process."""
-        raise UsageError(
-            f"a client must not block on its call of {self._label}", hint="write 'await' instead"
-        )
+        """Return what has been awaited; before that, refuse: blocking would stop everybody else."""
+        if not self._done:
+            raise UsageError(
+                f"an event loop must not block on a call of {self._label}", hint="write 'await' first"
+            )
+        if self._error is not None and (check or self._reply is None):
+            raise self._error
+        if check or self._reply is None:
+            return self._answer
+        body = self._error.body if isinstance(self._error, CallError) else self._answer
+        status, headers = self._reply
+        return Response(status, {name.lower(): value for name, value in headers.items()}, body)
 
     def __await__(self) -> Generator[Any, None, Any]:
         """Wait for the reply. Not a generator itself, so that the frame above is the one that awaits."""
@@ -647,7 +658,7 @@ class ClientFuture(MupFuture):
     async def _attempt(self, address: str | None) -> tuple[Any, CommunicationError | None]:
         """Return the answer, or what went wrong."""
         self._lost = False
-        self._retry_after = None
+        self._retry_after = self._reply = None
         timeout = asyncio.timeout_at(self._until)
         try:
             async with timeout:
@@ -682,7 +693,7 @@ class ClientFuture(MupFuture):
                     verb = "refuses" if self._external else "accepts"
                     raise NoReplicaError(f"{who} {verb} connections: {_reason(error)}") from error
                 tried.add(address)
-            except _DrainingError:
+            except _ServesNobodyError:
                 network.drop(self._dest, address)
                 if address in tried:
                     raise
@@ -737,14 +748,15 @@ class ClientFuture(MupFuture):
             body: Any = _decode(reply, raw) if self._decoded else raw
         except ValueError as error:
             raise CommunicationError(f"the reply of {self._label} cannot be decoded: {error}") from error
+        self._reply = reply.status, reply.headers
         if 200 <= reply.status < 300:
             return body
         reason = body.get("error", body) if isinstance(body, dict) else body
         if self._external:
             reason = _shortened(reason)
         self._retry_after = reply.headers.get("Retry-After")
-        draining = reply.status == 503 and reply.headers.get("X-Mup-Refused") == "draining"
-        kind = _DrainingError if draining else CallError
+        refused = reply.headers.get("X-Mup-Refused") if reply.status == 503 else None
+        kind = _ServesNobodyError if refused in ("draining", "no_worker") else CallError
         raise kind(f"{self._label} answered {reply.status}: {reason}", status=reply.status, body=body)
 
     def _failure(self, error: Exception, *, expired: bool) -> CommunicationError:
@@ -792,8 +804,8 @@ class ClientFuture(MupFuture):
             writer.write(event, self._request, self._trace, self._seq, site, self._name, flags, time=now)
 
 
-class _DrainingError(CallError):
-    """The replica is about to stop and has not done anything: another one may be asked."""
+class _ServesNobodyError(CallError):
+    """The replica is about to stop or has no worker, and has not done anything: another one may be asked."""
 
 
 class _ConnectionState:

@@ -154,8 +154,12 @@ class AwaitedQuery(MupFuture):
         tools.start(self._run(db, collection, command))
 
     def get(self, timeout: float | None = None, *, check: bool = True) -> Any:  # noqa: ARG002
-        """Refuse: blocking would stop every request of this replica."""
-        raise UsageError(f"an async endpoint must not block on {self._operation.name}", hint="write 'await'")
+        """Return what has been awaited; before that, refuse: blocking would stop all other requests."""
+        if not self._answer.done():
+            raise UsageError(
+                f"an event loop must not block on {self._operation.name}", hint="write 'await' first"
+            )
+        return self._answer.result()
 
     def __await__(self) -> Generator[Any, None, Any]:
         """Wait for the documents. Not a generator itself, so that the frame above is the one that awaits."""

@@ -35,6 +35,8 @@ CONNECT_SECONDS = 2.0
 
 _log = logging.getLogger("mup.runtime")
 _REFUSED = "x-mup-refused"
+_ELSEWHERE = ("draining", "no_worker")
+"""Why a replica refuses what another one may serve at once."""
 
 Log = Callable[..., None]
 
@@ -239,8 +241,8 @@ class CallFuture(MupFuture):
         return self._connection.receive(limit)
 
     def _elsewhere(self, raw: RawResponse, limit: float) -> RawResponse:
-        """Return the response of another replica if this one is about to stop and has not done anything."""
-        if raw.status != 503 or raw.headers.get(_REFUSED) != "draining":
+        """Return the response of another replica if this one serves nobody and has not done anything."""
+        if raw.status != 503 or raw.headers.get(_REFUSED) not in _ELSEWHERE:
             return raw
         assert self._connection is not None  # noqa: S101 - the response came on it
         address = self._connection.address

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
+import os
 import socket
 from collections.abc import Callable
 from typing import Any
@@ -25,7 +26,7 @@ from mup.runtime.http_client import ConnectionPool
 from mup.runtime.loops import new_event_loop
 from mup.runtime.pinning import pin
 from mup.runtime.threads import receive_slot
-from mup.runtime.wire import FrameBuffer, Line, LogOff, Ready, Request, Sender
+from mup.runtime.wire import FrameBuffer, Line, LogOff, Ready, Request, Retried, Sender
 from mup.runtime.worker import ServiceRun, become_worker_process
 from mup.runtime.worker_communication import EventLog, WorkerTools
 
@@ -57,6 +58,7 @@ class _Loop:
         self._run = run
         self._control = control
         self._tasks: set[asyncio.Task[None]] = set()
+        self._slots: set[_Slot] = set()
 
     async def serve(self) -> None:
         """Set up, serve until the control socket is closed, tear down."""
@@ -87,6 +89,7 @@ class _Loop:
             from mup.runtime.retried_awaits import RetriedClientFuture  # noqa: PLC0415
 
             network.future = RetriedClientFuture
+            self._retries.report = self._report
         self._tools = AwaitedTools(tools, network)
         failure = await self._set_up()
         loop = asyncio.get_running_loop()
@@ -140,12 +143,20 @@ class _Loop:
         loop = asyncio.get_running_loop()
         # Nothing comes from where answers go.
         answers, _ = await loop.create_unix_connection(asyncio.Protocol, sock=line.answers)
-        worker = _Slot(self._begin, answers)
+        worker = _Slot(self._begin, answers, self._slots)
         worker.send(Ready(failure))
+        if failure:
+            # As a thread does that could not be set up: the front ends the process.
+            answers.close()
+            line.requests.close()
+            return
         await loop.create_unix_connection(lambda: worker, sock=line.requests)
-        if self._retries is not None:
-            # Any of them will do; the newest is there.
-            self._retries.report = worker.send
+
+    def _report(self, retried: Retried) -> None:
+        """Tell the front, through whichever worker: the retries are those of all."""
+        for slot in self._slots:
+            slot.send(retried)
+            return
 
     def _begin(self, slot: _Slot, request: Request) -> None:
         slot.task = asyncio.get_running_loop().create_task(self._execute(slot, request))
@@ -172,6 +183,12 @@ class _Loop:
                 slot.send(LogOff())
                 self._log_off_told = True
             comm.close()
+        except BaseException:  # noqa: BLE001 - whatever it is
+            # It ends a worker of any other kind, too. This one must not go on without having said it is free.
+            _log.exception("a request has ended the process")
+            if self._tools.tools.log.writer is not None:
+                self._tools.tools.log.writer.close()
+            os._exit(1)
         finally:
             # Here, for a callback of the task would cost every request another turn of the loop.
             self._tasks.discard(slot.task)
@@ -183,6 +200,7 @@ class _Slot(Sender, asyncio.Protocol):
     Args:
         begin: Starts to serve a request.
         answers: Where to write.
+        connected: The ones the front has; this one is in it for that long.
 
     Attributes:
         task: Serves the request in work, or has served the last one.
@@ -190,12 +208,26 @@ class _Slot(Sender, asyncio.Protocol):
 
     task: asyncio.Task[None]
 
-    def __init__(self, begin: Callable[[_Slot, Request], None], answers: asyncio.WriteTransport) -> None:
+    def __init__(
+        self,
+        begin: Callable[[_Slot, Request], None],
+        answers: asyncio.WriteTransport,
+        connected: set[_Slot],
+    ) -> None:
         super().__init__(self._write_to_front)
         self._begin = begin
         self._answers = answers
+        self._connected = connected
         self._frames = FrameBuffer()
         self._decode = msgspec.msgpack.Decoder(Request).decode
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:  # noqa: ARG002 - nothing is sent on it
+        """The front has this worker."""
+        self._connected.add(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - how it ended does not matter
+        """The front has let this worker go."""
+        self._connected.discard(self)
 
     def data_received(self, data: bytes) -> None:
         """Start what the front asks for."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
+from asyncio import CancelledError
 from types import TracebackType
 
 from mup.errors import CommunicationError, MupError
 from mup.events.record import FAILED, Event
 from mup.runtime.content import BadRequestError
-from mup.runtime.service_log import CURRENT, InWork
+from mup.runtime.service_log import CURRENT, InWork, text_of
 from mup.runtime.wire import Request
 from mup.runtime.worker_communication import WorkerCommunication
 
@@ -56,20 +57,22 @@ class Execution:
         if error is None and not comm.responded:
             error = MupError(f"endpoint {self._request.key!r} returned without respond()")
         if error is not None:
-            if not isinstance(error, Exception | SystemExit):
-                return False  # cancelled or interrupted: nobody waits for an answer any more
+            # Nobody cancels a request: it is the endpoint that has waited for something cancelled.
+            if not isinstance(error, Exception | SystemExit | CancelledError):
+                return False  # the end of the process
             self.failed = True
             comm.write(Event.ERROR, FAILED)
             self._answer(error)
         comm.write(Event.DONE, FAILED if self.failed else 0)
         return True
 
-    def _answer(self, error: Exception | SystemExit) -> None:
+    def _answer(self, error: BaseException) -> None:
         if isinstance(error, BadRequestError):
             # Part of it may be what the client sent: no line breaks of its own in the log of a test either.
             reason = "".join(c if c.isprintable() else "?" for c in str(error))
             _log.warning("bad request: %s", reason)
-            self._comm.fail(error.status, str(error), **({"field": error.field} if error.field else {}))
+            field = {"field": _sendable(error.field)} if error.field else {}
+            self._comm.fail(error.status, _sendable(str(error)), **field)
             return
         _log.error("%s%s failed", self._service, self._request.key, exc_info=error)
         status = error.answer if isinstance(error, CommunicationError) else 500
@@ -78,4 +81,10 @@ class Execution:
 
 def describe(error: BaseException) -> str:
     """Return what a client is told of an exception."""
-    return str(error) if isinstance(error, MupError) else f"{type(error).__name__}: {error}"
+    text = text_of(error)
+    return _sendable(text if isinstance(error, MupError) else f"{type(error).__name__}: {text}")
+
+
+def _sendable(text: str) -> str:
+    """Return a text that can be sent: part of it may be bytes of a client that are none."""
+    return text.encode(errors="replace").decode()

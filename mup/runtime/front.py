@@ -48,6 +48,9 @@ QUIET_SECONDS, QUIET_LIMIT = 0.1, 0.5
 REFUSED = "X-Mup-Refused"
 """Header of a response whose request has reached no worker."""
 
+_STOPPING = "the replica is stopping"
+_DESERTED = "no worker runs: see the log of the service"
+
 _log = logging.getLogger("mup.runtime")
 _decode = msgspec.msgpack.Decoder(FromWorker).decode
 
@@ -103,6 +106,7 @@ class WorkerLink(asyncio.Protocol):
         number: Of the worker in the replica, from 0.
         pid: Process id of the worker.
         ready: Result: "" once the worker has been set up, else why it could not be.
+        fate: How its process has ended, if a neighbour has told already.
         ticket: The request in work.
         lost: Whether the worker has gone.
         retiring: Whether it gets no further request and ends with the one it has.
@@ -114,6 +118,7 @@ class WorkerLink(asyncio.Protocol):
         self.number = number
         self.pid = pid
         self.ready: asyncio.Future[str] = loop.create_future()
+        self.fate = ""
         self.ticket: _Ticket | None = None
         self.lost = False
         self.retiring = False
@@ -220,6 +225,8 @@ class Front:
         self._errors = 0
         self._drained = asyncio.Event()
         self._turned_away = 0.0
+        # Nobody works, and who should cannot be had.
+        self._deserted = False
         self.draining = False
         self.listed = False
         self.workers: dict[int, WorkerLink] = {}
@@ -231,6 +238,7 @@ class Front:
     def add(self, link: WorkerLink) -> None:
         """Put a worker that is ready to work."""
         self.workers[link.number] = link
+        self._deserted = False
         link.on_answer = self._answer
         link.on_done = self._done
         link.on_retried = self._metrics.retried
@@ -264,6 +272,12 @@ class Front:
             link.ticket = None
         self._check_drained()
 
+    def cannot_replace(self) -> None:
+        """Refuse what waits, and what comes, until a worker is there again: nobody knows when that is."""
+        if not any(not link.retiring for link in self.workers.values()):
+            self._deserted = True
+            self._turn_away_all("no_worker", _DESERTED)
+
     def caller_refused(self) -> None:
         """Count a caller whose certificate is missing or wrong."""
         self._metrics.error("certificate_refused")
@@ -293,9 +307,19 @@ class Front:
         except TimeoutError:
             left = self._busy + len(self._waiting)
             _log.warning("%d requests were still in work after %g s", left, seconds)
+        self._turn_away_all("draining", _STOPPING)
+        for link in self.workers.values():
+            if link.ticket is not None:
+                # It may have done something already.
+                self._answer(link.ticket, self._failure(502, "the replica has stopped meanwhile"))
+
+    def _turn_away_all(self, kind: str, problem: str) -> None:
+        """Refuse the requests that wait."""
         for ticket in self._waiting:
-            self._answer(ticket, self._failure(503, "the replica is stopping"))
+            self._metrics.error(kind)
+            self._answer(ticket, self._unavailable(kind, problem, ticket.key))
         self._waiting.clear()
+        self._check_drained()
 
     async def quiet(self) -> None:
         """Wait until callers have learned that the replica stops: closing a connection might lose a request.
@@ -324,9 +348,11 @@ class Front:
         if self.draining:
             self._draining(request, key)
             return
-        if waits and len(self._waiting) >= self._limits.queue:
-            problem = f"{len(self._waiting)} requests are waiting already"
-            self._refusal(request, "queue_full", self._failure(503, problem, key), key)
+        if waits and (self._deserted or len(self._waiting) >= self._limits.queue):
+            kind, problem = "no_worker", _DESERTED
+            if not self._deserted:
+                kind, problem = "queue_full", f"{len(self._waiting)} requests are waiting already"
+            self._refusal(request, kind, self._unavailable(kind, problem, key), key)
             return
         fields = request.fields
         arrived = time.monotonic()
@@ -513,18 +539,21 @@ class Front:
     def _failure(self, status: int, message: str, path: str = "") -> Answer:
         return failure(self._run.service, status, message, path)
 
+    def _unavailable(self, kind: str, problem: str, path: str) -> Answer:
+        """Return the answer to a request that no worker gets to see, and that may be sent again."""
+        answer = self._failure(503, problem, path)
+        answer.headers.update({"Retry-After": "1", REFUSED: kind})
+        return answer
+
     def _draining(self, request: HttpRequest, key: str) -> None:
         """Answer a request that comes too late; its caller may ask another replica: nothing has been done."""
         self._turned_away = time.monotonic()
         request.keep_alive = False
-        self._refusal(request, "draining", self._failure(503, "the replica is stopping", key), key)
+        self._refusal(request, "draining", self._unavailable("draining", _STOPPING, key), key)
 
     def _refusal(self, request: HttpRequest, kind: str, answer: Answer, key: str = "") -> None:
         """Answer a request that reaches no worker, and count it for an endpoint ("" = none)."""
         self._metrics.refused(key, answer.status, kind)
-        if answer.status == 503:
-            answer.headers["Retry-After"] = "1"
-            answer.headers[REFUSED] = kind
         self._send(request, answer)
 
     @staticmethod

@@ -13,7 +13,7 @@ import socket
 import ssl
 import time
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from urllib.parse import urlsplit
@@ -258,6 +258,21 @@ class ConnectionPool:
         """Close the idle connections to a server that has just closed another one under our hands."""
         for connection in self._idle.pop(address, []):
             connection.close()
+
+    def tidy(self, gone: Iterable[Address]) -> None:
+        """Close the idle connections to servers that are gone, and those that other servers have closed."""
+        for address in gone:
+            self.forget(address)
+        for idle in list(self._idle.values()):
+            for _ in range(len(idle)):
+                try:
+                    connection = idle.pop(0)
+                except IndexError:
+                    break  # another thread has taken it
+                if connection.readable():
+                    connection.close()
+                else:
+                    idle.append(connection)
 
     def give_back(self, connection: Connection, response: RawResponse) -> None:
         """Keep a connection whose response has been read, if it can be used again."""

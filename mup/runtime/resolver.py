@@ -97,6 +97,7 @@ class Resolver:
         token: str = "",
         databases: Mapping[str, str] | None = None,
     ) -> None:
+        self._pool = pool
         self._link = _RegistryLink(registry, pool, token)
         self._ttl = ttl
         self._services: dict[str, ServiceEntry] = {}
@@ -225,7 +226,11 @@ class Resolver:
                 raise NoReplicaError(str(error), where=f"service {name!r}") from error
             return known
         if response.status == 200:
-            known = self._services[name] = self._entry(response, known)
+            before = known
+            known = self._services[name] = self._entry(response, before)
+            if before is not None:
+                # Nobody would ever use them again, or notice that they have been closed.
+                self._pool.tidy(before.listed.keys() - known.listed.keys())
         elif known is None:
             unknown = response.status == 404 and not response.learning
             raise (UnknownServiceError if unknown else NoReplicaError)(response.reason)

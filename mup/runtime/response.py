@@ -50,7 +50,7 @@ def encoded(
     if not headers and not cookies:
         return Answer(status, complete, data)
     for name, value in (headers or {}).items():
-        if not isinstance(value, str) or any(c in value for c in "\r\n\0"):
+        if not isinstance(value, str) or any(c in value for c in "\r\n\0") or not _is_text(value):
             raise MupError(f"header {name!r} must be a text without line breaks, got {value!r}")
         if not _TOKEN.fullmatch(name):
             raise MupError(f"{name!r} cannot be the name of a header")
@@ -59,6 +59,14 @@ def encoded(
         elif name.lower() not in OF_THE_CONNECTION:
             complete[name] = value
     return Answer(status, complete, data, _set_cookies(cookies) if cookies else ())
+
+
+def _is_text(value: str) -> bool:
+    """Whether a string can be sent: one that was received may stand for bytes that are no text."""
+    try:
+        return value.isascii() or bool(value.encode())
+    except UnicodeEncodeError:
+        return False
 
 
 def _set_cookies(cookies: Mapping[str, str | Cookie]) -> tuple[str, ...]:

@@ -7,6 +7,8 @@ the user's code, not mup's.
 
 from __future__ import annotations
 
+import codecs
+import json
 import logging
 import os
 import re
@@ -22,7 +24,7 @@ import msgspec
 
 from mup.errors import DeploymentError, MupError
 
-__all__ = ["CURRENT", "InWork", "set_up_logging"]
+__all__ = ["CURRENT", "InWork", "set_up_logging", "text_of"]
 
 _LEVELS = ("debug", "info", "warning", "error")
 _FORMATS = ("text", "json")
@@ -121,9 +123,13 @@ class _JsonLines(logging.Formatter):
             line.update(fields)
         if record.exc_info and record.exc_info[1] is not None:
             error = record.exc_info[1]
-            line["error"] = {"type": type(error).__name__, "message": _hidden(str(error))}
+            line["error"] = {"type": type(error).__name__, "message": _hidden(text_of(error))}
             line["traceback"] = list(_traceback(error))
-        return msgspec.json.encode(line, enc_hook=str).decode()
+        try:
+            return msgspec.json.encode(line, enc_hook=str).decode()
+        except UnicodeEncodeError:
+            # Bytes of a client that are no text, somewhere in it: escaped here, in a fraction of the speed.
+            return json.dumps(line, default=str)
 
 
 def _traceback(error: BaseException) -> Iterator[str]:
@@ -140,7 +146,15 @@ def _traceback(error: BaseException) -> Iterator[str]:
             yield f"File {_clean(frame.filename)!r}, line {frame.lineno}, in {_clean(frame.name)}"
             if frame.line:
                 yield f"  {_clean(frame.line)}"
-        yield f"{type(each).__name__}: {_clean(str(each))}"
+        yield f"{type(each).__name__}: {_clean(text_of(each))}"
+
+
+def text_of(error: BaseException) -> str:
+    """Return what an exception says, whatever its own way to say it does."""
+    try:
+        return str(error)
+    except Exception as problem:  # noqa: BLE001 - the user's code may raise anything
+        return f"(says nothing: {type(problem).__name__} in its __str__)"
 
 
 def _cause(error: BaseException) -> BaseException | None:
@@ -151,7 +165,8 @@ def _cause(error: BaseException) -> BaseException | None:
 
 def _clean(text: str) -> str:
     """Return a text that cannot end a line, move a cursor, or show a password."""
-    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), _hidden(text))
+    # Not encode(): it imports the codec when it is needed first, for which there may be no descriptor left.
+    return _CONTROL.sub(lambda found: codecs.unicode_escape_encode(found[0])[0].decode(), _hidden(text))
 
 
 def _hidden(text: str) -> str:

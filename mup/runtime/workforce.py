@@ -59,6 +59,9 @@ class Workforce:
 
     Attributes:
         ending: Whether the replica stops: who dies is not replaced any more.
+
+    Raises:
+        DeploymentError: The system has no room for them.
     """
 
     def __init__(self, run: ServiceRun, size: int, inherited: set[int]) -> None:
@@ -71,6 +74,8 @@ class Workforce:
         self._tasks: set[asyncio.Task[None]] = set()
         # Processes of workers that were let go.
         self._leaving: set[int] = set()
+        # Processes that somebody waits for until all their workers are set up, and starts again if they die.
+        self._on_trial: set[int] = set()
         # Per worker process: the numbers of its workers, and the socket that brings it more lines.
         self._crews: dict[int, list[int]] = {}
         self._controls: dict[int, socket.socket] = {}
@@ -93,9 +98,7 @@ class Workforce:
             DeploymentError: A setup failed.
         """
         self._front = front
-        links = [await self._connect(worker) for worker in self._forked]
-        for link in links:
-            await self._admit(link)
+        await self._take_on(self._forked)
 
     async def resize(self, size: int) -> None:
         """Have so many workers from now on.
@@ -141,19 +144,74 @@ class Workforce:
     # Starting.
 
     def _start(self, numbers: Iterable[int]) -> list[_Worker]:
-        """Start workers: each in a process of its own, or all of them in one."""
+        """Start workers: each in a process of its own, or all of them in one.
+
+        Raises:
+            DeploymentError: The system has no process or descriptor left for one of them; none is started.
+        """
         if self._alone:
-            return [self._start_alone(number) for number in numbers]
+            return self._all_of(self._start_alone, numbers)
+        pid = self._start_crew()
+        try:
+            return self._all_of(partial(self._start_in, pid), numbers)
+        except DeploymentError:
+            self._dismiss(pid)
+            raise
+
+    def _all_of(self, start: Callable[[int], _Worker], numbers: Iterable[int]) -> list[_Worker]:
+        """Start workers, all of them or none.
+
+        Raises:
+            DeploymentError: One could not be started.
+        """
+        workers: list[_Worker] = []
+        try:
+            for number in numbers:
+                workers.append(start(number))  # noqa: PERF401 - those before one that fails have to be ended
+        except OSError as error:
+            for worker in workers:
+                worker.line.close()
+                if self._alone:
+                    self._dismiss(worker.pid)
+                else:
+                    self._crews[worker.pid].remove(worker.number)
+            raise _no_room(error) from error
+        return workers
+
+    def _dismiss(self, pid: int) -> None:
+        """End a process that has just been started and serves nobody yet."""
+        self._crews.pop(pid, None)
+        self._close_descriptors(pid)
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+
+    def _close_descriptors(self, pid: int) -> None:
+        """Give back what a process was watched and told with."""
+        self._stacks.pop(pid).close()
+        control = self._controls.pop(pid, None)
+        if control is not None:
+            control.close()
+
+    def _start_crew(self) -> int:
+        """Start a process that is to have several workers; return its pid.
+
+        Raises:
+            DeploymentError: The system has no process or descriptor left for it.
+        """
         if self._run.runtime == "thread":
             serve = run_threads
         else:
             # A service without an event loop of its own does not carry what one needs.
             from mup.runtime.event_loop import run_loop as serve  # noqa: PLC0415
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        pid = self._fork("workers", {theirs.fileno()}, partial(serve, self._run, theirs, os.getpid()))
-        theirs.close()
+        try:
+            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            with theirs:
+                pid = self._fork("workers", {theirs.fileno()}, partial(serve, self._run, theirs, os.getpid()))
+        except OSError as error:
+            raise _no_room(error) from error
         self._controls[pid] = ours
-        return [self._start_in(pid, number) for number in numbers]
+        self._crews[pid] = []
+        return pid
 
     def _start_alone(self, number: int) -> _Worker:
         ours, theirs = line()
@@ -167,10 +225,12 @@ class Workforce:
     def _start_in(self, pid: int, number: int) -> _Worker:
         """Start one more worker in a process that serves several."""
         ours, theirs = line()
-        send_slot(self._controls[pid], number, theirs)
+        # A process that has died is noticed at the front's end of the line, like one that dies later.
+        with contextlib.suppress(ConnectionError):
+            send_slot(self._controls[pid], number, theirs)
         theirs.close()
         ours.setblocking(False)
-        self._crews.setdefault(pid, []).append(number)
+        self._crews[pid].append(number)
         return _Worker(number, pid, ours)
 
     def _fork(self, name: str, kept: set[int], serve: Callable[[], None]) -> int:
@@ -179,10 +239,15 @@ class Workforce:
         signals = {signal.SIGINT, signal.SIGTERM, signal.SIGUSR1}
         stacks = Stacks()
         blocked = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
-        pid = os.fork()
-        if pid == 0:
-            self._be_worker(name, kept, stacks, blocked, serve)
-        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        try:
+            pid = os.fork()
+            if pid == 0:
+                self._be_worker(name, kept, stacks, blocked, serve)
+        except OSError:
+            stacks.close()
+            raise
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
         self._stacks[pid] = stacks
         return pid
 
@@ -228,30 +293,47 @@ class Workforce:
         link = WorkerLink(worker.number, worker.pid, loop)
         link.retiring = not missed
         link.on_lost = self._lost
+        self._links.add(link)
         # Nothing comes from where requests go.
         link.requests, _ = await loop.create_unix_connection(asyncio.Protocol, sock=worker.line.requests)
         await loop.create_unix_connection(lambda: link, sock=worker.line.answers)
-        self._links.add(link)
         return link
 
     async def _set_up(self, link: WorkerLink) -> None:
         """Wait until a worker is set up.
 
         Raises:
-            DeploymentError: Its setup failed.
+            DeploymentError: Its setup failed, or it has died.
         """
         error = await link.ready
         if error:
             raise DeploymentError(error, where=f"services.{self._run.service}")
+        if link.lost:
+            raise self._died()
 
-    async def _admit(self, link: WorkerLink) -> None:
-        """Wait until a worker is set up, and let it work.
+    def _died(self) -> DeploymentError:
+        return DeploymentError("a worker died right after its setup", where=f"services.{self._run.service}")
+
+    async def _take_on(self, workers: list[_Worker]) -> list[WorkerLink]:
+        """Wait until workers that have just been started are set up, and let them work; return their links.
 
         Raises:
-            DeploymentError: Its setup failed.
+            DeploymentError: A setup failed, or one has died: its process is not replaced by anybody else.
         """
-        await self._set_up(link)
-        self._front.add(link)
+        pids = {worker.pid for worker in workers}
+        self._on_trial |= pids
+        try:
+            links = [await self._connect(worker) for worker in workers]
+            for link in links:
+                await self._set_up(link)
+                if self._alone:
+                    self._on_trial.discard(link.pid)
+                self._front.add(link)
+            if not self._alone and any(link.lost for link in links):
+                raise self._died()
+            return links
+        finally:
+            self._on_trial -= pids
 
     # Changing size.
 
@@ -263,15 +345,14 @@ class Workforce:
         if self._alone:
             workers = self._start(numbers)
         else:
-            pid = next(iter(self._crews))
-            workers = [self._start_in(pid, number) for number in numbers]
+            workers = self._all_of(partial(self._start_in, next(iter(self._crews))), numbers)
         # Until all are set up none is missed: one that ends meanwhile does not take its neighbours along.
         links = [await self._connect(worker, missed=False) for worker in workers]
         try:
             for link in links:
                 await self._set_up(link)
             if any(link.lost for link in links):
-                raise DeploymentError("a worker died right after its setup")
+                raise self._died()
         except DeploymentError:
             for link in links:
                 link.end()
@@ -310,22 +391,24 @@ class Workforce:
             self._forget(link)
             return
         crew = self._crews.pop(link.pid, None)
-        if crew is not None:
-            self._stacks.pop(link.pid).close()
+        if crew is None:
+            # One of several workers of a process that has ended; they are replaced together.
+            self._front.remove(link, link.fate or "has ended with its process")
+            return
+        self._close_descriptors(link.pid)
         how = _how_it_ended(link.pid)
+        for other in self._links:
+            if other.pid == link.pid:
+                other.fate = how
         self._front.remove(link, how)
         if how == STILL_RUNS:
             # Whatever it does, it serves nobody any more.
             with contextlib.suppress(ProcessLookupError):
                 os.kill(link.pid, signal.SIGKILL)
-        if crew is None:
-            return  # one of several workers of a process that has ended; they are replaced together
+            self._spawn(self._see_off(link.pid))
         who = f"worker {link.number}" if self._alone else f"the process of {len(crew)} workers"
         _log.error("%s (pid %d) %s", who, link.pid, how)
-        control = self._controls.pop(link.pid, None)
-        if control is not None:
-            control.close()
-        if link.ready.done() and link.ready.result() == "":
+        if link.pid not in self._on_trial and link.ready.result() == "":
             self._spawn(self._replace(crew, link.started))
 
     def _forget(self, link: WorkerLink) -> None:
@@ -350,12 +433,11 @@ class Workforce:
             numbers = [n for n in crew if n in self._wanted] if self._alone else sorted(self._wanted)
             if not numbers:
                 return
-            links = [await self._connect(worker) for worker in self._start(numbers)]
             try:
-                for link in links:
-                    await self._admit(link)
+                links = await self._take_on(self._start(numbers))
             except DeploymentError as error:
                 _log.error("worker %d cannot be replaced: %s", numbers[0], error.message)
+                self._front.cannot_replace()
                 await asyncio.sleep(1.0)
             else:
                 _log.warning("worker %s was replaced (pid %d)", ", ".join(map(str, numbers)), links[0].pid)
@@ -384,6 +466,10 @@ def _is_open(descriptor: int) -> bool:
     except OSError:
         return False
     return True
+
+
+def _no_room(error: OSError) -> DeploymentError:
+    return DeploymentError(f"no worker can be started: {error.strerror or error}")
 
 
 async def _reap(pids: set[int]) -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+import gc
 import importlib.util
 import sys
 import textwrap
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import FrameType
 
@@ -143,6 +147,25 @@ class A:
 """
     (site,) = run_and_record(source, tmp_path / "one")
     assert (site.function, site.ordinal) == ("A.ep", 2)
+
+
+def test_threads_index_at_the_same_time() -> None:
+    """Each gets all sites: the workers of a service read its source when their first requests come together."""
+    source = Path(ast.__file__).read_text(encoding="utf-8")
+    expected = site_index(source)
+
+    def collected(_phase: str, _info: dict[str, int]) -> None:
+        time.sleep(1e-5)
+
+    # While Python makes a tree, others get their turn when the collector of cycles runs code, as that of objects
+    # with a `__del__`.
+    gc.callbacks.append(collected)
+    try:
+        with ThreadPoolExecutor(4) as threads:
+            found = list(threads.map(lambda _: site_index(source), range(12)))
+    finally:
+        gc.callbacks.remove(collected)
+    assert found == [expected] * 12
 
 
 def test_code_without_source_has_no_site(tmp_path: Path) -> None:

@@ -294,6 +294,21 @@ def test_callers_go_to_the_successor_on_the_same_port(tmp_path: Path, caller: st
         assert {answer.status for answer in answers} == {200}
 
 
+@pytest.mark.parametrize("caller", ["Caller", "Awaiting"])
+def test_callers_keep_no_connection_to_replicas_that_are_gone(tmp_path: Path, caller: str) -> None:
+    """However often a service is replaced by one at another port, a worker that calls it now and then has one."""
+    project = make_project(tmp_path, SOURCE, "Two", caller)
+    with running(project, replicas={"Two": 1}, pools={caller: 1}, reloading=True) as system:
+        (pid,) = system.status(caller)["workers"]
+        assert system.ask(caller, "/relay/").status == 200
+        before = sum(1 for _ in Path(f"/proc/{pid}/fd").iterdir())
+        for _ in range(3):
+            system.deployment.reload("Two")
+            time.sleep(1.1)  # the list of replicas is old
+            assert system.ask(caller, "/relay/").status == 200
+        wait_for(lambda: sum(1 for _ in Path(f"/proc/{pid}/fd").iterdir()) <= before)
+
+
 def test_wrong_queue_limit(tmp_path: Path) -> None:
     """A limit below zero is refused at start, by name."""
     with pytest.raises(DeploymentError, match="queue_limit must be a whole number >= 0 or None, got -1"):

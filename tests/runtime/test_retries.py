@@ -192,6 +192,20 @@ def test_busy_callee_is_asked_again(shop: Shop, caller: str) -> None:
     assert found == {"answer": 3}
 
 
+def test_repetitions_are_counted_after_the_pool_has_changed(shop: Shop, caller: str) -> None:
+    """Whichever worker told of them before is gone."""
+    change = {"Content_Type": "application/json"}
+    for size in (3, 1):
+        assert (
+            shop.system.ask(caller, "/mup/pool", json.dumps({"pool_size": size}).encode(), **change).status
+            == 200
+        )
+    wait_for(lambda: len(shop.system.status(caller)["workers"]) == 1)
+    before = shop.counted(caller, "mup_call_retries_total", destination="Flaky")
+    assert shop.call(caller, "/busy/", params={"tag": f"pool{caller}", "times": 2}) == {"answer": 3}
+    assert shop.counted(caller, "mup_call_retries_total", destination="Flaky") == before + 2
+
+
 @pytest.mark.parametrize("status", [500, 503, 404])
 def test_other_failures_are_final(shop: Shop, caller: str, status: int) -> None:
     """An error of the endpoint, or a 503 that invites nobody, is what the caller gets, at once."""

@@ -38,6 +38,14 @@ class Back(MS):
     def broken(self, comm: Communication) -> None:
         raise ValueError("broken on purpose")
 
+    @EP("/made/")
+    def made(self, comm: Communication) -> None:
+        comm.respond({"by": "Back"}, comm.params["status"], {"Location": "/made/1"})
+
+    @EP("/left/")
+    def left(self, comm: Communication) -> None:
+        comm.respond(float(comm.headers["x-mup-deadline"]))
+
 
 class Threads(MS):
     runtime = "thread"
@@ -75,6 +83,23 @@ class Threads(MS):
         except CallError as error:
             comm.respond({"status": error.status})
 
+    @EP("/look/")
+    def look(self, comm: Communication) -> None:
+        answer = comm.call("Back", "/made/", {"status": int(comm.params["status"])}).get(check=False)
+        comm.respond([answer.status, answer.ok, answer.headers["location"], answer.body])
+
+    @EP("/pass-on/")
+    def pass_on(self, comm: Communication) -> None:
+        comm.respond(comm.call("Back", "/left/").get())
+
+    @EP("/too-slow/")
+    def too_slow(self, comm: Communication) -> None:
+        comm.respond(comm.call("Back", "/slow/", {"seconds": 5}).get())
+
+    def teardown(self):
+        with open(f"{__file__}.{self.service_name}", "a") as file:
+            file.write("x")
+
 
 class Loop(MS):
     runtime = "async"
@@ -111,6 +136,32 @@ class Loop(MS):
             await comm.call("Back", "/broken/")
         except CallError as error:
             comm.respond({"status": error.status})
+
+    @EP("/look/")
+    async def look(self, comm: Communication) -> None:
+        future = comm.call("Back", "/made/", {"status": int(comm.params["status"])})
+        try:
+            await future
+        except CallError as error:
+            assert error.status == 409
+        answer = future.get(check=False)
+        comm.respond([answer.status, answer.ok, answer.headers["location"], answer.body])
+
+    @EP("/blocks/")
+    async def blocks(self, comm: Communication) -> None:
+        comm.respond(comm.call("Back", "/left/").get())
+
+    @EP("/pass-on/")
+    async def pass_on(self, comm: Communication) -> None:
+        comm.respond(await comm.call("Back", "/left/"))
+
+    @EP("/too-slow/")
+    async def too_slow(self, comm: Communication) -> None:
+        comm.respond(await comm.call("Back", "/slow/", {"seconds": 5}))
+
+    async def teardown(self):
+        with open(f"{__file__}.{self.service_name}", "a") as file:
+            file.write("x")
 """
 
 BOTH = pytest.mark.parametrize("service", ["Threads", "Loop"])
@@ -165,6 +216,46 @@ def test_calls_run_in_parallel(system: System, service: str) -> None:
     assert system.ask(service, "/pair/").raw == b"ab"
     assert time.monotonic() - began < 0.55
     assert system.ask(service, "/fail/").body == {"status": 500}
+
+
+@BOTH
+def test_status_and_headers_of_an_answer(system: System, service: str) -> None:
+    """They are there whatever the status is; an event loop does not wait for them without ``await``."""
+    for status in (201, 409):
+        found = system.ask(service, f"/look/?status={status}").body
+        assert found == [status, status == 201, "/made/1", {"by": "Back"}]
+    answer = system.ask("Loop", "/blocks/")
+    assert (answer.status, "write 'await' first" in answer.body["error"]) == (500, True)
+
+
+@BOTH
+def test_deadlines_go_along_with_calls(system: System, service: str) -> None:
+    """A callee is told what its caller has left, and a caller that has nothing left does not wait."""
+    assert 20_000 < system.ask(service, "/pass-on/").body <= 30_000
+    assert 1000 < system.ask(service, "/pass-on/", X_Mup_Deadline="2000").body <= 2000
+    began = time.monotonic()
+    assert system.ask(service, "/too-slow/", X_Mup_Deadline="300").status == 504
+    assert time.monotonic() - began < 2
+
+
+@BOTH
+def test_a_replica_that_has_to_end_finishes_what_it_has(tmp_path: Path, service: str) -> None:
+    """Also what waits; then its workers tear down, and the log tells of everything."""
+    with running(make_project(tmp_path, SOURCE, "Back", service)) as system:
+        pending = [system.begin(service, "/hold/?seconds=0.5") for _ in range(3)]
+        wait_for(lambda: (system.status(service)["busy"], system.status(service)["queued"]) == (2, 1))
+        pid = system.status(service)["pid"]
+        os.kill(pid, signal.SIGTERM)
+        assert [p.result(10).status for p in pending] == [200] * 3
+        wait_for(
+            lambda: not Path(f"/proc/{pid}/cmdline").exists() or not Path(f"/proc/{pid}/cmdline").read_bytes()
+        )
+    # An instance per thread; a loop has one.
+    assert (tmp_path / f"shop.py.{service}").read_text() == ("xx" if service == "Threads" else "x")
+    logs = [read_log(path) for path in tmp_path.glob(f"logs/{service}.0.*.mlog")]
+    assert not any(log.truncated for log in logs)
+    events = [Event(int(event)) for log in logs for event in log.records["event"]]
+    assert [events.count(event) for event in (Event.ARRIVE, Event.BEGIN, Event.DONE)] == [3, 3, 3]
 
 
 @BOTH

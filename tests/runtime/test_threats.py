@@ -173,6 +173,73 @@ def test_what_clients_say_stays_on_its_line(
     )
 
 
+ECHOES = """
+from mup import EP, MS
+
+class Speechless(Exception):
+    def __str__(self):
+        raise RuntimeError("no words")
+
+class Blocks(MS):
+    @EP("/as-header/")
+    def as_header(self, comm):
+        comm.respond("x", headers={"X-Tag": comm.headers["x-tag"]})
+
+    @EP("/as-type/")
+    def as_type(self, comm):
+        comm.respond("x", headers={"Content-Type": comm.headers["x-tag"]})
+
+    @EP("/as-error/")
+    def as_error(self, comm):
+        raise ValueError(comm.headers["x-tag"])
+
+    @EP("/speechless/")
+    def speechless(self, comm):
+        raise Speechless
+
+class Awaits(MS):
+    runtime = "async"
+
+    @EP("/as-header/")
+    async def as_header(self, comm):
+        comm.respond("x", headers={"X-Tag": comm.headers["x-tag"]})
+
+    @EP("/as-type/")
+    async def as_type(self, comm):
+        comm.respond("x", headers={"Content-Type": comm.headers["x-tag"]})
+
+    @EP("/as-error/")
+    async def as_error(self, comm):
+        raise ValueError(comm.headers["x-tag"])
+
+    @EP("/speechless/")
+    async def speechless(self, comm):
+        raise Speechless
+"""
+
+
+@pytest.mark.services
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_bytes_that_are_no_text_end_no_worker(
+    tmp_path: Path, form: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever an endpoint does with them: answers are 500, the log tells why, and the workers go on."""
+    monkeypatch.setenv("MUP_LOG", form)
+    with running(make_project(tmp_path, ECHOES, "Blocks", "Awaits")) as system:
+        for service in ("Blocks", "Awaits"):
+            before = system.status(service)["workers"]
+            port = int(system.url(service).rpartition(":")[2])
+            with socket.create_connection(("127.0.0.1", port), timeout=30) as raw:
+                for path in ("/as-header/", "/as-type/", "/as-error/", "/speechless/"):
+                    raw.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\n".encode() + b"X-Tag: a\xff\r\n\r\n")
+                    assert raw.recv(65536).partition(b" ")[2].startswith(b"500 "), path
+            assert system.status(service)["workers"] == before
+    text = capfd.readouterr().err
+    assert "Logging error" not in text
+    for words, lines in (("must be a text without line breaks", 4), ("says nothing", 2)):
+        assert sum(words in line for line in text.splitlines()) == lines, words
+
+
 @pytest.mark.services
 def test_an_address_in_the_registry_is_an_address(guarded: System) -> None:
     """What is registered cannot be a file, carry credentials, or forge a line of a listing."""

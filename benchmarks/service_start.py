@@ -1,0 +1,136 @@
+"""How long does a service take to be ready, and how much memory does it need while nothing happens?
+
+    python benchmarks/service_start.py [--rounds N] [--quick]
+
+One replica with one worker (an event loop: with eight, in one process) is started beside a running registry,
+as the launcher does it: *ready* is the time from the start of the process to the line that says that it
+serves and is registered; an empty Python process is started beside it. Rounds are interleaved. Memory is that
+of front and workers after a second without a request: proportional (pages that several processes share count
+once) and resident (they count in each). With "MongoDB" the service can query a database.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from machine import describe
+
+from mup.workload.cpu import HostCpu
+
+SERVICES = """
+from mup import EP, MS
+
+class Process(MS):
+    @EP("/trivial/")
+    def trivial(self, comm):
+        comm.respond({"ok": True})
+
+class Thread(MS):
+    runtime = "thread"
+    @EP("/trivial/")
+    def trivial(self, comm):
+        comm.respond({"ok": True})
+
+class Async(MS):
+    runtime = "async"
+    pool_size = 8
+    @EP("/trivial/")
+    async def trivial(self, comm):
+        comm.respond({"ok": True})
+"""
+KINDS = {
+    "process": ("Process", False),
+    "thread": ("Thread", False),
+    "async": ("Async", False),
+    "process, MongoDB": ("Process", True),
+    "async, MongoDB": ("Async", True),
+}
+READY, MEMORY = 1.0, 60.0
+"""Targets: seconds, megabytes."""
+
+
+@contextmanager
+def started(module: str, *arguments: str) -> Iterator[tuple[float, dict[str, Any]]]:
+    """Run a process of mup; give the seconds until it said that it is ready, and what it said."""
+    begun = time.perf_counter()
+    command = [sys.executable, "-P", "-m", module, *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None  # noqa: S101 - it is a pipe
+        try:
+            said = json.loads(process.stdout.readline())
+            yield time.perf_counter() - begun, said
+        finally:
+            process.terminate()
+
+
+def memory(pids: list[int]) -> tuple[float, float]:
+    """Return proportional and resident memory of some processes, in megabytes."""
+    sums = {"Pss:": 0, "Rss:": 0}
+    for pid in pids:
+        for line in Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines():
+            name, *rest = line.split()
+            if name in sums:
+                sums[name] += int(rest[0])
+    return sums["Pss:"] / 1024, sums["Rss:"] / 1024
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rounds", type=int, default=11)
+    parser.add_argument("--quick", action="store_true", help="only show that it works")
+    options = parser.parse_args()
+    rounds = 1 if options.quick else options.rounds
+    print(describe("aiohttp", "uvloop", "msgspec", "pymongo", "motor"))
+    seconds: dict[str, list[float]] = {name: [] for name in ("python -c pass", *KINDS)}
+    sizes: dict[str, tuple[float, float]] = {}
+    host = HostCpu()
+    with tempfile.TemporaryDirectory() as folder, started("mup_registry", "--port", "0") as (_, registry):
+        (Path(folder) / "trivial.py").write_text(SERVICES, encoding="utf-8")
+        for number in range(-1, rounds):  # the first one fills caches: bytecode, files
+            if number == 0:
+                host.start()
+            begun = time.perf_counter()
+            subprocess.run([sys.executable, "-c", "pass"], check=True)
+            taken = {"python -c pass": time.perf_counter() - begun}
+            for name, (kind, queries) in KINDS.items():
+                config = {
+                    "service": kind,
+                    "target": f"trivial:{kind}",
+                    "source": folder,
+                    "registry": registry["url"],
+                    "queries": queries,
+                }
+                with started("mup.runtime.replica", json.dumps(config)) as (taken[name], ready):
+                    if number < 0:
+                        time.sleep(1.0)
+                        sizes[name] = memory([ready["pid"], *sorted(set(ready["workers"]))])
+            if number >= 0:
+                for name, value in taken.items():
+                    seconds[name].append(value)
+        host.stop()
+    print(f"\n{'replica':18s} {'ready, s':>9s} {'range':>14s} {'MB, shared once':>16s} {'resident':>9s}")
+    for name, values in seconds.items():
+        spread = f"{min(values):.2f} - {max(values):.2f}"
+        line = f"{name:18s} {statistics.median(values):9.2f} {spread:>14s}"
+        print(line + (f" {sizes[name][0]:16.0f} {sizes[name][1]:9.0f}" if name in sizes else ""))
+    print(f"\ntargets: ready within {READY:g} s, {MEMORY:g} MB; {rounds} rounds")
+    print(f"the hypervisor withheld {host.stolen:.1%} of the machine, {host.utilization:.0%} were in use")
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("PYTHONPATH", str(Path(__file__).resolve().parents[1]))
+    main()
