@@ -22,7 +22,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from analyzer.calibration.background import background
 from analyzer.calibration.bootstrap import REPLICATES, batches, replicates, with_variants
@@ -75,7 +75,7 @@ __all__ = ["HOST", "Calibration", "EntryCoverage", "calibrate"]
 UNMATCHED_LIMIT = 0.01
 FOREIGN_CPU_LIMIT = 0.02
 FEW_ROUNDS = 6
-"""Of the test bed's predictions, a quarter were within 5 % when explored in fewer hot rounds, else two thirds."""
+"""Of the test bed's points, a quarter were within 5 % from fewer hot rounds, two thirds from more."""
 
 
 class Host(Protocol):
@@ -146,6 +146,7 @@ class _Book:
 
     Attributes:
         sharing: Replicas of the services whose workers share a core: threads, event loops.
+        loops: Those of them with an event loop: work is interrupted by nothing but an ``await``.
         pinned: Those of them that stay on one core of the machine.
         simulated: Response time of one user in the model, seconds.
     """
@@ -155,6 +156,7 @@ class _Book:
     work: FrameworkWork
     ingredients: Ingredients
     sharing: Mapping[str, int]
+    loops: frozenset[str]
     pinned: frozenset[str]
     terms: Terms = field(default_factory=Terms)
     warnings: list[str] = field(default_factory=list)
@@ -268,6 +270,7 @@ def calibrate(
         work=framework_work(observed),
         ingredients=ingredients,
         sharing={s.name: s.replicas for s in application.services if s.runtime != "process"},
+        loops=frozenset(s.name for s in application.services if s.runtime == "async"),
         pinned=frozenset(s.name for s in application.services if s.runtime != "process" and s.pinned),
     )
     by_endpoint: dict[str, list[Execution]] = {}
@@ -648,6 +651,7 @@ def _processors(book: _Book, machine: Processor | None, placement: Placement | N
             Processor(
                 name=own_core(name),
                 cores=replicas,
+                discipline=_turns(book, name),
                 parent=HOST,
                 core=place_of(name, 0, int(host.cores)) if name in book.pinned else None,
             )
@@ -656,11 +660,21 @@ def _processors(book: _Book, machine: Processor | None, placement: Placement | N
         return (host, *parts)
     neighbours = _neighbours(book, host)
     own = (
-        Processor(name=own_core(name), cores=replicas, parent=neighbours.get(name, HOST))
+        Processor(
+            name=own_core(name),
+            cores=replicas,
+            discipline=_turns(book, name),
+            parent=neighbours.get(name, HOST),
+        )
         for name, replicas in book.sharing.items()
     )
     cores = (Processor(name=name, parent=HOST) for name in sorted(set(neighbours.values())))
     return (host, *cores, *own)
+
+
+def _turns(book: _Book, service: str) -> Literal["ps", "fcfs"]:
+    """Return how the work of a replica's workers shares its core: threads take turns, coroutines do not."""
+    return "fcfs" if service in book.loops else "ps"
 
 
 def _neighbours(book: _Book, host: Processor) -> dict[str, str]:

@@ -103,6 +103,8 @@ def test_a_replica_has_one_core_of_its_host(model: Model) -> None:
     }
     own = {p.name: (p.cores, p.parent) for p in model.processors}
     assert own["T.core"] == own["L.core"] == (1, "host")
+    # The interpreter goes round the threads that want it; a coroutine keeps the loop until it waits.
+    assert (model.processor("T.core").discipline, model.processor("L.core").discipline) == ("ps", "fcfs")
     demand = model.task("T").entry("/t/").activities[0].demand
     assert demand is not None
     assert 0.0038 < demand.mean < 0.02
