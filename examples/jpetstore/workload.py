@@ -13,6 +13,9 @@ LOOKING = 3.5
 class Customer(Client):
     """One customer of the shop. The session and the cart are cookies, which every client keeps."""
 
+    patience = 600.0
+    """Seconds to wait for an answer: a model knows no timeouts."""
+
     async def scenario(self, comm: Communication) -> None:
         """Visit the shop once."""
         await self.think(0.7)

@@ -15,6 +15,9 @@ STRANGER = "{}"
 class TeaDrinker(Client):
     """One user. The cookie is a text that comes with an answer and goes along with the next request."""
 
+    patience = 600.0
+    """Seconds to wait for an answer: a model knows no timeouts."""
+
     async def scenario(self, comm: Communication) -> None:
         """Visit the store once."""
         category, other_category = self.random.randrange(CATEGORIES), self.random.randrange(CATEGORIES)

@@ -344,14 +344,19 @@ class Network:
 class ClientCommunication(Communication):
     """The calls of one client; one object per client, one execution (cycle) at a time.
 
+    Args:
+        network: Shared by all clients.
+        patience: Timeout of calls that name none, in seconds.
+
     Attributes:
         request, trace: Ids of the current execution.
         calls: Calls begun in the current execution.
         sampled: Whether the current execution is logged, with everything it causes.
     """
 
-    def __init__(self, network: Network) -> None:
+    def __init__(self, network: Network, patience: float = DEFAULT_TIMEOUT) -> None:
         self.network = network
+        self._patience = patience
         self.request = 0
         self.trace = 0
         self.calls = 0
@@ -409,8 +414,9 @@ class ClientCommunication(Communication):
         kept = self._kept_cookies.header(dest_ms)
         if kept is not None and not any(name.lower() == "cookie" for name in complete):
             complete["Cookie"] = kept
+        seconds = self._patience if timeout is None else timeout
         return ClientFuture(
-            self, dest_ms, path, params, complete, timeout, method, cookies=self._kept_cookies
+            self, dest_ms, path, params, complete, seconds, method, cookies=self._kept_cookies
         )
 
     def send(

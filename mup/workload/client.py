@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Awaitable
-from typing import TYPE_CHECKING, Literal, Protocol, get_args
+from typing import Literal, Protocol, get_args
 
+from mup.communication import DEFAULT_TIMEOUT, Communication
 from mup.errors import UsageError
-
-if TYPE_CHECKING:
-    from mup.communication import Communication
 
 __all__ = ["Client", "ThinkTime"]
 
@@ -33,9 +31,11 @@ class Client:
     Attributes:
         index: Number of this user, from 0; under an open load, number of the arrival.
         random: Random numbers of this user (or arrival) alone; the same for the same seed and index.
+        patience: Seconds the user waits for an answer; set it in the class. A call may name another timeout.
     """
 
     index: int = 0
+    patience: float = DEFAULT_TIMEOUT
     random: random.Random
     _thinker: Thinker | None = None
 

@@ -396,7 +396,7 @@ class _User:
     def __init__(self, owner: _Round, client: Client) -> None:
         self._round = owner
         self._client = client
-        self._comm = ClientCommunication(owner.network)
+        self._comm = ClientCommunication(owner.network, client.patience)
         self._loop = asyncio.get_running_loop()
         self._pauses: set[asyncio.Future[None]] = set()
         client.random = random.Random()

@@ -200,6 +200,25 @@ def test_errors_of_calls_name_the_cause(system: Any, project: Make, call: str, m
     assert message in result.first_error
 
 
+@pytest.mark.parametrize(
+    ("patience", "timeout", "message"),
+    [(0.05, "", "did not answer within 0.05 s"), (0.05, ", timeout=5", ""), (5.0, "", "")],
+    ids=["impatient", "a patient call", "patient"],
+)
+def test_users_have_patience(system: Any, project: Make, patience: float, timeout: str, message: str) -> None:
+    """Calls that name no timeout have the one of their user."""
+    body = f"""
+patience = {patience}
+async def scenario(self, comm):
+    await comm.call("S", "/slow/", {{"seconds": 0.15}}{timeout})
+"""
+    with LoadDriver(project(body), system.registry_url) as driver:
+        result = driver.run(1, 0.3)
+    assert message in result.first_error
+    assert (result.errors > 0) == bool(message)
+    assert bool(result.cycles) == (not message)
+
+
 def test_a_dead_replica_is_an_error_not_a_hang(system: Any, project: Make) -> None:
     """A registered address where nothing listens is reported."""
     import urllib.request

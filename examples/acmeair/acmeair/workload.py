@@ -13,6 +13,9 @@ DATE = "Sun Jul 25 2021 00:00:00 GMT+0100"
 class Traveller(Client):
     """User i travels as customer i + 1; the session is a cookie, which every user keeps."""
 
+    patience = 600.0
+    """Seconds to wait for an answer: a model knows no timeouts."""
+
     async def scenario(self, comm: Communication) -> None:
         """Travel once."""
         user = f"uid{self.index % CUSTOMERS + 1}@email.com"

@@ -11,6 +11,9 @@ PAUSE = 4.75
 class Teacher(Client):
     """One teacher, who tries an exam out."""
 
+    patience = 600.0
+    """Seconds to wait for an answer: a model knows no timeouts."""
+
     async def scenario(self, comm: Communication) -> None:
         """Try one exam."""
         await self.think(0.95)
