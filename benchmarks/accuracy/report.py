@@ -20,7 +20,7 @@ from accuracy.plots import draw_errors, draw_system
 from accuracy.points import Point
 from accuracy.predictions import correct, points_of
 from accuracy.store import Results, read_json
-from accuracy.work_speed import HEAD, work_speeds
+from accuracy.work_speed import ENDPOINT_HEAD, HEAD, endpoint_works, work_speeds
 from mup.errors import UsageError
 
 __all__ = ["Selection", "distribution", "rows_of", "write_report"]
@@ -163,6 +163,7 @@ def write_report(
     if details:
         names = list(dict.fromkeys(r.system for r in found))
         parts.append(_table(HEAD, work_speeds(results, kind, names)))
+        parts.append(_table(ENDPOINT_HEAD, endpoint_works(results, kind, names)))
         parts.append(inside_tables(results, kind, found))
     return "\n\n".join(parts)
 

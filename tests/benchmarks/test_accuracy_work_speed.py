@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from accuracy.generate import system as generated
 from accuracy.nominal import nominal
 from accuracy.points import Point
 from accuracy.store import Results, write_json
-from accuracy.work_speed import SPEED, endpoint_work, work_speeds
+from accuracy.work_speed import SPEED, endpoint_work, endpoint_works, work_speeds
 from measured_repeats import repeat
 
 from mup.lqn import Activity, Call, Constant, Entry, Model, Precedence, Processor, Task, save_model
@@ -77,3 +78,35 @@ def test_exploration_and_repeats_are_given_for_the_same_speed(tmp_path: Path) ->
         write_json(folder.repeat("one", number), record)
     expected = (NAME, "3.00", "3.10", "3.00 to 3.20", "24 of 135", "-25%")
     assert work_speeds(results, "first", [NAME, "translator"]) == [expected]
+
+
+def test_endpoints_are_compared_as_far_as_chance_allows(tmp_path: Path) -> None:
+    """Drivers of databases are left out, quick endpoints too; a standard error comes from both numbers of executions."""
+    results = Results(tmp_path)
+    folder = results.system(NAME)
+    a = model(0.01, SPEED).task("A").entry("/a/")
+    query = Activity(name="comm_9", demand=Constant(0.5), delay=Constant(0), replies=True)
+    end = replace(a.activities[-1], replies=False)
+    links = (*a.precedences, Precedence(pre=("end",), post=("comm_9",)))
+    entry = replace(a, activities=(*a.activities[:-1], end, query), precedences=links)
+    found = model(0.01, 2 * SPEED)
+    found = replace(
+        found, tasks=tuple(replace(t, entries=(entry,)) if t.name == "A" else t for t in found.tasks)
+    )
+    results.model("first", NAME).parent.mkdir(parents=True)
+    save_model(found, results.model("first", NAME))
+    folder.run.mkdir(parents=True)
+    write_json(folder.points, [Point(name="one", clients=1, pools={}, replicas={}).to_json()])
+    widths = {label: {"executions": 100} for label in ("A/a/", "B/b/", "C/c/")}
+    write_json(folder.run / "run.json", {"widths": widths})
+    for number, void in enumerate(("", "", "foreign")):
+        record = repeat("one", number, [0.1] * 50, void=void)
+        record["monitored"] = SPEED
+        cpu = 1.0 if void else 0.016
+        record["entries"] = {
+            "A/a/": {"count": 50, "cpu": cpu, "cpu_cv": 0.5},
+            "B/b/": {"count": 50, "cpu": 0.001, "cpu_cv": 0.5},
+        }
+        write_json(folder.repeat("one", number), record)
+    # Two pieces of 10 ms at twice the speed.
+    assert endpoint_works(results, "first", [NAME]) == [(NAME, "A/a/", "16.0", "+150.0%", "7.1%", "100, 100")]
