@@ -80,6 +80,7 @@ _GOALS = (
     "all goals",
     "all goals, without void steps",
     "void",
+    "failed cycles",
 )
 
 _NOTES = """\
@@ -90,8 +91,9 @@ steps, where every service is predicted below 0.5; response within 10 %, or 2 % 
 within 0.05; the service predicted to be the most utilized is, or is within 0.03 of it. *void*: steps all runs
 of which the machine disturbed, by the rules of `mup load`; the same command runs them again, until one run is
 valid or there were as many as its option "--void" says. Their figures are counted, and each step says how
-much of the machine others used (foreign) and withheld (stolen). `wait` and `cpu` are modes: the local work of
-services is a pause, or keeps a core busy."""
+much of the machine others used (foreign) and withheld (stolen). *failed cycles*: of those begun in windows;
+they are in no other figure. `wait` and `cpu` are modes: the local work of services is a pause, or keeps a
+core busy."""
 
 
 def _judged(folder: FamilyFolder) -> list[Judged]:
@@ -127,3 +129,5 @@ def _met(found: Sequence[Judged]) -> Iterator[str]:
     yield within(found, *GOALS)
     yield within([j for j in found if not j.void], *GOALS)
     yield f"{sum(bool(j.void) for j in found)}"
+    failed = sum(j.measured["failed"] for j in found)
+    yield f"{failed} of {failed + sum(j.measured['cycles'] for j in found)}"

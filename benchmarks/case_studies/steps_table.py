@@ -45,12 +45,13 @@ def steps_table(study: StudyFolder, name: str, found: Sequence[Judged]) -> str:
         "missed",
         "runs",
     ]
-    where = found[0].measured["circumstances"]
+    revisions = dict.fromkeys(judged.measured["circumstances"]["revision"] for judged in found)
+    cores = found[0].measured["circumstances"]["cores"]
     warmups = [judged.step["warmup"] for judged in found]
     created = sorted(judged.measured["created"] for judged in found)
     run = (
         f"{settings['settings']['database']}; windows of {stored['seconds']:g} s after {min(warmups):.1f} to"
-        f" {max(warmups):.1f} s{think}; revision {where['revision']}, {where['cores']} cores;"
+        f" {max(warmups):.1f} s{think}; revision {', '.join(revisions)}, {cores} cores;"
         f" run from {created[0]} to {created[-1]}."
     )
     return "\n".join(

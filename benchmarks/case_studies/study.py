@@ -193,8 +193,8 @@ class Study:
 
         steps = []
         with self.quiet.shared():
+            # Not between two of them: predictions are stored all together, and take minutes.
             for step in autoscale(model, scaling, observe):
-                self._check_time(0.0)
                 steps.append(step.to_json())
                 self.say(
                     f"predicted {family} step {step.number}: {step.clients} clients, {step.bottleneck}"
@@ -216,11 +216,17 @@ class Study:
         file = folder.measured(step["step"])
         before = read_json(file) if file.exists() else None
         runs = before["runs"] if before else 0
-        self._check_time(step_seconds(step))
+        needed = step_seconds(step)
+        self._check_time(needed)
         database = read_json(self.folder.study)["settings"]["database"]
-        retries = min(self.retries, self.void - runs - 1)
-        with self.quiet.alone(), started(self.application, self.mode, database) as project:
-            record = measure_step(project, step, think_scale=self.think_scale, retries=retries)
+        with self.quiet.alone():
+            # Others may have had the machine for a while.
+            self._check_time(needed)
+            retries = min(self.retries, self.void - runs - 1)
+            while retries and not self._fits((1 + retries) * needed):
+                retries -= 1
+            with started(self.application, self.mode, database) as project:
+                record = measure_step(project, step, think_scale=self.think_scale, retries=retries)
         write_json(file, {**replacing(before, record), "runs": runs + record["runs"]})
         seen, expected = record["response_time"]["mean"], step["response_time"]["mean"]
         void = f"; VOID: {record['disturbance']['void']}" if is_void(record) else ""
@@ -229,8 +235,12 @@ class Study:
             f" predicted {expected:.3f} s{void}"
         )
 
+    def _fits(self, seconds: float) -> bool:
+        """Tell whether there are so many until the deadline."""
+        return time.monotonic() + seconds <= self.deadline
+
     def _check_time(self, needed: float) -> None:
-        if time.monotonic() + needed > self.deadline:
+        if not self._fits(needed):
             raise TimeIsUpError("time is up; the same command continues")
 
 
@@ -263,7 +273,7 @@ def fitting_window(steps: Sequence[dict[str, Any]], *, at_least: float) -> float
         steps: Predicted with `LONGEST_WINDOW`.
         at_least: Seconds a window needs in any case.
     """
-    others = sum(step_seconds(step) - step["seconds"] for step in steps)
+    others: float = sum(step_seconds(step) - step["seconds"] for step in steps)
     longest = (FAMILY_SECONDS - others) / len(steps)
     shortest = max(SHORTEST_WINDOW, at_least)
     return min(max(5 * math.floor(longest / 5), 5 * math.ceil(shortest / 5)), LONGEST_WINDOW)

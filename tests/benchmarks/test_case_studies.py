@@ -129,8 +129,8 @@ def test_the_report_has_tables_and_pictures(
     assert main(["report", "--results", str(finished), "-o", str(out)]) == 0
     text = capsys.readouterr().out
     assert "| tms W1, `wait` | 2.4% | 8.1% | 16.7% | 25.0% | 0.000 | - |" in text
-    # Run; cycle, of these light, response, utilization, bottleneck; all, without void ones; void.
-    goals = "| 2 of 2 | 0 of 2 | 0 of 2 | 1 of 2 | 2 of 2 | 2 of 2 | 0 of 2 | 0 of 2 | 0 |"
+    # Run; cycle, of these light, response, utilization, bottleneck; all, without void ones; void; failed.
+    goals = "| 2 of 2 | 0 of 2 | 0 of 2 | 1 of 2 | 2 of 2 | 2 of 2 | 0 of 2 | 0 of 2 | 0 | 0 of 18 |"
     assert f"| tms W1, `wait` {goals}" in text
     assert "| tms W2, `wait` | 1 of 2 |" in text
     assert "## tms, W2 (vertical scaling), mode `wait`" in text
@@ -156,7 +156,7 @@ def test_what_went_wrong_is_in_the_table(finished: Path, capsys: pytest.CaptureF
     text = capsys.readouterr().out
     assert "| **front** (new), measured back |" in text
     assert "| 6, void, 3 cycles failed |" in text
-    assert "| 1 of 2 | 1 of 1 | 1 |\n" in text
+    assert "| 1 of 2 | 1 of 1 | 1 | 3 of 21 |\n" in text
 
 
 class FakeRuns:
@@ -228,6 +228,19 @@ def test_new_steps_go_before_void_ones(finished: Path, start: Callable[..., Fake
     file = StudyFolder(finished / "tms-wait").family("W2").measured(1)
     write_json(file, record(3.0, void="foreign"))
     assert [number for number, _ in start("W2", record(1.0), record(1.0)).done] == [2, 1]
+
+
+def test_time_decides_about_steps_and_their_repetition(
+    finished: Path, start: Callable[..., FakeRuns], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A step takes 91.5 s: in 2 min it is run and not repeated; in 1 min it is left to the next start."""
+    file = StudyFolder(finished / "tms-wait").family("W1").measured(1)
+    write_json(file, record(3.0, void="foreign"))
+    assert start("W1", options=("--max-minutes", "1")).done == []
+    assert "time is up" in capsys.readouterr().out
+    found = start("W1", record(3.0, void="foreign"), options=("--max-minutes", "2", "--retries", "3"))
+    assert found.done == [(1, 0)]
+    assert start("W1", record(1.0), options=("--max-minutes", "4", "--retries", "3")).done == [(1, 1)]
 
 
 @pytest.mark.parametrize(

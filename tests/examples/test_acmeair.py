@@ -163,13 +163,16 @@ def client_of(monkeypatch: pytest.MonkeyPatch) -> Iterator[ClientOf]:
         yield lambda service: stack.enter_context(TestClient(service))
 
 
-@pytest.mark.parametrize("page", ["index.html", "flights.html", "checkin.html"])
-def test_pages(client_of: ClientOf, page: str) -> None:
-    """Pages are read from their files."""
+@pytest.mark.parametrize(
+    ("page", "size"), [("index.html", 5021), ("flights.html", 14961), ("checkin.html", 8593)]
+)
+def test_pages(client_of: ClientOf, page: str, size: int) -> None:
+    """Pages are read from their files, which are as large as those of the published study."""
     answer = client_of(Main).get(f"/{page}")
     assert answer.status == 200
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
     assert answer.content == (EXAMPLES / "acmeair" / "pages" / page).read_bytes()
+    assert len(answer.content) == size
 
 
 def test_log_in(client_of: ClientOf) -> None:
