@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from machine import describe
+from trivial_services import SERVICES
 
 from mup.project import Project, ServiceConfig
 from mup.runtime.launcher import Deployment
@@ -70,27 +71,6 @@ print(sock.getsockname()[1], flush=True)
 uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False)).run(sockets=[sock])
 """
 
-SERVICES = """
-from mup import EP, MS
-
-class Process(MS):
-    @EP("/trivial/")
-    def trivial(self, comm):
-        comm.respond({"ok": True})
-
-class Thread(MS):
-    runtime = "thread"
-    @EP("/trivial/")
-    def trivial(self, comm):
-        comm.respond({"ok": True})
-
-class Async(MS):
-    runtime = "async"
-    pool_size = 8
-    @EP("/trivial/")
-    async def trivial(self, comm):
-        comm.respond({"ok": True})
-"""
 
 REQUEST = b"\r\n".join(
     (

@@ -5,8 +5,9 @@
 One replica with one worker (an event loop: with eight, in one process) is started beside a running registry,
 as the launcher does it: *ready* is the time from the start of the process to the line that says that it
 serves and is registered; an empty Python process is started beside it. Rounds are interleaved. Memory is that
-of front and workers after a second without a request: proportional (pages that several processes share count
-once) and resident (they count in each). With "MongoDB" the service can query a database.
+of front and workers after a second without a request: pages that they share count once, those of files that
+other programs use, too, count in full; and what is resident in the front, and in each worker process. With
+"MongoDB" the service can query a database.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -25,30 +27,10 @@ from pathlib import Path
 from typing import Any
 
 from machine import describe
+from trivial_services import SERVICES
 
 from mup.workload.cpu import HostCpu
 
-SERVICES = """
-from mup import EP, MS
-
-class Process(MS):
-    @EP("/trivial/")
-    def trivial(self, comm):
-        comm.respond({"ok": True})
-
-class Thread(MS):
-    runtime = "thread"
-    @EP("/trivial/")
-    def trivial(self, comm):
-        comm.respond({"ok": True})
-
-class Async(MS):
-    runtime = "async"
-    pool_size = 8
-    @EP("/trivial/")
-    async def trivial(self, comm):
-        comm.respond({"ok": True})
-"""
 KINDS = {
     "process": ("Process", False),
     "thread": ("Thread", False),
@@ -74,15 +56,40 @@ def started(module: str, *arguments: str) -> Iterator[tuple[float, dict[str, Any
             process.terminate()
 
 
-def memory(pids: list[int]) -> tuple[float, float]:
-    """Return proportional and resident memory of some processes, in megabytes."""
-    sums = {"Pss:": 0, "Rss:": 0}
+def memory(pids: list[int]) -> tuple[float, list[float]]:
+    """Return what some processes take together, pages they share counted once, and what is resident in each.
+
+    The kernel's proportional size would make a service smaller by starting another Python program: pages of
+    files are divided by all who use them. Here each file counts with the process that has most of it.
+
+    Args:
+        pids: A process, and others that it has forked.
+
+    Returns:
+        Megabytes; megabytes per process.
+    """
+    anonymous = 0
+    files: dict[str, int] = {}
+    resident = []
     for pid in pids:
-        for line in Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines():
-            name, *rest = line.split()
-            if name in sums:
-                sums[name] += int(rest[0])
-    return sums["Pss:"] / 1024, sums["Rss:"] / 1024
+        total = _fields(Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii"))
+        anonymous += total["Pss_Anon"]
+        resident.append(total["Rss"] / 1024)
+        own: dict[str, int] = {}
+        maps = Path(f"/proc/{pid}/smaps").read_text(encoding="utf-8", errors="replace")
+        for mapping in re.split(r"^(?=[0-9a-f]+-[0-9a-f]+ )", maps, flags=re.MULTILINE)[1:]:
+            head, _, rest = mapping.partition("\n")
+            name, sizes = head.split(maxsplit=5)[5:], _fields(rest)
+            if name:
+                own[name[0]] = own.get(name[0], 0) + sizes["Rss"] - sizes["Anonymous"]
+        for file, size in own.items():
+            files[file] = max(files.get(file, 0), size)
+    return (anonymous + sum(files.values())) / 1024, resident
+
+
+def _fields(text: str) -> dict[str, int]:
+    """Return what the kernel says of a mapping; kB."""
+    return {name: int(size) for name, size in re.findall(r"^(\w+): +(\d+) kB$", text, re.MULTILINE)}
 
 
 def main() -> None:
@@ -96,7 +103,7 @@ def main() -> None:
     rounds = 1 if options.quick else options.rounds
     print(describe("aiohttp", "uvloop", "msgspec", "pymongo", "motor"))
     seconds: dict[str, list[float]] = {name: [] for name in ("python -c pass", *KINDS)}
-    sizes: dict[str, tuple[float, float]] = {}
+    sizes: dict[str, tuple[float, list[float]]] = {}
     host = HostCpu()
     with tempfile.TemporaryDirectory() as folder, started("mup_registry", "--port", "0") as (_, registry):
         (Path(folder) / "trivial.py").write_text(SERVICES, encoding="utf-8")
@@ -122,11 +129,14 @@ def main() -> None:
                 for name, value in taken.items():
                     seconds[name].append(value)
         host.stop()
-    print(f"\n{'replica':18s} {'ready, s':>9s} {'range':>14s} {'MB, shared once':>16s} {'resident':>9s}")
+    print(f"\n{'replica':18s} {'ready, s':>9s} {'range':>14s} {'MB, shared once':>16s}  resident")
     for name, values in seconds.items():
         spread = f"{min(values):.2f} - {max(values):.2f}"
         line = f"{name:18s} {statistics.median(values):9.2f} {spread:>14s}"
-        print(line + (f" {sizes[name][0]:16.0f} {sizes[name][1]:9.0f}" if name in sizes else ""))
+        if name in sizes:
+            together, each = sizes[name]
+            line += f" {together:16.0f}  {' + '.join(f'{size:.0f}' for size in each)}"
+        print(line)
     print(f"\ntargets: ready within {READY:g} s, {MEMORY:g} MB; {rounds} rounds")
     print(f"the hypervisor withheld {host.stolen:.1%} of the machine, {host.utilization:.0%} were in use")
 

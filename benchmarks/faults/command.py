@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import os
+import signal
 import sys
 import tempfile
 import time
@@ -149,6 +151,10 @@ def _hostile(options: argparse.Namespace, folder: Path) -> list[str]:
             idle.send(ECHO)
             said = _words(idle.statuses())
             print(f"| {options.connections} idle connections, then a request on each | {said} |")
+        dropped = _leave(system, url, 100)
+        print(f"| 100 close their connections while two workers are stopped | not executed: {dropped} |")
+        if dropped != 98:
+            problems.append(f"of 100 requests nobody waited for, {100 - dropped} were executed")
         with Crowd(url, 100) as slow:
             slow.send(b"GET /echo/ HTTP/1.1\r\nX-Slow: ")
             began = time.monotonic()
@@ -173,6 +179,24 @@ def _hostile(options: argparse.Namespace, folder: Path) -> list[str]:
     if errors:
         problems.append(f"{len(errors)} errors in the log, the first one: {errors[0]}")
     return problems + [f"left over: {line}" for line in left]
+
+
+def _leave(system: System, url: str, count: int) -> int:
+    """Have clients leave while all workers are stopped; return how many requests were not executed."""
+    before = system.status("Echo")
+    for pid in before["workers"]:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        with Crowd(url, count) as leaving:
+            leaving.send(ECHO)
+            queued = count - len(before["workers"])
+            wait_for(lambda: system.status("Echo")["queued"] == queued, "requests to be queued")
+        wait_for(lambda: system.status("Echo")["queued"] == 0, "requests to leave the queue")
+    finally:
+        for pid in before["workers"]:
+            os.kill(pid, signal.SIGCONT)
+    wait_for(lambda: system.status("Echo")["busy"] == 0, "what was in work")
+    return count - int(system.status("Echo")["served"] - before["served"])
 
 
 def _words(statuses: Counter[int]) -> str:

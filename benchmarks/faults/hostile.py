@@ -63,7 +63,7 @@ RUDE = (
     b"1e9",
     b"nan",
 )
-_STATUS = re.compile(rb"HTTP/\d\.\d (\d\d\d)")
+_STATUS = re.compile(rb"(?:HTTP/1\.1 100 Continue\r\n\r\n)*HTTP/\d\.\d (\d\d\d)")
 
 
 def mutations(seed: int, count: int, path: bytes = b"/echo/") -> Iterator[bytes]:
@@ -155,7 +155,10 @@ def exchange(url: str, data: bytes, *, moment: float = 0.0) -> bytes:
 
 
 def status_of(answer: bytes) -> int:
-    """Return the status an answer begins with; 0 = there is no answer, -1 = it is no HTTP."""
+    """Return the status of the first answer; 0 = there is no answer, -1 = it is no HTTP.
+
+    What says that an answer will come is none, unless nothing follows.
+    """
     if not answer:
         return 0
     found = _STATUS.match(answer)

@@ -100,10 +100,11 @@ def _summary(stream: LogStream) -> dict[str, Any]:
 
     import numpy as np
 
-    from mup.events.record import Event
+    from mup.events.record import LEFT_BECAUSE, Event
 
     records, first, last = 0, 0, 0
     counts: Counter[str] = Counter()
+    left: Counter[str] = Counter()
     for batch in stream:
         first = first or int(batch["time"][0])
         last = int(batch["time"][-1])
@@ -112,6 +113,9 @@ def _summary(stream: LogStream) -> dict[str, Any]:
         names, numbers = np.unique(batch["name"][batch["event"] == ends], return_counts=True)
         for name, number in zip(names.tolist(), numbers.tolist(), strict=True):
             counts[stream.names.get(name, "")] += number
+        for record in batch[batch["event"] == Event.LEFT]:
+            counts[stream.names.get(int(record["name"]), "")] -= 1
+            left[LEFT_BECAUSE[int(record["seq"]) - 1]] += 1
     return {
         "file": str(stream.path),
         **{key: stream.header.get(key) for key in ("role", "service", "replica", "worker", "pid")},
@@ -119,6 +123,7 @@ def _summary(stream: LogStream) -> dict[str, Any]:
         "records": records,
         "seconds": (last - first) / 1e9,
         "executions": dict(sorted(counts.items())),
+        "left": dict(sorted(left.items())),
         "truncated": stream.truncated,
     }
 
@@ -129,4 +134,5 @@ def _table(logs: list[dict[str, Any]]) -> str:
         sample = f", 1 in {log['sample']} logged" if log["sample"] > 1 else ""
         lines.append(f"{log['file']}: {log['records']} records in {log['seconds']:.1f} s{sample}")
         lines += [f"  {number:9d}  {name}" for name, number in log["executions"].items()]
+        lines += [f"  {number:9d}  had no worker: {why}" for why, number in log["left"].items()]
     return "\n".join(lines)

@@ -7,7 +7,7 @@ from typing import Any
 
 from mup.events.ids import attempt_of, child_id
 from mup.events.reader import LogStream
-from mup.events.record import CENSORED, FAILED, QUEUED, Event, attempt_number
+from mup.events.record import CENSORED, FAILED, LEFT_BECAUSE, QUEUED, Event, attempt_number
 
 __all__ = ["json_records", "otlp_spans"]
 
@@ -25,6 +25,7 @@ _EVENTS = {
     Event.THINK_START: "thinkStart",
     Event.THINK_END: "thinkEnd",
     Event.POOL: "pool",
+    Event.LEFT: "left",
 }
 _FLAGS = {FAILED: "failed", CENSORED: "censored", QUEUED: "queued"}
 # Kinds of spans and codes of a status, as OpenTelemetry's protocol numbers them.
@@ -53,7 +54,9 @@ def json_records(log: LogStream) -> Iterator[dict[str, Any]]:
             }
             if name:
                 line["name"] = log.names.get(name, "")
-            if seq:
+            if event == Event.LEFT:
+                line["reason"] = LEFT_BECAUSE[seq - 1]
+            elif seq:
                 line["seq"] = seq
             if site and (place := log.sites.get(site)) is not None:
                 line["site"] = {key: getattr(place, key) for key in ("file", "function", "ordinal", "line")}

@@ -10,6 +10,7 @@ __all__ = [
     "DEFINE_NAME",
     "DEFINE_SITE",
     "FAILED",
+    "LEFT_BECAUSE",
     "MAGIC",
     "QUEUED",
     "RECORD",
@@ -52,6 +53,11 @@ class Event(enum.IntEnum):
     THINK_START = 11
     THINK_END = 12
     POOL = 13
+    LEFT = 14
+
+
+LEFT_BECAUSE = ("client_gone", "deadline_passed", "no_worker", "draining")
+"""Why a request left the queue without having had a worker; ``seq`` of the record counts from 1."""
 
 
 def attempt_flag(number: int) -> int:

@@ -7,17 +7,17 @@ times are those of first come first served where requests are alike, but some wa
 from __future__ import annotations
 
 import random
-from collections import deque
-from collections.abc import Iterator
+from collections import OrderedDict
+from collections.abc import Hashable, Iterator
 from typing import Generic, Protocol, TypeVar
 
 __all__ = ["InOrder", "InRandomOrder", "Waiting", "waiting_room"]
 
-_T = TypeVar("_T")
+_T = TypeVar("_T", bound=Hashable)
 
 
 class Waiting(Protocol[_T]):
-    """The requests that wait for a worker of one replica."""
+    """The requests that wait for a worker of one replica; each can be in it once."""
 
     def __len__(self) -> int: ...
 
@@ -29,19 +29,19 @@ class Waiting(Protocol[_T]):
     def popleft(self) -> _T:
         """Return the one that is next, removed; there must be one."""
 
+    def remove(self, item: _T) -> None:
+        """Forget one that waits: it is not served."""
+
     def clear(self) -> None:
         """Forget all of them."""
 
 
-class InOrder(deque[_T]):
+class InOrder(Generic[_T]):
     """First come first served."""
 
-
-class InRandomOrder(Generic[_T]):
-    """Every waiting request is equally likely to be the next."""
-
     def __init__(self) -> None:
-        self._items: list[_T] = []
+        # Not a deque: when thousands of clients leave at once, each search in it would take that long.
+        self._items: OrderedDict[_T, None] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._items)
@@ -51,19 +51,57 @@ class InRandomOrder(Generic[_T]):
 
     def append(self, item: _T) -> None:
         """Let one more wait."""
-        self._items.append(item)
+        self._items[item] = None
 
     def popleft(self) -> _T:
-        """Return any of them, removed."""
-        items = self._items
-        # Nobody's place matters: the last one takes that of the chosen one.
-        chosen = random.randrange(len(items))
-        items[chosen], items[-1] = items[-1], items[chosen]
-        return items.pop()
+        """Return the one that waits longest, removed."""
+        return self._items.popitem(last=False)[0]
+
+    def remove(self, item: _T) -> None:
+        """Forget one that waits."""
+        del self._items[item]
 
     def clear(self) -> None:
         """Forget all of them."""
         self._items.clear()
+
+
+class InRandomOrder(Generic[_T]):
+    """Every waiting request is equally likely to be the next."""
+
+    def __init__(self) -> None:
+        self._items: list[_T] = []
+        self._places: dict[_T, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __iter__(self) -> Iterator[_T]:
+        return iter(self._items)
+
+    def append(self, item: _T) -> None:
+        """Let one more wait."""
+        self._places[item] = len(self._items)
+        self._items.append(item)
+
+    def popleft(self) -> _T:
+        """Return any of them, removed."""
+        chosen = self._items[random.randrange(len(self._items))]
+        self.remove(chosen)
+        return chosen
+
+    def remove(self, item: _T) -> None:
+        """Forget one that waits."""
+        place, last = self._places.pop(item), self._items.pop()
+        if place < len(self._items):
+            # Nobody's place matters: the last one takes that of the one that goes.
+            self._items[place] = last
+            self._places[last] = place
+
+    def clear(self) -> None:
+        """Forget all of them."""
+        self._items.clear()
+        self._places.clear()
 
 
 def waiting_room(admission: str) -> Waiting[_T]:

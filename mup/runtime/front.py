@@ -13,6 +13,7 @@ import random
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -20,7 +21,7 @@ import msgspec
 
 from mup.errors import DeploymentError
 from mup.events.ids import new_id
-from mup.events.record import QUEUED, Event
+from mup.events.record import LEFT_BECAUSE, QUEUED, Event
 from mup.events.writer import EventWriter
 from mup.routes import pick
 from mup.runtime.admin import POOL_PATH, barred, change_pool, refusal
@@ -87,6 +88,7 @@ class _Ticket(msgspec.Struct, eq=False):
         data: What the worker is told.
         deadline: When nobody waits for the answer any more.
         arrived: When all of it had been read.
+        sampled: Whether it is in event logs, if there are any.
     """
 
     # A struct, for that is made in a fraction of the time an object with an __init__ takes.
@@ -97,6 +99,7 @@ class _Ticket(msgspec.Struct, eq=False):
     data: bytes
     deadline: float | None
     arrived: float
+    sampled: bool
 
 
 class WorkerLink(asyncio.Protocol):
@@ -316,7 +319,7 @@ class Front:
     def _turn_away_all(self, kind: str, problem: str) -> None:
         """Refuse the requests that wait."""
         for ticket in self._waiting:
-            self._metrics.error(kind)
+            self._left(ticket, kind)
             self._answer(ticket, self._unavailable(kind, problem, ticket.key))
         self._waiting.clear()
         self._check_drained()
@@ -389,9 +392,13 @@ class Front:
                 traceparent,
             )
         )
-        ticket = _Ticket(request, key, execution, trace, data, deadline, arrived)
+        ticket = _Ticket(request, key, execution, trace, data, deadline, arrived, sampled)
         if waits:
             self._waiting.append(ticket)
+            if _DEADLINE not in fields:
+                # Who has said how long the answer is wanted need not wait for it: a call nobody asks for is
+                # executed all the same.
+                request.on_gone = partial(self._gone, ticket)
         else:
             self._assign(self._idle.pop(), ticket)
 
@@ -458,7 +465,7 @@ class Front:
         seconds = time.monotonic() - ticket.arrived
         self._metrics.answered(ticket.key, answer.status, seconds)
         if self._tell_requests:
-            self._tell(ticket, answer.status, seconds)
+            self._tell(ticket, str(answer.status), seconds, status=answer.status)
 
     def _readiness(self) -> Answer:
         """Say whether this replica should get requests, and if not, why not."""
@@ -489,10 +496,16 @@ class Front:
         """Give a free worker the request that is next, or let it rest."""
         while self._waiting:
             ticket = self._waiting.popleft()
+            request = ticket.http
+            if request is not None and request.on_gone is not None:
+                if request.deserted:
+                    self._drop(ticket, request)
+                    continue
+                request.on_gone = None
             now = time.monotonic()
             if ticket.deadline is not None and ticket.deadline <= now:
                 # Its caller has given up: work for nobody would delay those who still wait.
-                self._metrics.error("deadline_passed")
+                self._left(ticket, "deadline_passed")
                 problem = f"the deadline passed after {now - ticket.arrived:.3g} s in the queue"
                 self._answer(ticket, self._failure(504, problem))
                 continue
@@ -502,6 +515,29 @@ class Front:
         self._idle.append(link)
         if self.draining:
             self._check_drained()
+
+    def _gone(self, ticket: _Ticket) -> None:
+        """The client of a request that waits has closed its connection."""
+        request = ticket.http
+        if request is not None:
+            self._waiting.remove(ticket)
+            self._drop(ticket, request)
+            self._check_drained()
+
+    def _drop(self, ticket: _Ticket, request: HttpRequest) -> None:
+        """Do nothing about a request whose client has gone: nobody is left to answer."""
+        ticket.http = request.on_gone = None
+        request.abort()
+        self._left(ticket, "client_gone")
+        if self._tell_requests:
+            self._tell(ticket, "the client has gone", time.monotonic() - ticket.arrived)
+
+    def _left(self, ticket: _Ticket, kind: str) -> None:
+        """Count a request that leaves the queue without having had a worker, and log why."""
+        self._metrics.error(kind)
+        if ticket.sampled and self._writer is not None:
+            why, name = LEFT_BECAUSE.index(kind) + 1, self._names[ticket.key]
+            self._writer.write(Event.LEFT, ticket.request, ticket.trace, seq=why, name=name)
 
     def _assign(self, link: WorkerLink, ticket: _Ticket) -> None:
         self._busy += 1
@@ -523,11 +559,11 @@ class Front:
         return self._metrics.exposition(labels, gauges, {link.pid for link in self.workers.values()})
 
     @staticmethod
-    def _tell(ticket: _Ticket, status: int, seconds: float) -> None:
-        """Log one line about a request that was answered."""
+    def _tell(ticket: _Ticket, outcome: str, seconds: float, **fields: object) -> None:
+        """Log one line about a request that is over."""
         token = CURRENT.set(InWork(ticket.key, ticket.request, ticket.trace))
-        fields = {"status": status, "seconds": round(seconds, 6)}
-        _log.debug("%d after %.1f ms", status, seconds * 1e3, extra={"fields": fields})
+        fields["seconds"] = round(seconds, 6)
+        _log.debug("%s after %.1f ms", outcome, seconds * 1e3, extra={"fields": fields})
         CURRENT.reset(token)
 
     def _check_drained(self) -> None:

@@ -22,7 +22,17 @@ from mup.errors import CommunicationError
 from mup.runtime.http_response import BrokenError, RawResponse, ResponseReader
 from mup.tls import TlsFiles, caller_files, client_context, why_refused
 
-__all__ = ["BrokenError", "Connection", "ConnectionPool", "RawRequest", "RawResponse", "address_of"]
+__all__ = [
+    "BrokenError",
+    "Connection",
+    "ConnectionPool",
+    "RawRequest",
+    "RawResponse",
+    "TlsAddress",
+    "address_of",
+    "encoded",
+    "start_of_head",
+]
 
 _PIECE = 65536
 _SHORTEST = 1e-3
@@ -70,6 +80,46 @@ def address_of(url: str) -> Address:
     return TlsAddress((host, port)) if parts.scheme == "https" else (host, port)
 
 
+def start_of_head(address: Address) -> str:
+    """Return what stands behind method and target in every request to a server."""
+    host, port = address
+    host = f"[{host}]" if ":" in host else host
+    return f" HTTP/1.1\r\nHost: {host}:{port}\r\nAccept-Encoding: identity\r\n"
+
+
+def encoded(request: RawRequest, start: str) -> bytes:
+    """Return a request as it is sent.
+
+    Args:
+        request: The request.
+        start: What `start_of_head` says.
+
+    Raises:
+        CommunicationError: A header or the target would change the meaning of the request.
+    """
+    method, target, headers, body = request.method, request.target, request.headers, request.body
+    problem = None
+    if not _TOKEN.fullmatch(method):
+        problem = f"method {method!r}"
+    elif not _TARGET.fullmatch(target):
+        problem = f"path {target!r}"
+    lines = [method, " ", target, start]
+    for name, value in headers.items():
+        if not isinstance(value, str) or not _TOKEN.fullmatch(name) or not _VALUE.fullmatch(value):
+            # Not what it is: it may be a token.
+            problem = f"{name!r} and its value have to be texts of one line"
+        lines += (name, ": ", str(value), "\r\n")
+    if body is not None or method in _WITH_LENGTH:
+        lines.append(f"Content-Length: {len(body or b'')}\r\n")
+    lines.append("\r\n")
+    try:
+        if problem is None:
+            return "".join(lines).encode("latin-1") + (body or b"")
+    except UnicodeEncodeError as error:
+        problem = str(error)
+    raise CommunicationError(f"a header or the path cannot be sent: {problem}")
+
+
 @lru_cache(maxsize=8)
 def _context(tls: TlsFiles | None, _known: TlsFiles) -> ssl.SSLContext:
     """Return how connections are made by those who have some files, and find others in the environment."""
@@ -102,7 +152,7 @@ class Connection:
         used: Whether it has carried a request before this one.
     """
 
-    __slots__ = ("_input", "_lines", "_reader", "_sock", "address", "used")
+    __slots__ = ("_input", "_reader", "_sock", "_start", "address", "used")
 
     def __init__(self, address: Address, timeout: float, tls: TlsFiles | None = None) -> None:
         self._sock = _connected(address, timeout, tls)
@@ -111,9 +161,7 @@ class Connection:
         self._input = select.poll()
         self._input.register(self._sock, select.POLLIN)
         self._reader = ResponseReader()
-        host, port = address
-        host = f"[{host}]" if ":" in host else host
-        self._lines = f" HTTP/1.1\r\nHost: {host}:{port}\r\nAccept-Encoding: identity\r\n"
+        self._start = start_of_head(address)
         self.address = address
         self.used = False
 
@@ -128,7 +176,7 @@ class Connection:
             CommunicationError: A header or the target would change the meaning of the request.
             OSError: The connection broke, or it took longer than ``timeout`` seconds.
         """
-        data = self._encoded(request)
+        data = encoded(request, self._start)
         self._reader.expect(request.method)
         try:
             sent = self._sock.send(data)
@@ -172,33 +220,6 @@ class Connection:
     def close(self) -> None:
         """Close the connection."""
         self._sock.close()
-
-    def _encoded(self, request: RawRequest) -> bytes:
-        """Return a request as it is sent.
-
-        Raises:
-            CommunicationError: A header or the target would change the meaning of the request.
-        """
-        method, target, headers, body = request.method, request.target, request.headers, request.body
-        problem = None
-        if not _TOKEN.fullmatch(method):
-            problem = f"method {method!r}"
-        elif not _TARGET.fullmatch(target):
-            problem = f"path {target!r}"
-        lines = [method, " ", target, self._lines]
-        for name, value in headers.items():
-            if not isinstance(value, str) or not _TOKEN.fullmatch(name) or not _VALUE.fullmatch(value):
-                problem = f"{name}: {value!r}"
-            lines += (name, ": ", str(value), "\r\n")
-        if body is not None or method in _WITH_LENGTH:
-            lines.append(f"Content-Length: {len(body or b'')}\r\n")
-        lines.append("\r\n")
-        try:
-            if problem is None:
-                return "".join(lines).encode("latin-1") + (body or b"")
-        except UnicodeEncodeError as error:
-            problem = str(error)
-        raise CommunicationError(f"a header or the path cannot be sent: {problem}")
 
     def _send_rest(self, data: bytes, deadline: float) -> None:
         """Send what the kernel did not take at once.

@@ -7,6 +7,11 @@ timer per request or connection; the server's sweep looks after those that take 
 Words: a *deaf* connection ignores what comes in, because its last request cannot be read or must not be read
 further. It *lingers* then: closed at once, the client's unread bytes would make the kernel reset the
 connection, and the answer would be lost.
+
+A client that sends nothing more may have gone, or wait for its answers: the same segment says either. Where
+it matters the client is sent a ``100 Continue``, which those who listen have to ignore, and which the machine
+of one that has gone answers with a reset. HTTP/1.0 has no such thing: there, the end of either side ends the
+request.
 """
 
 from __future__ import annotations
@@ -168,11 +173,13 @@ class HttpConnection(asyncio.Protocol):
         """The client has gone; a request in work goes on, its answer is dropped."""
         self._server.closed(self)
         self._deaf = True
-        self._current = None
+        current, self._current = self._current, None
         self._pending.clear()
         self._request = None
         self._full = False
         self._wake(ConnectionResetError("the client has gone"))
+        if current is not None and current.on_gone is not None:
+            current.on_gone()
 
     def data_received(self, data: bytes) -> None:
         """Parse, and start what can be started."""
@@ -194,13 +201,32 @@ class HttpConnection(asyncio.Protocol):
     def eof_received(self) -> bool:
         """The client sends nothing more; it may still read. Return whether the connection stays open."""
         self._ended = True
-        if self._deaf:
-            # What lingers is over; an answer that is due is still sent.
-            return self._stays_open()
-        if self._request is not None or self._url:
+        # A deaf one has nothing to refuse: what lingers is over; an answer that is due is still sent.
+        if not self._deaf and (self._request is not None or self._url):
             self._refuse(_CUT_OFF)
             self._go_on()
+        if self._awaited:
+            if self._parser.get_http_version() == "1.1":
+                # It has not been sent a head yet.
+                self._transport.write(_CONTINUE)
+            else:
+                # RFC 1945, 1.3: a connection that either side closes ends the request.
+                self._transport.abort()
         return self._stays_open()
+
+    @property
+    def _awaited(self) -> bool:
+        """Whether somebody wants to know if the client has gone."""
+        return self._current is not None and self._current.on_gone is not None
+
+    @property
+    def deserted(self) -> bool:
+        """Whether the client is known to have gone."""
+        if self._transport.is_closing() or not self._ended:
+            return self._transport.is_closing()
+        # Nothing is read any more, so the event loop does not learn of a reset.
+        sock = self._transport.get_extra_info("socket")
+        return bool(sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR))
 
     def _stays_open(self) -> bool:
         # A connection with TLS cannot be half open.
@@ -522,7 +548,8 @@ class HttpConnection(asyncio.Protocol):
         if self._full:
             self._check_reader(now)
         elif self.busy:
-            return
+            if self._ended and self._awaited and self.deserted:
+                self._transport.abort()
         elif self._lingers:
             if quiet > LINGER_SECONDS:
                 self._transport.abort()

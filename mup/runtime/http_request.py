@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
@@ -25,6 +25,7 @@ class HttpRequest(msgspec.Struct, eq=False):
         fields: The same by name; of a repeated header the last one.
         keep_alive: Whether the connection may carry another request after this one.
         body: The whole of it.
+        on_gone: What to do when the client has gone and the request has no answer yet; None = nothing.
     """
 
     # A struct, for that is made in a fraction of the time an object with an __init__ takes.
@@ -36,6 +37,7 @@ class HttpRequest(msgspec.Struct, eq=False):
     fields: dict[bytes, bytes]
     keep_alive: bool
     body: bytes = b""
+    on_gone: Callable[[], None] | None = None
 
     @property
     def remote(self) -> str:
@@ -46,6 +48,11 @@ class HttpRequest(msgspec.Struct, eq=False):
     def peer(self) -> str:
         """IP address of who sent it; "" if there is none."""
         return self.connection.peer
+
+    @property
+    def deserted(self) -> bool:
+        """Whether the client is known to have gone."""
+        return self.connection.deserted
 
     def respond(
         self,

@@ -7,19 +7,19 @@ import logging
 import random
 from typing import Any
 
-import aiohttp
+import msgspec
 
 from mup.addresses import is_loopback, is_wildcard, route_to
 from mup.errors import CommunicationError, DeploymentError
-from mup.runtime.http_client import address_of
-from mup.tls import client_context, why_refused
+from mup.runtime.http_client import BrokenError, address_of
+from mup.runtime.kept_connection import KeptConnection
+from mup.tls import why_refused
 
 __all__ = ["Registration", "advertised_host"]
 
 _log = logging.getLogger("mup.runtime")
-_TIMEOUT = aiohttp.ClientTimeout(total=2.0, sock_connect=1.0)
-"""A connection that does not come about is soon given up: TCP itself waits longer and longer before it sends
-its first packet again (1 s, 2 s, 4 s), although the network may be back."""
+_PROBLEMS = (OSError, BrokenError, msgspec.DecodeError)
+"""What comes of a registry that does not answer, or of something that is none."""
 _SHORTEST_PAUSE = 0.1
 """Seconds between an attempt that took longer than it should and the next one."""
 
@@ -43,9 +43,10 @@ class Registration:
         self._heartbeat = heartbeat
         self._interval = heartbeat
         self._patience = patience
-        headers = {"Authorization": f"Bearer {token}"} if token else {}
-        connector = aiohttp.TCPConnector(ssl=client_context()) if registry.startswith("https:") else None
-        self._session = aiohttp.ClientSession(connector=connector, timeout=_TIMEOUT, headers=headers)
+        self._headers = {"Content-Type": "application/json"}
+        if token:
+            self._headers["Authorization"] = f"Bearer {token}"
+        self._connection = KeptConnection(registry)
         self._id = ""
         self._task: asyncio.Task[None] | None = None
 
@@ -61,7 +62,7 @@ class Registration:
             try:
                 await self._register()
                 break
-            except (OSError, aiohttp.ClientError, TimeoutError, ValueError) as error:
+            except _PROBLEMS as error:
                 if why := why_refused(error):
                     raise DeploymentError(
                         f"the registry at {self._url} refuses this replica: {why}",
@@ -81,11 +82,13 @@ class Registration:
         """Deregister; a registry that does not answer is left alone."""
         if self._task is not None:
             self._task.cancel()
+            # It may be in the middle of a request on the same connection.
+            await asyncio.gather(self._task, return_exceptions=True)
             try:
                 await self._post("/deregister", {"id": self._id})
-            except (OSError, aiohttp.ClientError, TimeoutError, ValueError) as error:
+            except _PROBLEMS as error:
                 _log.debug("deregistering: %s", error)
-        await self._session.close()
+        self._connection.close()
 
     async def _register(self) -> None:
         status, answer = await self._post("/register", self._entry)
@@ -112,7 +115,7 @@ class Registration:
                 if status != 200:
                     # The registry is a new one, or this replica was silent for too long.
                     await self._register()
-            except (OSError, aiohttp.ClientError, TimeoutError, ValueError) as error:
+            except _PROBLEMS as error:
                 problem = f"does not answer: {why_refused(error) or str(error) or type(error).__name__}"
             except DeploymentError as error:
                 problem = f"does not want this replica any more: {error.message}"
@@ -126,10 +129,9 @@ class Registration:
             silent = True
 
     async def _post(self, path: str, data: dict[str, Any]) -> tuple[int, dict[str, Any]]:
-        # A registry does not redirect; whoever does is not to get the token.
-        async with self._session.post(self._url + path, json=data, allow_redirects=False) as response:
-            answer = await response.json(content_type=None)
-            return response.status, answer if isinstance(answer, dict) else {}
+        response = await self._connection.post(path, self._headers, msgspec.json.encode(data))
+        answer = msgspec.json.decode(response.body)
+        return response.status, answer if isinstance(answer, dict) else {}
 
 
 def advertised_host(listen: str, advertise: str, registry: str) -> str:

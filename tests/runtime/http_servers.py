@@ -11,6 +11,7 @@ import ssl
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from mup.runtime.http_connection import HttpConnection
@@ -25,13 +26,14 @@ PIECES, PIECE = 64, b"0123456789abcdef" * 32768
 
 
 class App:
-    """Tells about the request; ``/held`` waits for :meth:`Running.release`.
+    """Tells about the request; ``/held`` waits for :meth:`Running.release`, ``/queued`` for its client to go, too.
 
     Attributes:
         held: Requests that wait.
         refused: Kinds of the requests that could not be read.
         sent: Pieces of ``/stream`` that were taken.
         broken: Set when a client of ``/stream`` has gone.
+        gone: Clients of ``/queued`` that have gone.
     """
 
     def __init__(self) -> None:
@@ -39,12 +41,16 @@ class App:
         self.refused: list[str] = []
         self.sent = 0
         self.broken = threading.Event()
+        self.gone = 0
         self._tasks: set[asyncio.Task[None]] = set()
 
     def handle(self, request: HttpRequest) -> None:
         """Answer."""
         if request.path == "/held":
             self.held.append(request)
+        elif request.path == "/queued":
+            self.held.append(request)
+            request.on_gone = partial(self._gone, request)
         elif request.path == "/inject":
             request.respond(200, {"X-A": "b\r\nX-C: d"}, b"x")
         elif request.path == "/boom":
@@ -66,6 +72,10 @@ class App:
         """Say why."""
         self.refused.append(kind)
         request.respond(status, {"Content-Type": "text/plain"}, problem.encode())
+
+    def _gone(self, request: HttpRequest) -> None:
+        self.held.remove(request)
+        self.gone += 1
 
     async def _stream(self, request: HttpRequest) -> None:
         request.start(200, {}, PIECES * len(PIECE))

@@ -96,6 +96,22 @@ def test_every_waiting_request_is_equally_likely() -> None:
     assert all(abs(count - 1000) < 130 for count in seen.values()), seen
 
 
+@pytest.mark.parametrize("admission", ["fifo", "random"])
+def test_who_leaves_does_not_disturb_the_others(admission: str) -> None:
+    """Whoever goes from a queue, its beginning, middle or end, all others are served, and those who come."""
+    for leaving in ("a", "c", "f", "af", "bcd", "abcdef"):
+        room: Waiting[str] = waiting_room(admission)
+        for item in "abcdef":
+            room.append(item)
+        for item in leaving:
+            room.remove(item)
+        room.append("g")
+        staying = [item for item in "abcdefg" if item not in leaving]
+        assert sorted(room) == staying
+        served = [room.popleft() for _ in range(len(room))]
+        assert (served if admission == "fifo" else sorted(served)) == staying
+
+
 def test_the_order_is_part_of_the_model(tmp_path: Path) -> None:
     """Class and mup.toml say it, the file wins; the model's task has it."""
     (tmp_path / "shop.py").write_text(SOURCE)

@@ -98,7 +98,7 @@ def test_impatient_get_can_be_repeated(system: System) -> None:
 
 def test_headers_cannot_smuggle(system: System) -> None:
     """A header with a line break is refused where the call is made."""
-    assert "cannot be sent: X-A: 'b\\r\\nX-C: d'" in system.ask("Caller", "/smuggle/").raw.decode()
+    assert "cannot be sent: 'X-A' and its value" in system.ask("Caller", "/smuggle/").raw.decode()
 
 
 def test_unknown_service_suggests_a_name(system: System) -> None:

@@ -11,6 +11,7 @@ import socket
 import ssl
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 from http_servers import PATIENCE, PIECE, PIECES, Running, read_all, replies, serving
@@ -341,6 +342,53 @@ def test_a_client_that_goes_is_not_answered(server: Running) -> None:
     server.release()
 
 
+@pytest.mark.parametrize("behind", [b"", GET, POST[:-1]], ids=["alone", "with-another", "with-half-a-one"])
+@pytest.mark.parametrize("linger", [b"\0\0\0\0\0\0\0\0", b"\1\0\0\0\0\0\0\0"], ids=["end", "reset"])
+def test_a_client_that_goes_is_noticed(server: Running, linger: bytes, behind: bytes) -> None:
+    """Within a second or two, if the application wants to know, whatever else the client has sent."""
+    server.app.gone = 0
+    with server.connect() as sock:
+        sock.sendall(b"GET /queued HTTP/1.1\r\nHost: x\r\n\r\n" + behind)
+        server.wait_for(lambda: server.app.held)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+    server.wait_for(lambda: server.app.gone)
+    server.wait_for(lambda: not server.server.connections)
+    assert server.app.held == []
+
+
+def test_a_client_that_only_listens_is_answered(server: Running) -> None:
+    """Whether it is still there is asked in a way it ignores."""
+    server.app.gone = 0
+    with server.connect() as sock:
+        sock.sendall(b"GET /queued HTTP/1.1\r\nHost: x\r\n\r\n")
+        server.wait_for(lambda: server.app.held)
+        sock.shutdown(socket.SHUT_WR)
+        server.wait_for(lambda: any(connection._ended for connection in server.server.connections))
+        (connection,) = server.server.connections
+        server.do(partial(connection.sweep, server.server.loop.time()))
+        server.release()
+        answer = read_all(sock)
+    asked = b"HTTP/1.1 100 Continue\r\n\r\n"
+    assert answer.startswith(asked)
+    assert [reply.status for reply in replies(answer.removeprefix(asked))] == [200]
+    assert server.app.gone == 0
+
+
+def test_a_client_of_http_1_0_that_only_listens_has_gone(server: Running) -> None:
+    """If nobody works for it yet: it cannot be asked, and proxies are such clients."""
+    server.app.gone = 0
+    with server.connect() as sock:
+        sock.sendall(b"GET /queued HTTP/1.0\r\n\r\n")
+        server.wait_for(lambda: server.app.held)
+        sock.shutdown(socket.SHUT_WR)
+        server.wait_for(lambda: server.app.gone)
+    with server.connect() as sock:
+        sock.sendall(b"GET /held HTTP/1.0\r\n\r\n")
+        sock.shutdown(socket.SHUT_WR)
+        server.release()
+        assert [reply.status for reply in replies(read_all(sock))] == [200]
+
+
 @pytest.mark.parametrize(
     ("data", "statuses", "kinds"),
     [
@@ -398,6 +446,10 @@ def test_tls() -> None:
     ):
         sock.sendall(GET + POST.replace(b"Host", b"Connection: close\r\nHost"))
         assert [reply.seen[0] for reply in replies(read_all(sock))] == ["GET", "POST"]
+        with trusting.wrap_socket(server.connect(), server_hostname="localhost") as leaving:
+            leaving.sendall(b"GET /queued HTTP/1.1\r\nHost: x\r\n\r\n")
+            server.wait_for(lambda: server.app.held)
+        server.wait_for(lambda: server.app.gone)
 
 
 def damaged(seed: int) -> bytes:

@@ -162,6 +162,12 @@ class Loop(MS):
     async def teardown(self):
         with open(f"{__file__}.{self.service_name}", "a") as file:
             file.write("x")
+
+class FreeThreads(Threads):
+    pinned = False
+
+class FreeLoop(Loop):
+    pinned = False
 """
 
 BOTH = pytest.mark.parametrize("service", ["Threads", "Loop"])
@@ -183,6 +189,14 @@ def test_all_workers_of_a_replica_are_one_process_on_one_core(system: System, se
     assert len({a["pid"] for a in answers}) == 1
     assert all(a["mine"] and a["cores"] == 1 for a in answers)
     assert {a["core"] for a in answers} == {system.status(service)["core"]}
+
+
+def test_replicas_that_are_not_pinned_may_use_every_core(tmp_path: Path) -> None:
+    """If their class says so."""
+    with running(make_project(tmp_path / "free", SOURCE, "FreeThreads", "FreeLoop")) as system:
+        for service in ("FreeThreads", "FreeLoop"):
+            assert system.ask(service, "/who/").body["cores"] == len(os.sched_getaffinity(0))
+            assert system.status(service)["core"] is None
 
 
 @BOTH

@@ -87,7 +87,10 @@ def test_public_names() -> None:
         ("mup", "aiohttp,numpy,asyncio"),
         ("mup.lqn.model", "aiohttp,mup.service"),
         ("mup.service", "aiohttp,asyncio,numpy"),
-        ("mup.runtime.replica", "numpy,scipy,simpy,libcst,pymongo,motor,simulator,analyzer,click,rich"),
+        (
+            "mup.runtime.replica",
+            "aiohttp,numpy,scipy,simpy,libcst,pymongo,motor,simulator,analyzer,click,rich",
+        ),
         ("mup_registry.server", "numpy,simpy,libcst,pymongo,simulator,analyzer,uvloop,mup.lqn"),
     ],
 )

@@ -147,6 +147,31 @@ def test_no_secret_is_in_what_is_printed_or_answered(tmp_path: Path) -> None:
     assert "nobody-sees" not in done.stdout + done.stderr
 
 
+@pytest.mark.parametrize("asker", ["replica", "command"])
+def test_a_token_that_cannot_be_sent_is_not_printed(tmp_path: Path, asker: str) -> None:
+    """Such as one read from a file of another system, with its line break."""
+    (tmp_path / "shop.py").write_text(SOURCE)
+    with socket.create_server(("127.0.0.1", 0)) as registry:
+        url = f"http://127.0.0.1:{registry.getsockname()[1]}"
+        config = {"service": "One", "target": "shop:One", "source": str(tmp_path), "registry": url}
+        words = {
+            "replica": ["-m", "mup.runtime.replica", json.dumps(config)],
+            "command": ["-m", "mup", "services", "--registry", url],
+        }
+        done = subprocess.run(
+            [sys.executable, *words[asker]],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=100,
+            cwd=ROOT,
+            env={**os.environ, "MUP_REGISTRY_TOKEN": "nobody-\r\nsees", "MUP_LOG_LEVEL": "debug"},
+        )
+    assert done.returncode == 2
+    assert "'Authorization' and its value have to be texts of one line" in done.stdout + done.stderr
+    assert "nobody-" not in done.stdout + done.stderr
+
+
 @pytest.mark.services
 def test_what_clients_say_stays_on_its_line(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

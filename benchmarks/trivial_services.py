@@ -1,0 +1,27 @@
+"""One service per runtime with an endpoint that does nothing: what the runtime itself costs."""
+
+from __future__ import annotations
+
+__all__ = ["SERVICES"]
+
+SERVICES = """
+from mup import EP, MS
+
+class Process(MS):
+    @EP("/trivial/")
+    def trivial(self, comm):
+        comm.respond({"ok": True})
+
+class Thread(MS):
+    runtime = "thread"
+    @EP("/trivial/")
+    def trivial(self, comm):
+        comm.respond({"ok": True})
+
+class Async(MS):
+    runtime = "async"
+    pool_size = 8
+    @EP("/trivial/")
+    async def trivial(self, comm):
+        comm.respond({"ok": True})
+"""
