@@ -18,6 +18,7 @@ Follows Garbi's thesis, section 5.2.2, with these deliberate differences:
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -315,11 +316,19 @@ def calibrate(
     )
 
 
+def _hot_share(observed: Observed) -> float:
+    """Return the share of a single user's cycles that had no think time."""
+    weights, hot = observed.single, observed.phase("hot")
+    cycles = Counter(observed.window_of[e.request] for e in observed.executions if e.role == "client")
+    total = sum(count * float(weights[window]) for window, count in cycles.items())
+    return sum(count * float(hot[window]) for window, count in cycles.items()) / total if total else 0.0
+
+
 def _settled(book: _Book, model: Model, draws: tuple[Replicate, ...]) -> tuple[Model, tuple[Replicate, ...]]:
     """Take what was waiting for cores off the delays."""
     if not (book.ingredients.host and book.ingredients.contention):
         return model, draws
-    found = without_waiting(model, book.links)
+    found = without_waiting(model, book.links, hot=_hot_share(book.observed))
     book.simulated = found.response_time
     if found.problem:
         book.warnings.append(

@@ -6,9 +6,12 @@ wall time beyond processor time, hence as a delay; and a simulation, which has t
 same cores, would make it wait once more: a single user's response time came out several percent too long.
 
 So the calibrated model is simulated with one client, and what its activities wait for cores is taken off
-their delays. Where an activity waits longer than its delay was, the rest was logged elsewhere: the time a
-front waits, or a worker before the first statement of an endpoint, is part of the exchange of whoever calls;
-so is the time until a caller that has been woken runs. Less delay means other overlaps, so this is repeated.
+their delays. Some rounds of a run leave out think times, and there a request also meets what the last one
+left to do after its reply; so both kinds are simulated, and each gives what is taken off the delays that were
+logged in rounds of its kind. Where an activity waits longer than its delay was, the rest was logged
+elsewhere: the time a front waits, or a worker before the first statement of an endpoint, is part of the
+exchange of whoever calls; so is the time until a caller that has been woken runs. Less delay means other
+overlaps, so this is repeated.
 
 The thesis needs nothing like it: in its model every thread has a core.
 """
@@ -20,8 +23,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from mup.errors import SimulationError, UncalibratedError
-from mup.lqn import Distribution, Model, Replicate, entry_label
-from mup.lqn.edits import with_clients
+from mup.lqn import Distribution, Model, Replicate, Task, entry_label
+from mup.lqn.edits import with_clients, with_think
 from mup.lqn.uncertainty import apply
 from simulator import simulate
 
@@ -64,7 +67,7 @@ class Settled:
     Attributes:
         model: The model.
         taken: Per activity, the seconds taken off its delay.
-        response_time: Of the single client, simulated; None if that was not possible.
+        response_time: Of the single client with its think times, simulated; None if that was not possible.
         problem: Why nothing could be taken off, or "".
     """
 
@@ -84,33 +87,103 @@ class Settled:
         return replace(draw, delays=delays)
 
 
-def without_waiting(model: Model, links: Links) -> Settled:
+def without_waiting(model: Model, links: Links, *, hot: float = 0.0) -> Settled:
     """Return a model of which a single client waits for cores as long as it did in the run.
 
     Args:
-        model: Calibrated, with delays as they were logged. Without clients it stays as it is.
+        model: Calibrated, with delays as they were logged: of hot rounds if there were any, and by the
+            warmth of its tasks of cold ones. Without clients it stays as it is.
         links: Where waiting was logged.
+        hot: Share of the cycles that were hot, which means without think times. A delay that does not
+            differ between rounds was logged in both kinds.
     """
     if [task.is_open for task in model.reference_tasks] != [False]:
         return Settled(model, {}, None)
     logged = {label: delay.mean for label, delay in _delays(model)}
+    colder = {label: extra for task in model.tasks for label, extra in _colder(task)} if hot else {}
+    logged_cold = {label: max(0.0, mean + colder.get(label, 0.0)) for label, mean in logged.items()}
     settled, taken = model, dict[str, float]()
     response: float | None = None
     for _ in range(ROUNDS):
         try:
-            result = simulate(with_clients(settled, 1), precision=PRECISION, activities=True)
+            response, waiting = _single_client(settled)
+            taken = cold = _taken(logged_cold, waiting, links)
+            if hot:
+                _, waiting = _single_client(_back_to_back(settled))
+                of_hot = _taken(logged, waiting, links)
+                taken = {
+                    label: of_hot.get(label, 0.0)
+                    if label in colder
+                    else hot * of_hot.get(label, 0.0) + (1 - hot) * cold.get(label, 0.0)
+                    for label in of_hot.keys() | cold.keys()
+                }
         except (UncalibratedError, SimulationError) as error:
             return Settled(model, {}, None, error.message)
-        response = result.cycle.response_time.mean
-        waiting = {
-            label: activity.processor_waiting.mean
-            for label, activity in result.activities.items()
-            if activity.processor_waiting is not None
-        }
-        taken = _taken(logged, waiting, links)
-        left = {label: 1 - seconds / logged[label] for label, seconds in taken.items()}
+        # Rounding may make the sum of two shares more than the whole.
+        left = {label: 1 - min(1.0, seconds / logged[label]) for label, seconds in taken.items()}
         settled = apply(model, Replicate(delays=left))
+        if colder:
+            moved = {label: taken.get(label, 0.0) - cold.get(label, 0.0) for label in colder}
+            settled = replace(settled, tasks=tuple(_less_cold(task, moved) for task in settled.tasks))
     return Settled(settled, taken, response)
+
+
+def _single_client(model: Model) -> tuple[float, dict[str, float]]:
+    """Return the response time of a single client, and how long each activity waits for cores; seconds."""
+    result = simulate(with_clients(model, 1), precision=PRECISION, activities=True)
+    waiting = {
+        label: activity.processor_waiting.mean
+        for label, activity in result.activities.items()
+        if activity.processor_waiting is not None
+    }
+    return result.cycle.response_time.mean, waiting
+
+
+def _back_to_back(model: Model) -> Model:
+    """Return the model in hot rounds: clients do not think, and no delay is longer than in cold rounds.
+
+    Where one is, that may well be waiting for what the last round left to do. As a delay it would let that
+    end before the next request comes, and hide the waiting it is.
+    """
+    means = {label: delay.mean for label, delay in _delays(model)}
+    longer = {
+        label: extra
+        for task in model.tasks
+        for label, extra in _colder(task)
+        if extra < 0 and means.get(label, 0.0) > 0
+    }
+    same = apply(
+        model,
+        Replicate(delays={label: max(0.0, 1 + extra / means[label]) for label, extra in longer.items()}),
+    )
+    moved = {label: -extra for label, extra in longer.items()}
+    return with_think(replace(same, tasks=tuple(_less_cold(task, moved) for task in same.tasks)), 0.0)
+
+
+def _colder(task: Task) -> Iterator[tuple[str, float]]:
+    """Yield by how much delays are longer in cold rounds, by the label of their activity."""
+    warmth = task.warmth
+    if warmth is None or not any(extra[0] for extra in (*warmth.demands.values(), *warmth.delays.values())):
+        # The rounds at its lowest rate are the hot ones: what they had is no extra.
+        return
+    for key, extra in warmth.delays.items():
+        yield _label(task, key), extra[0]
+
+
+def _less_cold(task: Task, moved: Mapping[str, float]) -> Task:
+    """Return a task of which the delays of cold rounds are longer by some seconds, by label."""
+    if task.warmth is None:
+        return task
+    delays = {
+        key: (extra[0] + moved.get(_label(task, key), 0.0), *extra[1:])
+        for key, extra in task.warmth.delays.items()
+    }
+    return replace(task, warmth=replace(task.warmth, delays=delays))
+
+
+def _label(task: Task, key: str) -> str:
+    entry, _, activity = key.rpartition(":")
+    return f"{entry_label(task.name, entry)}:{activity}"
 
 
 def _taken(logged: Mapping[str, float], waiting: Mapping[str, float], links: Links) -> dict[str, float]:

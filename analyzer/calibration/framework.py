@@ -30,6 +30,7 @@ class FrameworkWork:
         seen: Seconds of it that the log saw, per service.
         requests: Requests (of clients: cycles) per service.
         queries: Queries per database.
+        exchanges: Requests of all services together.
         servers: Per database, the databases that share its server process, itself included.
         dispatch: Per service, seconds from ``arrive`` to ``begin`` of requests that did not queue.
     """
@@ -38,6 +39,7 @@ class FrameworkWork:
     seen: Mapping[str, FloatArray]
     requests: Mapping[str, FloatArray]
     queries: Mapping[str, FloatArray]
+    exchanges: FloatArray
     servers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     dispatch: Mapping[str, Sample] = field(default_factory=dict)
 
@@ -64,6 +66,10 @@ class FrameworkWork:
         """Return requests (or cycles, or queries) per second."""
         counts = self.requests.get(service, self.queries.get(service))
         return float(weights @ counts) / seconds if counts is not None and seconds > 0 else 0.0
+
+    def exchange_rate(self, weights: FloatArray, seconds: float) -> float:
+        """Return requests per second of all services together."""
+        return float(weights @ self.exchanges) / seconds if seconds > 0 else 0.0
 
     def waiting(self, service: str, weights: FloatArray) -> float:
         """Return the mean seconds from ``arrive`` to ``begin``."""
@@ -132,14 +138,19 @@ def framework_work(observed: Observed) -> FrameworkWork:
     seen: dict[str, FloatArray] = defaultdict(lambda: np.zeros(size))
     queries: dict[str, FloatArray] = defaultdict(lambda: np.zeros(size))
     dispatch: dict[str, Sample] = defaultdict(Sample)
+    exchanges = np.zeros(size)
     for execution in observed.executions:
         index = observed.window_of[execution.request]
         stands_for = observed.parts[index].info.sample
         requests[execution.service][index] += stands_for
+        if execution.role != "client":
+            exchanges[index] += stands_for
         seen[execution.service][index] += stands_for * logged_cpu(execution) / float(observed.slowness[index])
         for operation in execution.operations.values():
             if operation.is_query:
                 queries[operation.dest.split(".", 1)[0]][index] += stands_for
         if execution.arrive is not None and not execution.queued:
             dispatch[execution.service].add((execution.begin.time - execution.arrive) / 1e9, index)
-    return FrameworkWork(dict(used), dict(seen), dict(requests), dict(queries), servers, dict(dispatch))
+    return FrameworkWork(
+        dict(used), dict(seen), dict(requests), dict(queries), exchanges, servers, dict(dispatch)
+    )

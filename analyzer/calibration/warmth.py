@@ -82,9 +82,8 @@ def _phases(observed: Observed, work: FrameworkWork, task: Task) -> list[tuple[s
 
 def _rate(work: FrameworkWork, task: Task, weights: FloatArray, seconds: float) -> float:
     if task.role == "network":
-        # Every exchange has a rate of its own; they are as warm as what they connect.
-        total = [work.rate(name, weights, seconds) for name in work.requests]
-        return max(total, default=0.0)
+        # All exchanges together, for so the requests of that task are counted in a model.
+        return work.exchange_rate(weights, seconds)
     return work.rate(task.name, weights, seconds) / task.replicas
 
 

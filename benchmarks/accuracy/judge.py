@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from analyzer.calibration.placement import HOST
 from mup.workload.figures import ResponseTime, Sample, Window, rate, spread
 
 __all__ = ["NORMAL", "Measured", "Row", "judge", "measured", "response_times", "usable"]
@@ -123,7 +124,7 @@ class Row:
     Attributes:
         load: Predicted utilization of what is busiest.
         raw, corrected: Error of the mean response time; corrected = predicted at the measured speed.
-        host: Error of the utilization of the fullest processor.
+        host: Error of the utilization of the machine; what interpreters do is in it.
         ratio: Speed of the machine when it was measured, relative to the calibration.
         inside: Whether the measured value is inside the prediction interval; None without one.
         inside_corrected: The same for the interval moved by as much as the prediction is by the correction.
@@ -169,7 +170,6 @@ def judge(
     predicted = raw["response_time"]["mean"]
     shares = {n.partition(" ")[2]: u for n, u in fair["utilization"].items() if n.startswith("task ")}
     gaps = {n: shares[n] - u for n, u in found.utilization.items() if n in shares}
-    hosts = [u for n, u in fair["utilization"].items() if n.startswith("processor ")]
     return Row(
         system=system,
         half=half,
@@ -183,7 +183,7 @@ def judge(
         p95=fair["response_time"]["p95"] / found.p95 - 1,
         throughput=fair["throughput"]["mean"] / found.throughput - 1,
         utilization=max(map(abs, gaps.values()), default=0.0),
-        host=max(hosts, default=0.0) - found.host,
+        host=fair["utilization"][f"processor {HOST}"] - found.host,
         ratio=fair.get("ratio", 1.0),
         inside=_inside(interval, found.response),
         inside_corrected=_inside(interval, found.response * predicted / fair["response_time"]["mean"]),

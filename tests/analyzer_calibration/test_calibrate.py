@@ -7,7 +7,9 @@ import pytest
 from calibration_logs import LogFile
 
 from analyzer.calibration.calibrate import Calibration, calibrate
+from analyzer.calibration.framework import framework_work
 from analyzer.calibration.ingredients import Ingredients
+from analyzer.calibration.observed import observe
 from analyzer.calibration.placement import Placement
 from analyzer.calibration.rundir import (
     PartInfo,
@@ -258,6 +260,16 @@ def test_framework_work_is_charged_once(application: Application, write: Callabl
     assert milliseconds(back.front.reply) == pytest.approx(1)
     assert milliseconds(back.entry("/job/").activities[0].demand) == pytest.approx(8 + 1)
     assert milliseconds(exchange_of_web(result.model)) == pytest.approx(10 - 2 - 1)
+
+
+def test_exchanges_are_as_frequent_as_the_requests_of_all_services(
+    application: Application, write: Callable[..., Run]
+) -> None:
+    """A model has one task for all of them, whose rate says how warm they are; a cycle is no exchange."""
+    observed = observe(write())
+    work = framework_work(observed)
+    assert work.exchange_rate(observed.single, 1.0) == (SLOW + QUICK) + SLOW
+    assert work.rate("User", observed.single, 1.0) == SLOW + QUICK
 
 
 def test_housekeeping_works_in_the_background(application: Application, write: Callable[..., Run]) -> None:

@@ -91,7 +91,7 @@ def figures(response: float, *, low: float | None = None, high: float | None = N
     return {
         "response_time": {"mean": response, "ci95": 0.0, "p95": 3 * response},
         "throughput": {"mean": 40.0},
-        "utilization": {"task A": 0.45, "processor host": 0.6},
+        "utilization": {"task A": 0.45, "processor host": 0.6, "processor A.core": 0.8},
         "load": 0.6,
         "prediction": interval,
     }
@@ -151,8 +151,8 @@ def test_shares_of_the_distribution() -> None:
 def test_the_discrepancy_grows_where_errors_do() -> None:
     """Bands of load get the bias and standard deviation of their own errors, less what measuring explains."""
     rng = random.Random(1)
-    rows = [row(rng.gauss(0.0, 0.02), load=0.2 + 0.001 * k) for k in range(60)]
-    rows += [row(rng.gauss(0.05, 0.10), load=0.9 + 0.001 * k) for k in range(60)]
+    rows = [row(rng.gauss(0.0, 0.02), load=0.2 + 0.001 * k, system=f"s{k}") for k in range(60)]
+    rows += [row(rng.gauss(0.05, 0.10), load=0.9 + 0.001 * k, system=f"s{k}") for k in range(60)]
     found = estimate(rows, source="made up")
     low, high = found.at("response_time", 0.2), found.at("response_time", 0.95)
     assert low is not None
@@ -160,10 +160,31 @@ def test_the_discrepancy_grows_where_errors_do() -> None:
     assert low == pytest.approx((0.02, 0.0), abs=0.01)
     assert high == pytest.approx((0.10, 0.05), abs=0.03)
     assert Discrepancy.from_json(found.to_json()) == found
-    wide = [row(rng.gauss(0.0, 0.02), load=0.5, width=1.96 * 0.02) for _ in range(60)]
+    wide = [row(rng.gauss(0.0, 0.02), load=0.5, system=f"s{k}", width=1.96 * 0.02) for k in range(60)]
     explained = estimate(wide, source="").at("response_time", 0.5)
     assert explained is not None
     assert explained[0] < 0.012
+
+
+def test_points_that_are_known_well_count_for_more() -> None:
+    """Ten good measurements show a bias of 4 % and no scatter; as many bad ones by chance the contrary."""
+    good = [row(0.04 + 0.002 * (-1) ** k, system=f"s{k}", width=0.01) for k in range(10)]
+    bad = [row(-0.1 + 0.2 * (-1) ** k, system=f"b{k}", width=0.4) for k in range(10)]
+    found = estimate(good + bad, source="").at("response_time", 0.5)
+    assert found is not None
+    assert found == pytest.approx((0.0, 0.04), abs=0.004)
+
+
+def test_a_bias_of_few_systems_is_known_less_well() -> None:
+    """The same points say more when they are of many systems than of two."""
+    rng = random.Random(3)
+    errors = [rng.gauss(0.0, 0.05) for _ in range(24)]
+    many = estimate([row(e, system=f"s{k}") for k, e in enumerate(errors)], source="").at("p95", 0.5)
+    two = estimate([row(e, system=f"s{k % 2}") for k, e in enumerate(errors)], source="").at("p95", 0.5)
+    assert many is not None
+    assert two is not None
+    assert two[0] > many[0] > 0.03
+    assert two[0] ** 2 - many[0] ** 2 == pytest.approx(many[0] ** 2 * 11 / 25, rel=0.1)
 
 
 def test_a_discrepancy_needs_data() -> None:
@@ -197,7 +218,11 @@ def test_infinite_widths_do_not_break_the_estimate(tmp_path: Path) -> None:
 
 def test_points_nobody_knows_do_not_hide_the_error_of_the_others() -> None:
     """Half of the points have no interval: the other half still shows how much errors vary."""
-    rows = [row(0.05 + error, width=width) for error in (-0.08, 0.08) * 8 for width in (0.0, math.inf)]
+    errors = enumerate((-0.08, 0.08) * 8)
+    rows = [
+        row(0.05 + error, width=width, system=f"s{k}") for k, error in errors for width in (0.0, math.inf)
+    ]
     found = estimate(rows, source="").at("response_time", 0.5)
     assert found is not None
-    assert found == pytest.approx((0.08, 0.05), rel=0.05)
+    # Of sixteen systems: the variance of a sample, and that of its mean.
+    assert found == pytest.approx((0.08 * math.sqrt(16 / 15 * (1 + 1 / 16)), 0.05), rel=0.01)
