@@ -51,7 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument(
         "--seconds",
         type=float,
-        help="window of every step (default: as long as all steps take half an hour, 20 to 60)",
+        help="window of every step (default: of each, as long as chance needs, 10 to 60)",
     )
     run.add_argument("--think-scale", type=float, default=1.0, help="factor on think times (default: 1)")
     run.add_argument("--max-clients", type=int, default=512)

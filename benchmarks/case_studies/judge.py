@@ -6,7 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["CYCLE_GOAL", "GOALS", "Judged", "judge"]
+__all__ = [
+    "CYCLE_GOAL",
+    "GOALS",
+    "LIGHT",
+    "LIGHT_CYCLE_GOAL",
+    "RESPONSE_GOAL",
+    "RESPONSE_GOAL_OF_CYCLE",
+    "UTILIZATION_GOAL",
+    "Judged",
+    "judge",
+]
 
 TIE = 0.03
 """Services whose utilizations differ by less are the bottleneck together."""
@@ -14,6 +24,10 @@ LIGHT = 0.5
 """Below this utilization nothing is contended."""
 CYCLE_GOAL, LIGHT_CYCLE_GOAL = 0.05, 0.01
 """Relative error of the cycle time; the second one where every service is below `LIGHT`."""
+RESPONSE_GOAL, RESPONSE_GOAL_OF_CYCLE = 0.10, 0.02
+"""Relative error of the response time, or its error as a part of the cycle, whichever is larger."""
+UTILIZATION_GOAL = 0.05
+"""Error of the utilization of each service."""
 GOALS = ("cycle", "response", "utilization", "bottleneck")
 """What is asked of a step."""
 
@@ -60,8 +74,9 @@ class Judged:
         difference = abs(self.response) * seen
         found = {
             "cycle": abs(self.cycle) > (LIGHT_CYCLE_GOAL if self.light else CYCLE_GOAL),
-            "response": difference > max(0.10 * seen, 0.02 * (seen + self.measured["think"])),
-            "utilization": max(map(abs, self.utilization.values()), default=0.0) > 0.05,
+            "response": difference
+            > max(RESPONSE_GOAL * seen, RESPONSE_GOAL_OF_CYCLE * (seen + self.measured["think"])),
+            "utilization": max(map(abs, self.utilization.values()), default=0.0) > UTILIZATION_GOAL,
             "bottleneck": not self.bottleneck,
         }
         return [name for name in GOALS if found[name]]

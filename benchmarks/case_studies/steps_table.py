@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from case_studies.applications import FAMILIES
 from case_studies.judge import Judged
 from case_studies.store import StudyFolder, read_json
 
-__all__ = ["row", "steps_table"]
+__all__ = ["one_run", "row", "steps_table"]
 
 
 def row(*cells: str) -> str:
     """Return a row of a table."""
     return f"| {' | '.join(cells)} |"
+
+
+def one_run(step: Mapping[str, Any], figure: str) -> float:
+    """Return how far chance moves a single run of a step from its mean, 19 times of 20; relative.
+
+    Args:
+        step: As predicted.
+        figure: ``cycle_time``, ``response_time`` or ``throughput``.
+    """
+    # The mean of the repeats of a rehearsal is known that many times better than one of them.
+    half_width: float = step[figure]["ci95"] * math.sqrt(step["repeats"] + 1)
+    mean: float = step[figure]["mean"]
+    return half_width / mean if mean else math.inf
 
 
 def steps_table(study: StudyFolder, name: str, found: Sequence[Judged]) -> str:
@@ -34,8 +49,10 @@ def steps_table(study: StudyFolder, name: str, found: Sequence[Judged]) -> str:
         "bottleneck",
         "cycle s: predicted, measured",
         "error",
+        "chance",
         "response s: predicted, measured",
         "error",
+        "chance",
         "cycles/s: predicted, measured",
         "error",
         *(f"{service}: predicted, measured" for service in services),
@@ -48,10 +65,11 @@ def steps_table(study: StudyFolder, name: str, found: Sequence[Judged]) -> str:
     revisions = dict.fromkeys(judged.measured["circumstances"]["revision"] for judged in found)
     cores = found[0].measured["circumstances"]["cores"]
     warmups = [judged.step["warmup"] for judged in found]
+    windows = [judged.step["seconds"] for judged in found]
     created = sorted(judged.measured["created"] for judged in found)
     run = (
-        f"{settings['settings']['database']}; windows of {stored['seconds']:g} s after {min(warmups):.1f} to"
-        f" {max(warmups):.1f} s{think}; revision {', '.join(revisions)}, {cores} cores;"
+        f"{settings['settings']['database']}; windows of {min(windows):g} to {max(windows):g} s after"
+        f" {min(warmups):.1f} to {max(warmups):.1f} s{think}; revision {', '.join(revisions)}, {cores} cores;"
         f" run from {created[0]} to {created[-1]}."
     )
     return "\n".join(
@@ -76,8 +94,10 @@ def _cells(judged: Judged, services: Sequence[str]) -> Iterator[str]:
     yield _bottleneck(judged)
     yield f"{expected + think:.3f}, {measured + think:.3f}"
     yield f"{judged.cycle:+.1%}"
+    yield f"{one_run(step, 'cycle_time'):.1%}"
     yield f"{expected:.3f}, {measured:.3f}"
     yield f"{judged.response:+.1%}"
+    yield f"{one_run(step, 'response_time'):.1%}"
     yield f"{step['throughput']['mean']:.3g}, {seen['throughput']['mean']:.3g}"
     yield "?" if judged.throughput is None else f"{judged.throughput:+.1%}"
     for service in services:
@@ -104,7 +124,8 @@ def _bottleneck(judged: Judged) -> str:
 
 def _runs(judged: Judged) -> Iterator[str]:
     """Yield how many runs there were, and what is to be said about them."""
-    yield f"{judged.measured['runs']}"
+    shared = judged.measured.get("of")
+    yield f"{judged.measured['runs']}{f' for {shared}' if shared else ''}"
     if judged.void:
         yield "void"
     if judged.measured["failed"]:

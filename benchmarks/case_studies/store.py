@@ -4,6 +4,7 @@
     RESULTS/APPLICATION-MODE/study.json     how it is calibrated and run; another study needs another folder
                              run/           the exploratory run of one user
                              model.json     calibrated from it
+                             windows.json   how long windows may be, so that the first family fits
                              W1/steps.json         every step, predicted before any of them was run
                                 measured/03.json   what a real run of the third one showed
 
@@ -60,6 +61,11 @@ class StudyFolder:
     def model(self) -> Path:
         """The calibrated model."""
         return self.path / "model.json"
+
+    @property
+    def windows(self) -> Path:
+        """The longest window of all families: what they have in common has to be the same."""
+        return self.path / "windows.json"
 
     def family(self, name: str) -> FamilyFolder:
         """Return the folder of a family."""

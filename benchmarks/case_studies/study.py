@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,13 @@ from analyzer.validation import watched
 from case_studies.applications import FAMILIES, available_database, started
 from case_studies.measured import measure_step
 from case_studies.store import StudyFolder, agreed, read_json, write_json
+from case_studies.windows import (
+    LONGEST_WINDOW,
+    fitting_window,
+    longer_window,
+    shortest_window,
+    step_seconds,
+)
 from mup.errors import MupError
 from mup.lqn import Model
 from mup.lqn.edits import with_think
@@ -32,18 +38,13 @@ from simulator.autoscale import Settings, autoscale
 from simulator.program import compile_model
 from simulator.rehearsal import Rehearsal, cycle_seconds, rehearse, settling_seconds
 
-__all__ = ["Study", "TimeIsUpError", "fitting_window", "replacing", "scaled"]
+__all__ = ["Study", "TimeIsUpError", "replacing", "scaled"]
 
 LEAST_WARMUP = 2.0
 """Seconds. The first requests to new services open connections, which no model knows."""
-START_SECONDS = 15.0
-"""Starting and stopping services and database, and probing the machine."""
-FAMILY_SECONDS = 27 * 60.0
-"""All steps of a family, each run once: half an hour with the time predictions take."""
-LONGEST_WINDOW, SHORTEST_WINDOW = 60.0, 20.0
-"""Seconds. Windows are as long as `FAMILY_SECONDS` allow, within these limits, if nobody says how long."""
-CYCLES = 1.2
-"""A window is at least so many times as long as a cycle of one user: some begin and end in it."""
+SAME = ("step", "clients", "pools", "replicas", "warmup", "seconds", "response_time", "utilization")
+"""What steps of two families have in common if a run of the one is one of the other: all that is run (the
+number of the step is its seed), and what was predicted before it was run."""
 
 
 class TimeIsUpError(MupError):
@@ -59,7 +60,7 @@ class Study:
         application, mode: What is studied.
         database: ``mongod`` or ``embedded``; None: the best there is.
         explore_seconds: Cap of the exploratory run.
-        seconds: Length of the window of every step; None: as long as half an hour for the family allows.
+        seconds: Length of the window of every step; None: of each, as long as it has to be.
         think_scale: Factor on think times, in predictions and real runs.
         max_clients: At the end of every family.
         precision: Of predictions.
@@ -101,7 +102,11 @@ class Study:
         """
         model = self._model()
         steps = self._steps(family, model)
+        for step in steps:
+            self._take_over(family, step)
         due = [step for step in steps if self._is_due(family, step)]
+        minutes = sum(map(step_seconds, due)) / 60
+        self.say(f"{len(due)} of {len(steps)} steps are to be run, about {minutes:.0f} min")
         # What was never run goes first: half an hour is better spent on a new figure than on a better one.
         for step in sorted(due, key=lambda step: self.folder.family(family).measured(step["step"]).exists()):
             self._measure(family, step)
@@ -166,42 +171,69 @@ class Study:
             "max_clients": self.max_clients,
             "precision": self.precision,
         }
-        stored = agreed(file, settings if self.seconds is None else {**settings, "seconds": self.seconds})
+        given = {"seconds": self.seconds}
+        stored = agreed(file, settings if self.seconds is None else settings | given)
         if stored is None:
             thinking = scaled(watched(model), self.think_scale)
-            seconds = LONGEST_WINDOW if self.seconds is None else self.seconds
-            steps = self._predicted(family, thinking, seconds)
-            if self.seconds is None:
-                seconds = fitting_window(steps, at_least=CYCLES * cycle_seconds(thinking))
-                if seconds < LONGEST_WINDOW:
-                    self.say(f"windows of {LONGEST_WINDOW:g} s take too long; once more with {seconds:g} s")
-                    steps = self._predicted(family, thinking, seconds)
-            settings["seconds"] = seconds
-            stored = {"settings": settings, "circumstances": circumstances(), "steps": steps}
+            known = read_json(self.folder.windows)["longest"] if self.folder.windows.exists() else None
+            steps = list(self._predicted(family, thinking, known or LONGEST_WINDOW))
+            if known is None and self.seconds is None:
+                longest = fitting_window(steps)
+                if longest < LONGEST_WINDOW:
+                    self.say(f"windows of {LONGEST_WINDOW:g} s take too long; once more with {longest:g} s")
+                    steps = list(self._predicted(family, thinking, longest))
+                write_json(self.folder.windows, {"longest": longest})
+            stored = {"settings": settings | given, "circumstances": circumstances(), "steps": steps}
             write_json(file, stored)
-            self.say(f"{len(steps)} steps, about {sum(map(step_seconds, steps)) / 60:.0f} min of runs")
         found: list[dict[str, Any]] = stored["steps"]
         return found
 
-    def _predicted(self, family: str, model: Model, seconds: float) -> list[dict[str, Any]]:
-        """Predict all steps with windows of this length."""
+    def _predicted(self, family: str, model: Model, longest: float) -> Iterator[dict[str, Any]]:
+        """Predict all steps, with windows that are no longer than that if they need not be."""
         scaling = Settings(scaling=FAMILIES[family].scaling, max_clients=self.max_clients)
-
-        def observe(deployed: Model) -> Rehearsal:
-            warmup = max(LEAST_WARMUP, settling_seconds(deployed))
-            return rehearse(deployed, seconds=seconds, warmup=warmup, precision=self.precision)
-
-        steps = []
         with self.quiet.shared():
             # Not between two of them: predictions are stored all together, and take minutes.
-            for step in autoscale(model, scaling, observe):
-                steps.append(step.to_json())
+            for step in autoscale(model, scaling, lambda deployed: self._rehearsed(deployed, longest)):
                 self.say(
                     f"predicted {family} step {step.number}: {step.clients} clients, {step.bottleneck}"
                     f" {100 * step.seen.utilization[step.bottleneck].mean:.0f} %, response"
                     f" {step.seen.response_time.mean:.3f} s; {step.action}"
                 )
-        return steps
+                yield step.to_json()
+
+    def _rehearsed(self, deployed: Model, longest: float) -> Rehearsal:
+        """Predict what a run of a step shows, and with it how long its window has to be."""
+        # Users who come twice as fast as a full system serves them are all there after half of a cycle, and
+        # from then on a cycle takes as long as it does at rest.
+        warmup = max(LEAST_WARMUP, cycle_seconds(deployed), settling_seconds(deployed) / 2)
+        seconds = shortest_window(deployed) if self.seconds is None else self.seconds
+        seen = rehearse(deployed, seconds=seconds, warmup=warmup, precision=self.precision)
+        longer = longer_window(seen, longest)
+        if self.seconds is not None or longer == seconds:
+            return seen
+        return rehearse(deployed, seconds=longer, warmup=warmup, precision=self.precision)
+
+    def _take_over(self, family: str, step: dict[str, Any]) -> None:
+        """Store what a run for another family showed, if the step is one of that, too, and is still due."""
+        if not self._is_due(family, step):
+            return
+        file = self.folder.family(family).measured(step["step"])
+        for name in FAMILIES:
+            other = self.folder.family(name)
+            found = other.measured(step["step"])
+            if name == family or not found.exists():
+                continue
+            stored = read_json(other.steps)
+            same = any(all(step[key] == theirs[key] for key in SAME) for theirs in stored["steps"])
+            record = read_json(found)
+            if (
+                same
+                and stored["settings"]["think_scale"] == self.think_scale
+                and not (file.exists() and is_void(record))
+            ):
+                write_json(file, {**record, "of": record.get("of", name)})
+                self.say(f"{family} step {step['step']} is one of {record.get('of', name)}, too")
+                return
 
     def _is_due(self, family: str, step: dict[str, Any]) -> bool:
         """Tell whether a step was not run yet, or only by void runs of which there may be more."""
@@ -258,25 +290,6 @@ def replacing(before: dict[str, Any] | None, record: dict[str, Any]) -> dict[str
     if before is None or not is_void(record) or not before["cycles"]:
         return record
     return before
-
-
-def step_seconds(step: dict[str, Any]) -> float:
-    """Return about how long one run of a step takes, until the cycles begun in its window are over."""
-    seconds: float = START_SECONDS + step["warmup"] + step["seconds"] + step["cycle_time"]["mean"]
-    return seconds
-
-
-def fitting_window(steps: Sequence[dict[str, Any]], *, at_least: float) -> float:
-    """Return the longest window, in steps of 5 s, with which a family takes `FAMILY_SECONDS`.
-
-    Args:
-        steps: Predicted with `LONGEST_WINDOW`.
-        at_least: Seconds a window needs in any case.
-    """
-    others: float = sum(step_seconds(step) - step["seconds"] for step in steps)
-    longest = (FAMILY_SECONDS - others) / len(steps)
-    shortest = max(SHORTEST_WINDOW, at_least)
-    return min(max(5 * math.floor(longest / 5), 5 * math.ceil(shortest / 5)), LONGEST_WINDOW)
 
 
 def scaled(model: Model, factor: float) -> Model:

@@ -161,7 +161,8 @@ class LoadDriver:
             on_close: Called here when it closes.
             on_progress: Called here about every second with ``seconds`` since the window opened (negative
                 before), ``cycles``, ``errors`` and mean ``response_time`` (None without cycles) of the last
-                second, ``users`` (at work or thinking) and ``unfinished`` cycles of the window.
+                second, ``users`` (at work or thinking), ``unfinished`` cycles of the window, and
+                ``first_error``: what the first that failed said, or "".
 
         Raises:
             UsageError: A value is out of range.

@@ -359,6 +359,7 @@ class _Round:
             "seconds": (time.monotonic_ns() - self.window_start) * 1e-9,
             "cycles": done,
             "errors": failed,
+            "first_error": self._first_error,
             "response_time": seconds / done if done else None,
             "unfinished": self._counted,
             "users": len(self._users) - len(self._free),

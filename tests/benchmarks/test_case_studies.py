@@ -13,12 +13,17 @@ import pytest
 from case_studies.command import main
 from case_studies.judge import Judged, judge
 from case_studies.store import StudyFolder, write_json
-from case_studies.study import fitting_window
+from case_studies.windows import LONGEST_WINDOW, chance, fitting_window, longer_window, shortest_window
 from disturbance import Watch
 
+from mup.lqn import Activity, Constant, Entry, Model, Task
+from mup.lqn.edits import with_clients
 from mup.lqn.files import read_model
 from mup.lqn.statistics import Size, statistics
+from simulator.rehearsal import Rehearsal, cycle_seconds, rehearse, settling_seconds
+from simulator.result import Figure, ResponseTime
 
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 THINK = 7.0
 
 
@@ -34,6 +39,7 @@ def step(response: float, number: int = 1, *, front: float = 0.4, back: float = 
         "shifted": number > 1,
         "warmup": 7.5,
         "seconds": 60.0,
+        "repeats": 8,
         "response_time": {"mean": response, "ci95": 0.001},
         "cycle_time": {"mean": response + THINK, "ci95": 0.001},
         "throughput": {"mean": 0.5, "ci95": 0.001},
@@ -113,7 +119,8 @@ def finished(tmp_path: Path) -> Path:
     write_json(study.study, {"application": "tms", "mode": "wait", "settings": settings})
     for family, ran in (("W1", (1, 2)), ("W2", (1,))):
         folder = study.family(family)
-        steps = [step(1.0, number) for number in (1, 2)]
+        # What families have in common is run once; these have nothing in common.
+        steps = [{**step(1.0, number), "warmup": 7.5 if family == "W1" else 8.0} for number in (1, 2)]
         settings = {"seconds": 60.0, "think_scale": 1.0, "max_clients": 512, "precision": 0.01}
         write_json(folder.steps, {"settings": settings, "steps": steps})
         for number in ran:
@@ -233,7 +240,7 @@ def test_new_steps_go_before_void_ones(finished: Path, start: Callable[..., Fake
 def test_time_decides_about_steps_and_their_repetition(
     finished: Path, start: Callable[..., FakeRuns], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A step takes 91.5 s: in 2 min it is run and not repeated; in 1 min it is left to the next start."""
+    """A step takes 86.5 s: in 2 min it is run and not repeated; in 1 min it is left to the next start."""
     file = StudyFolder(finished / "tms-wait").family("W1").measured(1)
     write_json(file, record(3.0, void="foreign"))
     assert start("W1", options=("--max-minutes", "1")).done == []
@@ -243,15 +250,98 @@ def test_time_decides_about_steps_and_their_repetition(
     assert start("W1", record(1.0), options=("--max-minutes", "4", "--retries", "3")).done == [(1, 1)]
 
 
+def test_what_families_have_in_common_is_run_once(
+    finished: Path, start: Callable[..., FakeRuns], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The first step of W3 is that of W1, the second is predicted otherwise; the table says which is which."""
+    study = StudyFolder(finished / "tms-wait")
+    folder = study.family("W3")
+    stored = json.loads(study.family("W1").steps.read_text())
+    write_json(folder.steps, {**stored, "steps": [stored["steps"][0], {**step(1.5, 2), "clients": 4}]})
+    assert start("W3", record(1.6)).done == [(2, 1)]
+    assert json.loads(folder.measured(1).read_text())["of"] == "W1"
+    assert "| 1 for W1 |" in capsys.readouterr().out
+
+
+def test_void_steps_get_the_valid_run_of_another_family(
+    finished: Path, start: Callable[..., FakeRuns]
+) -> None:
+    """But a void run never replaces another one."""
+    study = StudyFolder(finished / "tms-wait")
+    stored = json.loads(study.family("W1").steps.read_text())
+    folder = study.family("W3")
+    write_json(folder.steps, stored)
+    write_json(folder.measured(1), record(3.0, void="stolen"))
+    write_json(folder.measured(2), record(3.0, void="stolen"))
+    write_json(study.family("W1").measured(2), record(4.0, void="foreign"))
+    assert start("W3", record(1.2)).done == [(2, 1)]
+    seen = [json.loads(folder.measured(n).read_text()) for n in (1, 2)]
+    assert [(r["response_time"]["mean"], r.get("of")) for r in seen] == [(1.1, "W1"), (1.2, None)]
+
+
+def rehearsed(*, response: float, half_width: float, busy: float = 0.7, seconds: float = 10.0) -> Rehearsal:
+    """Three repeats of a run with 9 s of think time: a single one is known half as well as their mean."""
+    figure = Figure(response, half_width)
+    response_time = ResponseTime(response, half_width, figure, figure, figure, figure, sd=0.0)
+    return Rehearsal(
+        repeats=3,
+        warmup=2.0,
+        seconds=seconds,
+        throughput=Figure(1.0, 0.01),
+        response_time=response_time,
+        cycle_time=Figure(response + 9.0, half_width),
+        utilization={"front": Figure(busy, 0.001)},
+        processors={},
+        precision=0.01,
+        reached=0.01,
+    )
+
+
 @pytest.mark.parametrize(
-    ("steps", "cycle", "window"),
-    [(10, 8.0, 60.0), (20, 8.0, 50.0), (60, 8.0, 20.0), (60, 25.0, 40.0)],
-    ids=["few", "many", "too many", "slow"],
+    ("seen", "share"),
+    [
+        # Two half-widths, as a part of: 10 % of the response; 1 % of the cycle; 2 % of the cycle.
+        (rehearsed(response=9.0, half_width=0.09), 0.18 / 0.9),
+        (rehearsed(response=1.0, half_width=0.02, busy=0.3), 0.04 / 0.1),
+        (rehearsed(response=1.0, half_width=0.02), 0.04 / 0.2),
+        # And of 0.05 of utilization.
+        (rehearsed(response=1.0, half_width=0.0001), 0.002 / 0.05),
+    ],
+    ids=["response", "light cycle", "cycle", "utilization"],
 )
-def test_a_family_takes_half_an_hour(steps: int, cycle: float, window: float) -> None:
-    """Windows are shorter if there are many steps, but as long as they have to be."""
-    predicted = [{"warmup": 8.0, "seconds": 60.0, "cycle_time": {"mean": 8.0}}] * steps
-    assert fitting_window(predicted, at_least=1.5 * cycle) == window
+def test_what_chance_does_to_one_run(seen: Rehearsal, share: float) -> None:
+    """As a part of the errors that are asked for."""
+    assert chance(seen) == pytest.approx(share)
+
+
+def test_windows_are_as_long_as_chance_needs() -> None:
+    """A quarter of what is asked for is good enough; half of it needs four times the time, up to a minute."""
+    assert longer_window(rehearsed(response=9.0, half_width=0.09)) == 10.0
+    assert longer_window(rehearsed(response=9.0, half_width=0.5 * 0.9 / 2)) == 40.0
+    assert longer_window(rehearsed(response=9.0, half_width=0.9)) == LONGEST_WINDOW
+    assert longer_window(rehearsed(response=9.0, half_width=0.9, seconds=90.0)) == 90.0
+    assert longer_window(rehearsed(response=9.0, half_width=0.9), 30.0) == 30.0
+
+
+@pytest.mark.parametrize(
+    ("windows", "longest"),
+    [([60.0] * 10, 60.0), ([60.0] * 20, 55.0), ([20.0] * 10 + [60.0] * 15, 50.0), ([60.0] * 90, 10.0)],
+    ids=["few", "many", "some long ones", "too many"],
+)
+def test_a_family_takes_half_an_hour(windows: list[float], longest: float) -> None:
+    """27 min of runs, each of 26 s and its window: only the longest windows are cut."""
+    steps = [{"warmup": 8.0, "seconds": window, "cycle_time": {"mean": 8.0}} for window in windows]
+    assert fitting_window(steps) == longest
+
+
+@pytest.mark.parametrize(("think", "window"), [(1.0, 10.0), (25.0, 30.0)], ids=["quick", "slow"])
+def test_every_user_begins_a_cycle_in_a_window(think: float, window: float) -> None:
+    """A fifth longer than a cycle, in whole fives."""
+    pause = Activity(name="think", demand=Constant(0.0), delay=Constant(think), kind="think")
+    users = Task(
+        name="users", role="reference", entries=(Entry(name="cycle", start="think", activities=(pause,)),)
+    )
+    assert shortest_window(Model(name="pause", tasks=(users,))) == window
 
 
 def test_nothing_measured_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -301,3 +391,15 @@ def test_the_short_form_on_real_services(tmp_path: Path, capsys: pytest.CaptureF
     capsys.readouterr()
     assert main([*SHORT, "--results", str(tmp_path)]) == 0
     assert "measured" not in capsys.readouterr().out.partition("| largest errors")[0]
+
+
+def test_cycles_take_as_long_after_half_of_the_warm_up() -> None:
+    """256 travellers at a service that is full: whoever begins when all are there takes as long as later."""
+    model = with_clients(read_model(str(EXAMPLES / "acmeair" / "model.json")), 256)
+    settled = settling_seconds(model)
+    assert settled > 3 * cycle_seconds(model)
+    half, whole = (
+        rehearse(model, seconds=20.0, warmup=share * settled, precision=0.02).cycle_time.mean
+        for share in (0.5, 1.0)
+    )
+    assert half == pytest.approx(whole, rel=0.03)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import math
 import random
 import time
@@ -25,6 +26,8 @@ from learning.real_runs import (
     mean_traces,
     measured,
     missing,
+    order_of,
+    predicted_before,
     round_of,
 )
 
@@ -130,12 +133,47 @@ def test_void_runs_are_repeated_at_the_end(monkeypatch: pytest.MonkeyPatch) -> N
     found = verdicts()
     monkeypatch.setattr(Driver, "_ask", answer)
     monkeypatch.setattr(real_runs._Watch, "verdict", lambda self, late: next(found))
-    driver = Driver("http://nowhere", 0.001, lambda _: Request("/", {}), random.Random(1), ())
+    driver = Driver(["http://nowhere"], 0.001, lambda _: Request("/", {}), random.Random(1), ())
     runs = driver.runs([[None], [None], [Request("/", {})]], 0.01, retries=2)
     assert [(run.plan, run.void) for run in runs] == [
         (0, ""), (1, "disturbed"), (2, ""), (1, "disturbed"), (1, ""),
     ]  # fmt: skip
     assert len(runs[2].responses) > 0
+
+
+def test_systems_take_turns_while_clients_go_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody asks in two runs at once, and no run begins before the last one on its system is over."""
+
+    async def answer(self: Driver, session: object, run: Run, request: Request) -> None:
+        await asyncio.sleep(0.15)
+        run.responses.append((time.monotonic() - run.began * 1e-9, 0.15))
+
+    monkeypatch.setattr(Driver, "_ask", answer)
+    driver = Driver(["http://one", "http://two"], 10.0, lambda _: Request("/", {}), random.Random(1))
+    begin = time.monotonic()
+    runs = driver.runs([[Request("/", {})]] * 4, 0.1)
+    took = time.monotonic() - begin
+    assert [(run.plan, run.system) for run in runs] == [(0, 0), (1, 1), (2, 0), (3, 1)]
+    began = np.array([run.began for run in runs]) * 1e-9
+    ended = began + [run.responses[-1][0] for run in runs]
+    assert (np.diff(began) >= 0.095).all()
+    assert (began[2:] >= ended[:2]).all()
+    assert took < 4 * 0.15
+
+
+def test_predictions_are_made_once_and_before(tmp_path: Path) -> None:
+    """What is there is not predicted again, and a report says when it was written."""
+    chosen = options(tmp_path)
+    first = predicted_before("predicted", lambda: {"mean": np.array(1.0)}, chosen)
+    asked = Series("ask", 1, lambda number: one_round(number).arrays())
+    assert "nothing that is predicted" in order_of(first, [])
+    rounds = measured([asked], chosen)["ask"]
+    again = predicted_before("predicted", lambda: {"mean": np.array(2.0)}, chosen)
+    assert (float(again["mean"]), float(again["written"])) == (1.0, float(first["written"]))
+    assert order_of(again, rounds).startswith("predictions written")
+    (tmp_path / "predicted.npz").unlink()
+    late = predicted_before("predicted", lambda: {"mean": np.array(2.0)}, chosen)
+    assert order_of(late, rounds).startswith("NOT PREDICTED")
 
 
 def test_a_stalled_driver_makes_a_run_void(monkeypatch: pytest.MonkeyPatch) -> None:

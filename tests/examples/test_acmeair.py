@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from applications import Browser
+from browsing import visit
 from example_systems import (
     EXAMPLES,
     Page,
@@ -362,6 +364,13 @@ def test_a_journey_on_a_real_mongodb(on_mongodb: Deployment) -> None:
     assert ask("GET", f"bookings/byuser/?user={USER}").json == []
     assert ask("POST", "login/logout").status == 200
     assert ask("GET", "config/countSessions").text == "0"
+
+
+@pytest.mark.services
+def test_browsers_show_every_page(on_mongodb: Deployment) -> None:
+    """All tags are closed, all links lead somewhere."""
+    pages = visit(Browser(on_mongodb, "main"), "/index.html")
+    assert set(pages) == {"/index.html", "/flights.html", "/checkin.html"}
 
 
 @pytest.mark.services

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from applications import Browser
+from browsing import visit
 from example_systems import (
     EXAMPLES,
     Steps,
@@ -237,3 +239,18 @@ def test_a_picture_on_a_real_mongodb(mongod: Any) -> None:
         assert base64.b64encode(other).decode() in {picture["base64"] for picture in data.pictures()}
         upload = {"imgfile": UPLOAD, "upstream-timeout": 30}
         assert fetch(deployment, "frontend", "POST", "/detect/", upload).content == PICTURE
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Deployment]:
+    """The services, on the embedded database."""
+    with Deployment(example("facedetect", LITTLE_WORK)) as deployment:
+        yield deployment
+
+
+@pytest.mark.services
+@pytest.mark.parametrize("service", ["frontend", "backend0", "backend1", "storage"])
+def test_browsers_show_every_page(running: Deployment, service: str) -> None:
+    """All tags are closed, all links lead somewhere; a browser may send the forms there."""
+    pages = visit(Browser(running, service), "/")
+    assert set(pages) == ({"/", "/fetch/", "/detect/"} if service == "frontend" else {"/"})

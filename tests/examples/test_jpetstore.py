@@ -10,6 +10,7 @@ from typing import Any
 import pymongo
 import pytest
 from applications import Browser, observed_paths, own_tests
+from browsing import visit
 from example_systems import Steps, analysed, committed_model, drive, example, lacking
 
 from analyzer.static import Application
@@ -175,6 +176,23 @@ def test_a_visit(deployment: Deployment) -> None:
     assert len(shop.cookies) == 0
     assert "Sign in" in shop.get("/actions/Catalog.action")
     assert _sizes(deployment) == {**before, "orders": 20, "lineitem": 35}
+
+
+@pytest.mark.services
+@pytest.mark.parametrize("signed_on", [False, True], ids=["stranger", "customer"])
+def test_browsers_show_every_page(deployment: Deployment, application: Application, signed_on: bool) -> None:
+    """All tags are closed, all links lead somewhere, all forms are sent to an endpoint."""
+    shop = Browser(deployment, "frontend")
+    if signed_on:
+        shop.post("/account/login", username="j2ee", password="j2ee")
+        shop.post("/cart/addItemToCart", workingItemId="EST-3")
+    pages = visit(shop, "/actions/Catalog.action")
+    # Categories, products, items; front page, forms, cart, lists, redirections.
+    assert len([path for path in pages if "/catalog/view" in path]) == 5 + 16 + 28
+    assert any("viewOrder" in path for path in pages) == signed_on
+    forms = {f"frontend{form}" for page in pages.values() for form in page.forms}
+    assert forms <= {endpoint.label for endpoint in application.endpoints()}
+    shop.post("/account/signoff")
 
 
 @pytest.mark.services

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import urllib.parse
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 from applications import Browser, observed_paths, own_tests
-from example_systems import analysed, committed_model, drive, example
+from browsing import visit
+from example_systems import Steps, analysed, committed_model, drive, example, lacking
 
+from analyzer.static import Application
 from mup.lqn.model import Model
 from mup.lqn.statistics import Size, statistics
 from mup.project import Project
@@ -20,10 +23,17 @@ FILES = (
     *("/images/front.png", "/bootstrap/css/bootstrap.min.css", "/teastore.css", "/images/icon.ico"),
     *("/bootstrap/js/jquery.min.js", "/bootstrap/js/bootstrap.min.js", "/resizingscript.js"),
 )
-QUERIES = (
-    *("products", "productsCount", "productsList", "categories"),
-    *("categoriesList", "users", "usersByName", "ordersList"),
-)
+QUERIES = {
+    "products": "product",
+    "productsCount": "countProducts",
+    "productsList": "listProducts",
+    "categories": "category",
+    "categoriesList": "listCategories",
+    "users": "user",
+    "usersByName": "userByName",
+    "ordersList": "orders",
+}
+"""The query of every endpoint of persistence."""
 OBSERVED = {
     "web/index/": [(3, 0)],
     "web/login/": [(3, 0)],
@@ -45,6 +55,30 @@ OBSERVED = {
 }
 """What the workload does: calls and queries of every path it takes."""
 
+CATEGORIES, ICON, ALLOWED = "persistence/categoriesList/", "image/GetWebImages/", "auth/isLoggedIn/"
+PRODUCT, RECOMMENDED = "persistence/products/", "recommender/recommend/"
+ADVERTISED = (RECOMMENDED, PRODUCT, PRODUCT, PRODUCT, "image/getProductImages/")
+CHOSEN = ("persistence/categories/", "persistence/productsCount/", "persistence/productsList/")
+SPECIFIED: dict[str, set[Steps]] = {
+    **{f"web/{page}/": {(CATEGORIES, ICON, ALLOWED)} for page in ("index", "login")},
+    "web/loginAction/": {("auth/logout/",), ("auth/login/",)},
+    "web/category/": {(CATEGORIES, *CHOSEN, "image/getProductImages/", ICON, ALLOWED)},
+    "web/product/": {(CATEGORIES, PRODUCT, *ADVERTISED, ICON, ALLOWED)},
+    "web/cart/": {(CATEGORIES, *ADVERTISED, ICON, ALLOWED)},
+    "web/profile/": {(CATEGORIES, "persistence/users/", "persistence/ordersList/", ICON, ALLOWED)},
+    "web/cartActionAdd/": {("auth/addProductToCart/",)},
+    **{f"web{file}": {()} for file in FILES},
+    "auth/isLoggedIn/": {()},
+    "auth/login/": {("persistence/usersByName/",)},
+    "auth/logout/": {()},
+    "auth/addProductToCart/": {(PRODUCT,)},
+    "image/getProductImages/": {()},
+    "image/GetWebImages/": {()},
+    **{f"persistence/{path}/": {(f"teastore.{query}",)} for path, query in QUERIES.items()},
+    "recommender/recommend/": {()},
+}
+"""Everything services can do, call by call."""
+
 PER_VISIT = {
     **{
         f"web{path}": 2
@@ -61,9 +95,20 @@ def project() -> Project:
 
 
 @pytest.fixture(scope="module")
-def model() -> Model:
+def application() -> Application:
+    """What its source says."""
+    return analysed("teastore")
+
+
+@pytest.fixture(scope="module")
+def model(application: Application) -> Model:
     """The calibrated model in the folder of the example, which is of the source as it is."""
-    return committed_model("teastore", analysed("teastore"))
+    return committed_model("teastore", application)
+
+
+def test_analysis_finds_every_path(application: Application) -> None:
+    """Of every endpoint what it calls and queries, in this order."""
+    assert lacking(application, SPECIFIED) == {}
 
 
 def test_the_model_is_as_large_as_published(model: Model) -> None:
@@ -116,6 +161,20 @@ def test_a_visit(deployment: Deployment) -> None:
     assert "Name Surname 7" in store.get("/profile/", cookie=cookie)
     assert store.post("/loginAction/", cookie=cookie, logout="") == "{}"
     assert store.post("/loginAction/", username="user7", password="x") == "{}"
+
+
+@pytest.mark.services
+def test_browsers_show_every_page(deployment: Deployment, application: Application) -> None:
+    """All tags are closed, all links lead somewhere, all forms are sent to an endpoint."""
+    store = Browser(deployment, "web")
+    cookie = urllib.parse.quote(store.post("/loginAction/", username="user7", password="password7"))
+    for session in ("", f"cookie={cookie}"):
+        starts = [f"/{page}/?{session}" for page in ("index", "login", "cart", "profile")]
+        # Of five hundred products one is enough.
+        pages = visit(store, f"/product/?id=3&{session}", *starts, without="/product/")
+        assert len([path for path in pages if "/category/" in path]) == 5 * 5
+        forms = {f"web{form}" for page in pages.values() for form in page.forms}
+        assert forms <= {endpoint.label for endpoint in application.endpoints()}
 
 
 @pytest.mark.services

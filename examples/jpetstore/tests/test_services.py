@@ -1,6 +1,7 @@
 """Tests without a running system: other services and the database are stubs."""
 
 import json
+from pathlib import Path
 
 import pytest
 from account import Account
@@ -23,6 +24,7 @@ USER = {
     "username": "j2ee",
     "firstname": "Ada",
     "lastname": "Byron",
+    "favcategory": "DOGS",
     "banneropt": 1,
     "bannername": "<img alt='Dogs'>",
 }
@@ -179,3 +181,10 @@ def test_the_shop_is_as_large_as_it_says():
     assert {item[0] for product in PRODUCTS.values() for item in product.items} == {
         f"EST-{number}" for number in range(1, 29)
     }
+
+
+def test_templates_are_as_large_as_published():
+    """20 files of 0.25 to 3.2 kB, 30 kB together: some 10 % more or less."""
+    sizes = [file.stat().st_size for file in Path(__file__).parents[1].joinpath("templates").iterdir()]
+    assert (len(sizes), min(sizes) >= 250, max(sizes) <= 3200) == (20, True, True)
+    assert sum(sizes) == pytest.approx(30_000, rel=0.1)

@@ -1,0 +1,44 @@
+"""Results of a long benchmark by key, in a file of JSON lines: stopped and started again it goes on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+__all__ = ["FOLDER", "Store"]
+
+FOLDER = Path(__file__).resolve().parent / "results"
+"""Where benchmarks keep their results unless told otherwise."""
+
+
+class Store:
+    """Results by key; in a file if there is one.
+
+    Args:
+        path: The file; None = nothing is kept.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._known: dict[str, Any] = {}
+        if path is None:
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists():
+            text = path.read_text(encoding="utf-8")
+            whole = text[: text.rfind("\n") + 1]
+            if whole != text:
+                path.write_text(whole, encoding="utf-8")  # the last line was cut off with its writer
+            self._known = {entry["key"]: entry["value"] for entry in map(json.loads, whole.splitlines())}
+
+    def get(self, key: str) -> Any:
+        """Return a result, None if there is none yet."""
+        return self._known.get(key)
+
+    def put(self, key: str, value: Any) -> None:
+        """Keep a result."""
+        self._known[key] = value
+        if self._path is not None:
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps({"key": key, "value": value}) + "\n")
