@@ -24,6 +24,7 @@ import numpy as np
 
 from mup.errors import SimulationError
 from mup.lqn.model import Model
+from simulator.doubts import doubts
 from simulator.entry_times import EntryTimes, Moments
 from simulator.layers import Layers, Plan, targets
 from simulator.loads import APART, BESIDE, MEETING, ROWS, SQUARES, TIME, VISITS, WORK, Rows
@@ -45,8 +46,9 @@ LARGEST = 2000
 LONGEST = 600
 """Requests at a station beyond which its speed is taken as constant."""
 
-CONVOYS = 0.5
-"""Utilization of the busiest station from which on clients who always think equally long are doubted."""
+SOON = 1.0
+"""Seconds: whoever comes back to a station later than that does so at a random moment."""
+
 ALIKE = 0.1
 """Squared coefficient of variation of think times up to which they are taken as always equally long."""
 
@@ -204,9 +206,11 @@ class _Solver:
         self.as_called = [empty] * len(self.plans)
         self.held = [empty] * len(self.plans)
         self.local = [empty] * len(self.plans)
-        self.returning = Returns(layers).visits()
+        self.returning = Returns(layers, SOON).visits()
         # Those that may meet a second phase of the request before.
-        self.relapses = [[b for b in found if self._has_second_phase(b)] for found in self.returning]
+        self.relapses = [
+            [b for b in found if b.gap == 0 and self._has_second_phase(b)] for found in self.returning
+        ]
         self.wait = [0.0] * count
         self.stretch = [1.0] * count
         # The same without what parallel branches of a request do to each other.
@@ -928,15 +932,17 @@ class _Solver:
         """Return the variability of services as the queue feels it.
 
         Whoever comes straight back finds a service at its beginning, however variable it is, and before
-        him those only who came during his last visit, which may have been shorter than most.
+        him those only who came during his last visit, which may have been shorter than most. The longer he
+        was elsewhere, compared with a service, the less that matters.
         """
         returning = before = 0.0
         for rate, returns in zip(self.rates, self.returning, strict=True):
             for back in returns:
-                if back.station == at:
+                if back.station == at and back.gap < mean:
                     last = self.times[back.plan].reply[0] if back.service is None else back.service
-                    returning += rate * back.times
-                    before += rate * back.times * last
+                    soon = rate * back.times * (1 - back.gap / mean)
+                    returning += soon
+                    before += soon * last
         share = min(returning / float(self.total[VISITS, at]) / self.stations[at].replicas, 1.0)
         meeting = float(self.total[MEETING, at] / self.total[VISITS, at])
         alone = max(1 - meeting / self.wait[at], 0.0) if self.wait[at] > 0 else 1.0
@@ -1056,7 +1062,7 @@ class _Report:
                 else 1 - processor.available * (1 - float(solver.total[WORK, at]) / processor.cores)
             )
         warnings = list(self.layers.doubts)
-        warnings += self._convoys(tasks, processors)
+        warnings += self._doubts(tasks, processors)
         if not converged:
             warnings.append(f"the iteration had not settled after {solver.iterations} rounds")
         return Estimate(
@@ -1070,20 +1076,25 @@ class _Report:
             warnings=tuple(warnings),
         )
 
-    def _convoys(
+    def _doubts(
         self, tasks: Mapping[str, TaskEstimate], processors: Mapping[str, float | None]
     ) -> Iterator[str]:
-        """Yield doubts about clients who keep meeting each other because they always think equally long."""
-        shares = {name: share for name, task in tasks.items() if (share := task.utilization) is not None}
-        shares |= {name: share for name, share in processors.items() if share is not None}
-        busiest = max(shares, key=lambda name: shares[name], default="")
-        if not busiest or shares[busiest] < CONVOYS:
-            return
-        for member, root in zip(self.solver.roots, self.layers.roots, strict=True):
-            if not member.is_open and member.population > 1 and self.solver.thinks_alike(root):
-                name = self.model.tasks[self.solver.plans[root].task].name
-                yield (
-                    f"clients of {name!r} always think equally long, and {busiest!r} is"
-                    f" {shares[busiest]:.0%} utilized: who has queued behind others does so in every cycle,"
-                    " which the estimate does not see. Response times can be several times off; simulate it"
-                )
+        """Yield what the approximations are known to miss here."""
+        plans, names = self.layers.plans, [task.name for task in self.model.tasks]
+        roots = zip(self.solver.roots, self.layers.roots, strict=True)
+        return doubts(
+            {name: share for name, task in tasks.items() if (share := task.utilization) is not None},
+            {name: share for name, share in processors.items() if share is not None},
+            [
+                names[plans[root].task]
+                for member, root in roots
+                if not member.is_open and member.population > 1 and self.solver.thinks_alike(root)
+            ],
+            {
+                (names[plan.task], names[plans[call.target].task])
+                for plan in plans
+                for step in plan.steps
+                for call in step.calls
+                if call.kind == "synchronous"
+            },
+        )

@@ -234,20 +234,36 @@ class ActivityGraph:
             (reply.mean, reply.variance), (end.mean, end.variance), self._shares, tuple(self._overlaps)
         )
 
-    def links(self) -> Iterator[tuple[str, str, float]]:
-        """Yield which activity follows which in the same flow, and how often per request."""
+    def links(self) -> Iterator[tuple[str, str, float, tuple[str, ...]]]:
+        """Yield which activity follows which in the same flow, how often per request, and beside what.
+
+        The flow goes with the one branch that calls somebody, if the others of its fork only compute until
+        they are joined: that is what waiting for the answer to a call at once looks like. The last of a link
+        are the activities that have to be over, too.
+        """
         for index, precedence in enumerate(self._entry.precedences):
+            arriving = [n for n in precedence.pre if n in self.visits]
+            beside: tuple[str, ...] = ()
             if precedence.join == "and" and len(precedence.pre) > 1:
-                continue
+                beside = tuple(n for n in arriving if self._computes(n))
+                arriving = [n for n in arriving if n not in beside]
+                if len(arriving) != 1:
+                    continue
             following = self._next(index)
             if precedence.fork == "and":
-                following = following[:1]
-            arriving = [n for n in precedence.pre if n in self.visits]
+                calling = [n for n in following if not self._computes(n)]
+                following = calling if len(calling) == 1 else following[:1]
             flow = sum(self.visits[n] for n in arriving)
             for name in arriving:
                 for post in following:
                     if flow > 0 and post in self.visits:
-                        yield name, post, min(self.visits[name] / flow, 1.0) * self.visits[post]
+                        yield name, post, min(self.visits[name] / flow, 1.0) * self.visits[post], beside
+
+    def _computes(self, name: str) -> bool:
+        """Tell whether a branch is one activity that calls nobody and then waits to be joined."""
+        index = self._after.get(name)
+        joined = index is not None and self._entry.precedences[index].join == "and"
+        return joined and not self._entry.activity(name).calls
 
     def _odds(self, index: int) -> Sequence[float]:
         precedence = self._entry.precedences[index]

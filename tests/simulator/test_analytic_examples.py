@@ -76,3 +76,26 @@ def test_hundreds_of_requests_at_many_replicas() -> None:
     model = with_replicas(with_clients(thinking_at_random(application("tms")), 512), "cms", 16)
     got, seen = estimate(model), simulate(model, precision=0.005, max_events=EVENTS)
     assert got.cycle.throughput == pytest.approx(seen.cycle.throughput.mean, rel=0.05)
+
+
+def test_replicas_in_front_of_a_nearly_full_service() -> None:
+    """Two replicas of main keep auth busy: the estimate is some 10 % off, and says so."""
+    model = with_replicas(with_clients(thinking_at_random(application("acmeair")), 128), "main", 2)
+    got, seen = estimate(model), simulate(model, precision=0.005, max_events=EVENTS)
+    assert got.cycle.throughput == pytest.approx(seen.cycle.throughput.mean, rel=0.15)
+    assert any("'auth' and 'main', which waits for it, are both nearly full" in w for w in got.warnings)
+
+
+@pytest.mark.parametrize(("clients", "doubted"), [(16, False), (64, True), (256, False)])
+def test_response_times_near_saturation_are_doubted(clients: int, doubted: bool) -> None:
+    """Not far below it, and not far beyond it."""
+    got = estimate(with_clients(thinking_at_random(application("acmeair")), clients))
+    assert any("near to saturation" in warning for warning in got.warnings) == doubted
+
+
+@pytest.mark.parametrize("clients", [8, 16, 32])
+def test_pages_and_their_files(clients: int) -> None:
+    """Whoever loads the files of a page returns to web at once, and hardly waits for them."""
+    model = with_clients(thinking_at_random(application("teastore")), clients)
+    got, seen = estimate(model), simulate(model, precision=0.01, max_events=EVENTS)
+    assert got.cycle.response_time == pytest.approx(seen.cycle.response_time.mean, rel=0.08)

@@ -1,0 +1,80 @@
+"""Who comes back to a station at once: which visits these are, and what they make of waiting times."""
+
+from __future__ import annotations
+
+import pytest
+from sim_models import act, choice, clients, entry, exp, fork, join, merge, model, seq, service
+
+from mup.lqn import Constant, Model
+from simulator import simulate
+from simulator.analytic import estimate
+from simulator.layers import Layers
+from simulator.returns import Return, Returns
+
+HORIZON = 1.0
+
+
+def returns(found: Model, station: str) -> list[Return]:
+    """Return what all requests of the clients add at a station."""
+    layers = Layers.of(found)
+    (root,) = layers.roots
+    return [
+        back
+        for back in Returns(layers, HORIZON).visits()[root]
+        if layers.stations[back.station].name == f"tasks[{station!r}]"
+    ]
+
+
+def shop(*activities: object, arcs: object = None) -> Model:
+    """Ten clients of a service with one thread."""
+    body = entry("cycle", *activities, arcs=arcs)  # type: ignore[arg-type]
+    page = entry("a", act("x", exp(0.02)))
+    return model(clients(10, exp(1.0), body=body), service("A", page, threads=1))
+
+
+def test_a_call_behind_another_one() -> None:
+    """It returns at once, and the pause before it is its gap."""
+    first, second = act("p", calls="A.a"), act("q", calls="A.a")
+    (at_once,) = returns(shop(first, second), "A")
+    assert (at_once.times, at_once.gap, at_once.step) == (1.0, 0.0, "q")
+    (later,) = returns(shop(first, act("rest", delay=Constant(0.003)), second), "A")
+    assert later.gap == pytest.approx(0.003)
+    assert returns(shop(first, act("rest", delay=Constant(2.0)), second), "A") == []
+
+
+def test_waiting_for_an_answer_at_once() -> None:
+    """A call of a branch, which somebody who computes for a moment waits for, is one of a sequence."""
+    parts = [act("p", calls="A.a"), act("on", Constant(0.001)), act("q", calls="A.a"), act("r", calls="A.a")]
+    arcs = (fork("p", "on", "q"), join("r", "on", "q"))
+    found = returns(shop(*parts, arcs=arcs), "A")
+    assert [(back.times, back.gap, back.step) for back in found] == [(1.0, 0.0, "q"), (1.0, 0.0, "r")]
+
+
+def test_what_is_waited_for_longer_is_a_gap() -> None:
+    """The branch beside the call takes 0.1 s, the call 0.02."""
+    parts = [act("p"), act("on", Constant(0.1)), act("q", calls="A.a"), act("r", calls="A.a")]
+    (back,) = returns(shop(*parts, arcs=(fork("p", "on", "q"), join("r", "on", "q"))), "A")
+    assert back.gap == pytest.approx(0.08)
+
+
+def test_ways_that_some_requests_take() -> None:
+    """A quarter comes back after 0.01 s, a quarter after 0.03, the others not soon."""
+    parts = [act("p", calls="A.a"), act("end")]
+    ways = ("fast", "slow", "never")
+    pauses = [act(name, delay=Constant(t)) for name, t in zip(ways, (0.01, 0.03, 5.0), strict=True)]
+    again = [act(f"{name} q", calls="A.a") for name in ways]
+    arcs = (choice("p", (0.25, 0.25, 0.5), *ways), *(seq(n, f"{n} q")[0] for n in ways))
+    arcs += (merge("end", *(f"{name} q" for name in ways)),)
+    (back,) = returns(shop(*parts, *pauses, *again, arcs=arcs), "A")
+    assert (back.times, back.gap) == pytest.approx((0.5, 0.02))
+
+
+@pytest.mark.parametrize("gap", [0.0, 0.002, 0.1])
+def test_a_page_and_its_files(gap: float) -> None:
+    """Seven small files behind a page, at once or with pauses: response times within 10 %."""
+    files = [act(f"f{k}", delay=Constant(gap), calls="A.file") for k in range(7)]
+    body = entry("cycle", act("p", calls="A.page"), *files)
+    pages = entry("page", act("x", exp(0.05))), entry("file", act("y", exp(0.002)))
+    found = model(clients(8, exp(1.0), body=body), service("A", *pages, threads=1))
+    got, seen = estimate(found), simulate(found, precision=0.01)
+    assert got.cycle.response_time == pytest.approx(seen.cycle.response_time.mean, rel=0.1)
