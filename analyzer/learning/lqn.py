@@ -26,6 +26,7 @@ from analyzer.learning.lqn_fit import (
     vague_groups,
 )
 from analyzer.learning.lqn_unknowns import find_unknowns, with_means
+from analyzer.learning.one_thread import on_one_thread
 from analyzer.learning.traces import Traces
 from mup.errors import UsageError
 from mup.lqn.model import Model
@@ -112,6 +113,7 @@ class LearnedLqn:
         }
 
 
+@on_one_thread
 def learn_lqn(model: Model, traces: Traces, *, seed: int = 0, correction: bool = True) -> LearnedLqn:
     """Learn the unknown times of a model.
 

@@ -26,9 +26,11 @@ from scipy.special import stdtrit
 from analyzer.learning.adam import train
 from analyzer.learning.misplaced import ErrorSummary, misplaced, summary
 from analyzer.learning.network_correction import correct, whole_starts
+from analyzer.learning.network_error_fit import fit_error
 from analyzer.learning.network_fit import fit_fluid
 from analyzer.learning.network_identifiability import unknowns
 from analyzer.learning.network_regression import fluid_busy, regress, resolvable
+from analyzer.learning.one_thread import on_one_thread
 from analyzer.learning.traces import FloatArray, Traces, require_closed
 from mup.errors import UsageError, did_you_mean
 from simulator.closed_network import ClosedNetwork
@@ -43,7 +45,7 @@ __all__ = [
     "possible_flows",
 ]
 
-Method = Literal["second-order", "adam"]
+Method = Literal["second-order", "worst-moment", "adam"]
 CorrectionKind = Literal["auto", "busy", "simulation", "none"]
 
 GROUPS = 10
@@ -141,6 +143,7 @@ def possible_flows(names: tuple[str, ...], without: Collection[tuple[str, str]])
     return np.array(pairs, dtype=np.int64)
 
 
+@on_one_thread
 def learn_network(
     traces: Traces,
     *,
@@ -156,7 +159,9 @@ def learn_network(
     Args:
         traces: With servers; half of them are held back.
         without: Pairs of stations (from, to) between which nobody moves.
-        method: ``adam`` trains the papers' cell with the papers' settings instead; for comparison.
+        method: How the fluid is fitted: ``second-order`` has the least squares over whole trajectories,
+            ``worst-moment`` the least ``err_train``, which is what the papers ask for, and ``adam`` trains
+            the papers' cell with the papers' settings. All but the first are for comparison.
         correction: ``auto`` = with busy times if the traces have them, else by simulation.
         starts: Fits from so many starting points; the best is kept. The first is the regression, the others
             are drawn around it.
@@ -186,7 +191,11 @@ def learn_network(
     for _ in range(starts - 1):
         begin = linear * np.exp(generator.normal(0.0, SPREAD, linear.shape))
         fit = min(fit, fit_fluid(learn, servers, pairs, begin, pace=pace), key=lambda f: f.cost)
-    flows = fit.flows if method == "second-order" else train(learn, held, pairs, seed=seed)
+    flows = fit.flows
+    if method == "worst-moment":
+        flows = fit_error(learn, servers, pairs, fit.flows)
+    elif method == "adam":
+        flows = train(learn, held, pairs, seed=seed)
     uncorrected = ClosedNetwork.of_flows(flows, traces.names, servers)
     watch.lap("fit")
 

@@ -318,7 +318,7 @@ def visits_of_logs(folder: Path, *, by_entry: bool = False) -> tuple[float, Mapp
 def visits_and_calls(folder: Path, *, by_entry: bool = False) -> LoggedVisits:
     """Return the visits that event logs tell of.
 
-    A visit is from the arrival of a request until its worker is free.
+    A visit is from the arrival of a request until its worker is free, or it leaves the queue without one.
 
     Args:
         folder: Of the logs.
@@ -340,7 +340,7 @@ def visits_and_calls(folder: Path, *, by_entry: bool = False) -> LoggedVisits:
             continue
         service = str(log.header["service"])
         times = (log.records["time"] - began) / 1e9
-        for event, times_of in ((Event.ARRIVE, arrived), (Event.DONE, done)):
+        for event, times_of in ((Event.ARRIVE, arrived), (Event.DONE, done), (Event.LEFT, done)):
             chosen = log.records["event"] == event
             requests = log.records["request"][chosen].tolist()
             times_of.update(zip(requests, times[chosen].tolist(), strict=True))

@@ -5,7 +5,8 @@ is kept in a file, and not done again. A run during which somebody else used the
 moment, is *void*: it is repeated at the end of its round, and left out if it is void every time.
 
 Rounds of one kind are a *series*. Series take turns, so that whenever the time is over there is something of
-every kind, and a table can be printed.
+every kind, and a table can be printed. What is learned from comes first, all of it: predictions are on disk
+before the first round of what is predicted, and are never made again.
 """
 
 from __future__ import annotations
@@ -18,9 +19,11 @@ import os
 import random
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,13 +38,14 @@ from accuracy.quiet import quiet_of
 
 from analyzer.learning.traces import Traces
 from mup.errors import MupError
-from mup.project import Project, load_project
+from mup.project import load_project
 from mup.runtime.launcher import Deployment
 from mup.workload.cpu import HostCpu, disturbance, process_cpu_seconds
 
 __all__ = [
-    "Arrays", "Driver", "Request", "Round", "Run", "Series", "VoidError", "add_options", "mean_traces",
-    "measured", "missing", "pids_of", "prepared", "project_in", "round_of", "valid",
+    "Arrays", "Driver", "Request", "Round", "Run", "Series", "Systems", "VoidError", "add_options",
+    "mean_traces", "measured", "missing", "order_of", "predicted_before", "prepared", "round_of", "started",
+    "valid",
 ]  # fmt: skip
 
 PICTURES = Path(__file__).resolve().parents[2] / "docs" / "explanation" / "pictures"
@@ -53,7 +57,7 @@ IntArray = npt.NDArray[np.int64]
 
 
 Arrays = Mapping[str, npt.NDArray[Any]]
-"""What is kept of a round; ``void`` is the number of runs that were void."""
+"""What is kept of a round; ``void`` is the number of runs that were void, ``begun`` seconds since 1970."""
 
 
 class VoidError(Exception):
@@ -74,6 +78,7 @@ class Run:
     Attributes:
         plan: Number of what the clients began with.
         began: Nanoseconds of the monotonic clock.
+        system: On which of the systems.
         responses: When each answer came, seconds from the beginning, and how long it took.
         late: By how many seconds a client woke up late at most.
         void: Why it says nothing, or "".
@@ -81,6 +86,7 @@ class Run:
 
     plan: int
     began: int
+    system: int = 0
     responses: list[tuple[float, float]] = field(default_factory=list)
     late: float = 0.0
     void: str = ""
@@ -118,14 +124,15 @@ class Driver:
     """Clients who think for random times and ask.
 
     Attributes:
-        url: Of the service that is asked.
+        urls: Of the service that is asked, in each of the systems. They are alike and take turns: while
+            clients of one go home, which takes as long again as a short run, the next run is on another.
         think: Mean think time, seconds.
         choose: Draws what is asked for.
         draw: Random numbers.
         pids: Processes of the services: what they use of the machine disturbs nobody. None = no run is void.
     """
 
-    url: str
+    urls: Sequence[str]
     think: float
     choose: Callable[[random.Random], Request]
     draw: random.Random
@@ -139,13 +146,17 @@ class Driver:
         retries: int = 0,
         connect: Sequence[Request] = (),
     ) -> list[Run]:
-        """Execute runs one after another; each ends when all clients are at home.
+        """Execute runs one after another.
+
+        A run begins when all clients of the last one on the same system are at home, and nobody asks on
+        another any more.
 
         Args:
             plans: Per run, what each client does first: ask for something at once, or think (None).
             seconds: After which nobody asks any more.
             retries: How often a void run is repeated.
-            connect: Asked for at once, twice, before the first run, so that no run has to open connections.
+            connect: Asked for at once, twice, of every system before the first run, so that no run has to
+                open connections.
 
         Returns:
             All runs, void ones included, in the order in which they were executed.
@@ -166,19 +177,38 @@ class Driver:
         found: list[Run] = []
         todo = list(range(len(plans)))
         async with aiohttp.ClientSession(connector=connector) as session:
-            for _ in range(2 if connect else 0):
-                await self._run(session, -1, connect, 0.0)
+            for system in range(len(self.urls) if connect else 0):
+                for _ in range(2):
+                    await self._run(session, system, -1, connect, 0.0)
             for _ in range(retries + 1):
-                done = [await self._run(session, number, plans[number], seconds) for number in todo]
+                done = await self._in_turns(session, {number: plans[number] for number in todo}, seconds)
                 found += done
                 todo = [run.plan for run in done if run.void]
         return found
 
+    async def _in_turns(
+        self, session: aiohttp.ClientSession, plans: Mapping[int, Sequence[Request | None]], seconds: float
+    ) -> list[Run]:
+        going: deque[asyncio.Task[Run]] = deque()
+        done: list[Run] = []
+        for place, (number, plan) in enumerate(plans.items()):
+            if len(going) == len(self.urls):
+                done.append(await going.popleft())
+            run = self._run(session, place % len(self.urls), number, plan, seconds)
+            going.append(asyncio.create_task(run))
+            await asyncio.wait(going, timeout=seconds, return_when=asyncio.FIRST_EXCEPTION)
+        return done + [await run for run in going]
+
     async def _run(
-        self, session: aiohttp.ClientSession, number: int, plan: Sequence[Request | None], seconds: float
+        self,
+        session: aiohttp.ClientSession,
+        system: int,
+        number: int,
+        plan: Sequence[Request | None],
+        seconds: float,
     ) -> Run:
         watch = None if self.pids is None else _Watch(self.pids)
-        run = Run(number, time.monotonic_ns())
+        run = Run(number, time.monotonic_ns(), system)
         await asyncio.gather(*(self._client(session, run, seconds, first) for first in plan))
         run.void = "" if watch is None else watch.verdict(run.late)
         return run
@@ -198,23 +228,59 @@ class Driver:
 
     async def _ask(self, session: aiohttp.ClientSession, run: Run, request: Request) -> None:
         began = time.monotonic()
-        async with session.post(self.url + request.path, json=request.params) as answer:
+        url = self.urls[run.system] + request.path
+        async with session.post(url, json=request.params) as answer:
             text = await answer.text()
         if answer.status != 200:
-            raise RuntimeError(f"{self.url}{request.path}: {answer.status} {text}")
+            raise RuntimeError(f"{url}: {answer.status} {text}")
         now = time.monotonic()
         run.responses.append((now - run.began * 1e-9, now - began))
 
 
-def pids_of(deployment: Deployment, options: argparse.Namespace) -> list[int] | None:
-    """Return the processes of a deployment; None if it does not matter who uses the machine."""
-    return None if options.quick else [process.pid for process in deployment.processes()]
+@dataclass(frozen=True, slots=True)
+class Systems:
+    """Running systems that are alike.
+
+    Attributes:
+        urls: Of the service that clients ask, in each of them.
+        pids: Processes of all services; None if it does not matter who uses the machine.
+    """
+
+    urls: Sequence[str]
+    pids: Sequence[int] | None
 
 
-def project_in(folder: Path, env: dict[str, str]) -> Project:
-    """Return the project of a folder on free ports, its services with more environment."""
+@contextmanager
+def started(
+    folder: Path,
+    front: str,
+    logs: Sequence[Path | None],
+    options: argparse.Namespace,
+    *,
+    env: Mapping[str, str] | None = None,
+    pools: Mapping[str, int] | None = None,
+) -> Iterator[Systems]:
+    """Run the project of a folder, once per folder of logs, on free ports.
+
+    Args:
+        folder: Of the project.
+        front: The service that clients ask.
+        logs: Where to write event logs; None = nowhere.
+        options: Of the command line.
+        env: More environment of the services.
+        pools: Workers by service, where they are to be others.
+    """
     project = load_project(folder).with_any_ports()
-    return replace(project, services=tuple(replace(s, env={**s.env, **env}) for s in project.services))
+    project = replace(
+        project, services=tuple(replace(s, env={**s.env, **(env or {})}) for s in project.services)
+    )
+    with ExitStack() as stack:
+        all_of = [
+            stack.enter_context(Deployment(project, log_dir=log, pools=dict(pools or {}))) for log in logs
+        ]
+        urls = [next(r.url for r in one.replicas() if r.service == front) for one in all_of]
+        pids = [process.pid for one in all_of for process in one.processes()]
+        yield Systems(urls, None if options.quick else pids)
 
 
 # Rounds.
@@ -343,9 +409,9 @@ def measured(wanted: Sequence[Series], options: argparse.Namespace) -> dict[str,
             break
         series = min(todo, key=lambda one: len(found[one.name]) / one.rounds)
         number = next(n for n in itertools.count() if n not in found[series.name])
-        began = time.monotonic()
+        began, clock = time.monotonic(), time.time()
         try:
-            one = _attempted(series, number, options)
+            one = {**_attempted(series, number, options), "begun": np.array(clock)}
         except VoidError as error:
             print(f"{series.name}: left out for now: {error}", flush=True)
             waiting.add(series.name)
@@ -363,6 +429,40 @@ def missing(wanted: Sequence[Series], found: Mapping[str, Sequence[Arrays]]) -> 
     """Return which rounds are missing; "" if none is."""
     short = [one for one in wanted if len(found[one.name]) < one.rounds]
     return ", ".join(f"{one.name}: {one.rounds - len(found[one.name])} of {one.rounds}" for one in short)
+
+
+def predicted_before(name: str, predict: Callable[[], Arrays], options: argparse.Namespace) -> Arrays:
+    """Return what was predicted: predicted now and written, unless it is there already.
+
+    Args:
+        name: Of the file; it tells all that decides what is predicted.
+        predict: Learns and predicts.
+        options: See ``add_options``.
+    """
+    file = options.results / f"{name}.npz"
+    if file.exists() and not options.quick:
+        with np.load(file) as kept:
+            return dict(kept)
+    with options.quiet.shared():
+        made = {**predict(), "written": np.array(time.time())}
+    if not options.quick:
+        _write(file, made)
+    return made
+
+
+def order_of(predicted: Arrays, rounds: Iterable[Arrays]) -> str:
+    """Return when predictions were written, and when the first round of what is predicted began."""
+    first = min((float(one["begun"]) for one in rounds), default=math.inf)
+    written = float(predicted["written"])
+    line = f"predictions written {_moment(written)}"
+    if math.isinf(first):
+        return f"{line}, nothing that is predicted measured yet"
+    line += f", the first run of what is predicted began {_moment(first)}"
+    return line if written < first else f"NOT PREDICTED: {line}"
+
+
+def _moment(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, tz=UTC).isoformat(timespec="milliseconds")
 
 
 def _attempted(series: Series, number: int, options: argparse.Namespace) -> Arrays:

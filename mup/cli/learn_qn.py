@@ -35,10 +35,11 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--method",
-    type=click.Choice(["second-order", "adam"]),
+    type=click.Choice(["second-order", "worst-moment", "adam"]),
     default="second-order",
     show_default=True,
-    help="How the fluid is fitted; 'adam' trains as the papers do, for comparison.",
+    help="How the fluid is fitted: least squares over time, or fewest clients misplaced at the worst moment; "
+    "'adam' trains as the papers do.",
 )
 @click.option(
     "--starts", type=click.IntRange(1, 100), default=1, show_default=True, help="Fits; the best is kept."

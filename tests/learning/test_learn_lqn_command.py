@@ -10,12 +10,16 @@ import numpy as np
 import pytest
 from layered_systems import running_example, traces_of, without_times
 
-from analyzer.learning.lqn_unknowns import with_means
+from analyzer.learning.lqn_unknowns import find_unknowns, with_means
 from analyzer.learning.trace_files import write_traces
 from mup.cli.main import main
 from mup.lqn import load_model, save_model
+from mup.lqn.edits import with_clients
 from mup.lqn.files import read_model, write_model
-from simulator.inlined import TimeKey
+from simulator import simulate
+from simulator.inlined import TimeKey, inline
+
+STARTER = Path(__file__).parents[2] / "examples" / "starter"
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +67,31 @@ def test_an_lqnx_file_says_the_structure(files: Path, capsys: pytest.CaptureFixt
     found = read_model(output).task("B").entry("serve").activity("comp").demand
     assert found is not None
     assert found.mean == pytest.approx(1 / rates["B.serve:comp demand"], rel=1e-6)
+
+
+def test_the_structure_that_source_tells_is_calibrated(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Static analysis knows no time: all 16 are learned, and tell what twice the users would see."""
+    assert run("model", "--static", STARTER, "-o", tmp_path / "structure.json") == 0
+    structure = with_clients(read_model(tmp_path / "structure.json"), 20)
+    unknowns = find_unknowns(structure)
+    keys = [key for key in inline(unknowns.model).times if key in unknowns.keys]
+    means = {key: 0.02 * (1 + i % 4) for i, key in enumerate(keys)}
+    truth = with_means(structure, means)
+    write_traces(tmp_path / "traces.npz", traces_of(truth, count=12, replications=30))
+    capsys.readouterr()
+    words = ("learn", "lqn", tmp_path / "structure.json", tmp_path / "traces.npz", "--clients", 20)
+    assert run(*words, "--no-correction", "-o", tmp_path / "model.json", "--json") == 0
+    times = json.loads(capsys.readouterr().out)["times"]
+    assert {key: one["mean"] for key, one in times.items()} == pytest.approx(
+        {str(key): mean for key, mean in means.items()}, rel=0.1
+    )
+    seen, expected = (
+        simulate(with_clients(model, 40), precision=0.01, seed=1).cycle.response_time.mean
+        for model in (truth, read_model(tmp_path / "model.json"))
+    )
+    assert expected == pytest.approx(seen, rel=0.05)
 
 
 def test_columns_are_listed(files: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,15 +9,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from networks import balancer
+from networks import balancer, loop
 
-from analyzer.learning.network_learning import learn_network
+from analyzer.learning.misplaced import misplaced
+from analyzer.learning.network_error_fit import fit_error
+from analyzer.learning.network_learning import learn_network, possible_flows
 from analyzer.learning.trace_files import write_traces
 from analyzer.learning.traces import Traces
 from mup.cli.main import main
 from mup.errors import UsageError
 from mup.lqn.files import read_model
 from simulator.closed_network import ClosedNetwork
+from simulator.network_fluid import fluid_means
 from simulator.network_simulation import transient_means
 
 
@@ -92,6 +95,35 @@ def test_adam_finds_a_network_too(traces: Traces) -> None:
     assert found.network is found.uncorrected
     assert found.err_train.mean < 5
     assert "corrected" not in found.held_back
+
+
+def test_the_error_of_the_papers_can_be_what_is_minimised(traces: Traces) -> None:
+    """Equation 3.2: no flows near those found have a smaller mean error, nor has training by descent."""
+    few = traces.select(range(4))
+    squares = learn_network(few, correction="none")
+    least = learn_network(few, correction="none", method="worst-moment")
+    descended = learn_network(few, correction="none", method="adam")
+    assert least.err_train.mean < 0.98 * squares.err_train.mean
+    assert least.err_train.mean < descended.err_train.mean
+    learn, _ = few.split(0)
+    draw = np.random.default_rng(3)
+    for far in (0.001, 0.01, 0.1):
+        for _ in range(100):
+            flows = least.network.flows * np.exp(draw.normal(0.0, far, (3, 3)))
+            other = ClosedNetwork.of_flows(flows, few.names, least.network.servers)
+            x = fluid_means(other, learn.starts, dt=few.dt, samples=few.x.shape[1])
+            assert misplaced(learn.x, x).mean() > 0.999 * least.err_train.mean
+
+
+def test_flows_of_a_fluid_are_found_by_its_error() -> None:
+    """Traces without noise, a start that is far off: the error becomes that of the arithmetic."""
+    truth = loop()
+    starts = np.random.default_rng(5).integers(0, 31, (10, 3)).astype(float)
+    x = fluid_means(truth, starts, dt=0.05, samples=101)
+    traces = Traces(x=x, dt=0.05, names=truth.names, servers=truth.servers)
+    begin = truth.flows * np.array([[0.0, 1.5, 0.6], [0.5, 0.0, 1.6], [1.4, 0.7, 0.0]])
+    flows = fit_error(traces, truth.servers, possible_flows(truth.names, ()), begin)
+    assert flows == pytest.approx(truth.flows, rel=1e-3)
 
 
 def test_structural_zeros_are_kept_and_starts_agree(traces: Traces) -> None:
