@@ -1,6 +1,6 @@
 """Does `mup identify` find what is behind a URL? Services of known servers and service times.
 
-    python benchmarks/blackbox.py [--simulated | --quick | --nginx] [--mean S] [--seed N]
+    python benchmarks/blackbox.py [--simulated | --nginx] [--quick] [--mean S] [--seed N]
 
 Workers (K = 1, 2, 4) sleep for times of a known distribution (constant, uniform, Erlang, exponential,
 hyperexponential of cv 2) and so compute next to nothing. The truth is what the event log of the service
@@ -12,20 +12,30 @@ With --simulated the same experiment meets stations that answer in computed time
 the mean and as much again that varies: what is left is the error of the method, on any machine.
 
 With --nginx a foreign server is identified instead, whose service times nobody knows: nginx with one worker.
+
+Rows are kept as soon as they are there; a run that was interrupted goes on with those that are missing. A row
+during which the hypervisor withheld the machine is void: printed, not kept.
 """
 
 from __future__ import annotations
 
 import argparse
 import heapq
+import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 
 import numpy as np
+from accuracy.quiet import add_options, quiet_of
 from foreign_server import COMPRESSED, Nginx
 from machine import describe
+from stored import FOLDER, Store
 
 from analyzer.blackbox.draws import draws
 from analyzer.blackbox.experiment import Experiment, run_experiment
@@ -34,12 +44,13 @@ from analyzer.blackbox.http_injector import HttpInjector, check_target
 from analyzer.blackbox.inversion import Trace
 from analyzer.blackbox.policy import Limits
 from analyzer.blackbox.station import LoadStep
+from mup.errors import MupError
 from mup.events.reader import log_files, read_log
 from mup.events.record import QUEUED, Event
 from mup.lqn import Constant, Distribution, Erlang, Exponential, Hyperexponential, Uniform
 from mup.project import Project, ServiceConfig
 from mup.runtime.launcher import Deployment
-from mup.workload.cpu import HostCpu
+from mup.workload.cpu import HostCpu, disturbance
 from mup.workload.http import HttpLoad
 
 SERVICE = """
@@ -159,46 +170,118 @@ def identify(url: str, seconds: float, seed: int, headers: dict[str, str] | None
         return run_experiment(injector, limits=limits, seed=seed)
 
 
-def main() -> None:
-    """Identify every service and print a table."""
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Something to identify.
+
+    Attributes:
+        label: Service and number of servers, as in the table.
+        run: Returns the row, and whether the result is wrong.
+    """
+
+    label: str
+    run: Callable[[], tuple[str, bool]]
+
+
+def main() -> int:
+    """Identify every service and print a table; return the exit code."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--simulated", action="store_true", help="stations that answer in computed time")
-    parser.add_argument("--quick", action="store_true", help="two services, half a minute each")
+    parser.add_argument(
+        "--quick", action="store_true", help="two services, half a minute each; nothing is kept"
+    )
     parser.add_argument("--mean", type=float, default=0.1, help="mean service time in seconds (default: 0.1)")
     parser.add_argument("--seed", type=int, default=0, help="of the arrivals (default: 0)")
     parser.add_argument("--nginx", action="store_true", help="a foreign server instead; must be installed")
+    parser.add_argument(
+        "--results",
+        type=Path,
+        default=FOLDER / "blackbox.jsonl",
+        help="where to go on [default: %(default)s]",
+    )
+    add_options(parser)
     options = parser.parse_args()
     seconds = 180.0 if options.simulated else 30.0 if options.quick else 60.0
     print(describe("numpy", "scipy"))
-    host = HostCpu()
-    host.start()
-    print(f"mean {options.mean:g} s, seed {options.seed}, at most {seconds:g} s of load per service\n")
-    print("| service | K | found | true ms | found ms | error | latency ms | families | held back | load s |")
-    print("|---|---|---|---|---|---|---|---|---|---|")
-    wrong = 0
-    services = QUICK if options.quick else tuple((f, k) for f in FAMILIES for k in SERVERS)
-    for family, servers in () if options.nginx else services:
-        if options.simulated:
-            injector = Simulated(family, servers, options.mean)
-            limits = Limits(rate=1000.0, seconds=seconds)
-            found = run_experiment(injector, limits=limits, seed=options.seed)
-            truth = injector.mean
-        else:
-            box = Box(family, servers, options.mean)
-            with box as url:
-                found = identify(url, seconds, options.seed)
-            truth = box.held + box.handed
-        error = found.station.distribution.mean / truth - 1
-        wrong += found.station.servers.count != servers or abs(error) > 0.05
-        print(row(f"{family} | {servers}", found, f"{1e3 * truth:.2f}", f"{error:+.1%}"), flush=True)
+    what = (
+        "nginx"
+        if options.nginx
+        else f"{'stations' if options.simulated else 'services'} of {options.mean:g} s"
+    )
+    print(f"{what}, seed {options.seed}, at most {seconds:g} s of load each")
+    if not options.nginx:
+        print("target: found = K and an error within 5 %, everywhere")
+    print("\n| service | K | found | true ms | found ms | error | latency ms | families ", end="")
+    print("| held back | load s | ended |\n|---|---|---|---|---|---|---|---|---|---|---|", flush=True)
+    store, quiet = Store(None if options.quick else options.results), quiet_of(options)
+    wrong = void = 0
+    for case in cases(options, seconds):
+        known = store.get(key := f"{what}, {case.label}, seed {options.seed}, {seconds:g} s")
+        if known is None:
+            reason = ""
+            with nullcontext() if options.simulated else quiet.alone():
+                host = HostCpu()
+                host.start()
+                try:
+                    line, failed = case.run()
+                except MupError as error:
+                    line, failed, reason = f"| {case.label} | {error} |", True, "it failed"
+                host.stop()
+            known = {"row": line, "wrong": failed}
+            if not options.simulated:
+                reason = reason or disturbance(host, None)
+            if reason:
+                void += 1
+                print(f"void, {reason}:")
+            else:
+                store.put(key, known)
+        wrong += known["wrong"]
+        print(known["row"], flush=True)
+    if not options.nginx:
+        print(f"\n{wrong} wrong (target: 0)", end="")
+    print(f"\n{void} void; processor time {time.process_time():.1f} s of the analysis")
+    return 0
+
+
+def cases(options: argparse.Namespace, seconds: float) -> Iterator[Case]:
+    """Yield what is to be identified."""
     if options.nginx:
-        with Nginx() as url:
-            for page, headers in (("page", COMPRESSED), ("small", {})):
-                found = identify(f"{url}/{page}", seconds, options.seed, headers)
-                print(row(f"nginx /{page} | 1", found, "?", "?"), found.ended, flush=True)
-    host.stop()
-    print(f"\nthe hypervisor withheld {host.stolen:.1%} of the machine, {host.utilization:.0%} were in use")
-    print(f"{wrong} wrong (target: 0); processor time {time.process_time():.1f} s of the analysis")
+        for page, headers in (("page", COMPRESSED), ("small", {})):
+            label = f"nginx /{page} | 1"
+            yield Case(label, partial(foreign, label, page, headers, seconds, options.seed))
+        return
+    for family, servers in QUICK if options.quick else [(f, k) for f in FAMILIES for k in SERVERS]:
+        yield Case(
+            f"{family} | {servers}",
+            partial(
+                known_box, family, servers, options.mean, seconds, options.seed, real=not options.simulated
+            ),
+        )
+
+
+def foreign(label: str, page: str, headers: dict[str, str], seconds: float, seed: int) -> tuple[str, bool]:
+    """Identify nginx by one of its pages; nothing is known that could be wrong."""
+    with Nginx() as url:
+        return row(label, identify(f"{url}/{page}", seconds, seed, headers), "?", "?"), False
+
+
+def known_box(
+    family: str, servers: int, mean: float, seconds: float, seed: int, *, real: bool
+) -> tuple[str, bool]:
+    """Identify a service, or a simulated station, whose servers and mean are known."""
+    if real:
+        box = Box(family, servers, mean)
+        with box as url:
+            found = identify(url, seconds, seed)
+        truth = box.held + box.handed
+    else:
+        injector = Simulated(family, servers, mean)
+        found = run_experiment(injector, limits=Limits(rate=1000.0, seconds=seconds), seed=seed)
+        truth = injector.mean
+    error = found.station.distribution.mean / truth - 1
+    wrong = found.station.servers.count != servers or abs(error) > 0.05
+    mark = " WRONG" if wrong else ""
+    return row(f"{family} | {servers}", found, f"{1e3 * truth:.2f}", f"{error:+.1%}{mark}"), wrong
 
 
 def row(label: str, found: Experiment, held: str, error: str) -> str:
@@ -211,9 +294,15 @@ def row(label: str, found: Experiment, held: str, error: str) -> str:
         f"| {label} | {least}{station.servers.count} | {held} | {1e3 * station.distribution.mean:.2f} "
         f"| {error} "
         f"| {1e3 * station.servers.latency:.2f} | {', '.join(station.family.accepted) or 'none'} | {verdict} "
-        f"| {found.seconds:.0f} |"
+        f"| {found.seconds:.0f} | {found.ended} |"
     )
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        sys.exit(main())
+    except FileNotFoundError as error:
+        sys.exit(f"error: {error}")
+    except KeyboardInterrupt:
+        print("stopped; the same command continues", file=sys.stderr)
+        sys.exit(130)

@@ -104,7 +104,7 @@ class HttpInjector:
             if failed > self._failures:
                 self._failed = failed
                 self._driver.stop()
-                self._check("")
+                self._check(progress["first_error"])
 
         return look
 

@@ -62,8 +62,8 @@ class Servers:
         count: The smallest number that explains what was seen.
         latency: Seconds of each response outside of the servers.
         at_least: The smallest number with which hardly any service time is negative.
-        bounded: Whether more servers would explain it worse. If not, requests never waited enough to tell,
-            and ``count`` is a lower bound.
+        bounded: Whether more servers would explain it worse beyond chance. If not, too few requests waited
+            to tell, and ``count`` is a lower bound.
     """
 
     count: int

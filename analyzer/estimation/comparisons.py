@@ -16,6 +16,8 @@ __all__ = ["fcfs", "open_product_form", "utilization_regression"]
 
 SATURATED = 0.999
 """Windows of a higher utilization say nothing about an open queue."""
+SAME = 1e-5
+"""Relative difference of proportions that is no more than rounding."""
 
 
 def _solved(rows: FloatArray, right: FloatArray, unit: IntArray, units: int) -> Fit:
@@ -53,14 +55,28 @@ def utilization_regression(windows: Windows, cores: float) -> Fit:
         cores: The utilization is a share of.
 
     Raises:
-        ValueError: There is no window in which anything was busy.
+        ValueError: There is no window in which anything was busy, or nothing tells some classes apart.
 
     Source: utilization law; Zhang, Cherkasova, Smirni (ICAC 2007), the NNLR of Perez et al., section 3.3.
     """
     right = windows.utilization * cores
     if not np.any(right > 0) or not np.any(windows.throughput > 0):
         raise ValueError("nothing was busy, or nothing was completed, in any window")
+    if alike := _alike(windows):
+        raise ValueError(
+            f"{', '.join(alike)} come in the same proportion in all windows, so nothing tells their demands "
+            "apart: take windows with other mixes as well, or add their throughputs up to one class"
+        )
     return _solved(windows.throughput, right, np.arange(len(right)), len(right))
+
+
+def _alike(windows: Windows) -> list[str]:
+    """Return the classes whose throughputs, put together in some proportion, are nothing but each other."""
+    there = np.flatnonzero(np.any(windows.throughput > 0, axis=0))
+    columns = windows.throughput[:, there]
+    _, sizes, directions = np.linalg.svd(columns / np.linalg.norm(columns, axis=0))
+    free = directions[np.count_nonzero(sizes > SAME * sizes[0]) :]
+    return [windows.classes[r] for r in there[np.any(np.abs(free) > SAME, axis=0)]]
 
 
 def open_product_form(windows: Windows, cores: float) -> Fit:

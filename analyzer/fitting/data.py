@@ -115,7 +115,9 @@ def read_data(path: str | Path) -> Data:
         UsageError: It cannot be read, has unknown columns, or a cell is no number; file and line are named.
     """
     head, lines = _read(path)
-    return grouped((row.trial for row in head.rows(lines)), tuple(head.measures.values()))
+    data = grouped((row.trial for row in head.rows(lines)), tuple(head.measures.values()))
+    _check_something_happened(data, str(path))
+    return data
 
 
 def read_series(path: str | Path) -> Series:
@@ -146,7 +148,20 @@ def read_series(path: str | Path) -> Series:
         same.append(row)
     measures = tuple(head.measures.values())
     trials = [grouped((row.trial for row in rows), measures).trials[0] for rows in periods.values()]
-    return Series(Data(measures, tuple(trials)), tuple(periods))
+    data = Data(measures, tuple(trials))
+    _check_something_happened(data, str(path))
+    return Series(data, tuple(periods))
+
+
+def _check_something_happened(data: Data, path: str) -> None:
+    """Refuse figures that are 0 throughout: no demand explains them, and errors relative to 0 are none."""
+    for name, column in zip(data.measures, np.array([t.means for t in data.trials]).T, strict=True):
+        if np.any(np.isfinite(column)) and np.nanmax(column) == 0:
+            raise UsageError(
+                f"column {name!r} is 0 in every row",
+                where=path,
+                hint="begin its name with '#' to leave it out",
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +252,11 @@ class _Columns:
             key = tuple(self._number(number, row, i, empty=False) for i in self.settings)
             self._check_settings(number, key)
             means = [self._number(number, row, i) for i in self.measures]
+            for name, mean in zip(self.measures.values(), means, strict=True):
+                if mean < 0:
+                    raise UsageError(
+                        f"line {number}, column {name!r}: must be >= 0, got {mean:g}", where=self.path
+                    )
             widths = {name: self._number(number, row, i) for i, name in self.half_widths.items()}
             halves = [widths.get(name, math.nan) for name in self.measures.values()]
             weigh = {name: self._number(number, row, i, empty=False) for name, i in self.weights.items()}

@@ -34,8 +34,14 @@ __all__ = ["Fit", "Options", "Wanted", "fit"]
 FloatArray = npt.NDArray[np.float64]
 
 ROUNDS: Final = 3
+"""Rounds in which errors are found by residuals, or predictions corrected by simulation, as a rule."""
+CORRECTIONS: Final = 12
+"""Corrections at most where estimates still move by more than ``MOVING``: each leaves about half of what the
+one before it left, for derivatives are those of the approximate solver."""
 STILL: Final = 0.1
 """Part of its standard deviation that an estimate may still move by when iterations end."""
+MOVING: Final = 1.0
+"""The same after three rounds of simulation: those of other values end at other times, with other luck."""
 WORTH_CORRECTING: Final = 4.0
 """Whole-number alternatives whose E is less than this many times the best one's are corrected as well."""
 FIRST_LOOK: Final = 4
@@ -150,6 +156,7 @@ class _State:
     solution: Solution
     corrections: int = 0
     simulated: Simulated | None = None
+    settled: bool = True
 
 
 class _Fitting:
@@ -275,7 +282,7 @@ class _Fitting:
             errors = self._errors(problem.forward.means(solution.values) + problem.correction, state)
             state.problem = self._problem(problem, errors, problem.correction)
             state.solution = minimise(state.problem, solution.values)
-            if self._still(state, solution.values):
+            if self._moved(state, solution.values) <= STILL:
                 break
         return state
 
@@ -283,7 +290,8 @@ class _Fitting:
         """Correct predictions by simulation and fit again."""
         trials = [t.settings for t in self.data.trials]
         relative = self._relative(state.problem.errors)
-        for _ in range(ROUNDS):
+        state.settled = False
+        while state.corrections < CORRECTIONS and not state.settled:
             before = state.solution.values
             found = simulated_means(
                 state.model, self.parameters, before, trials, self.data.measures,
@@ -295,8 +303,8 @@ class _Fitting:
             state.problem = self._problem(state.problem, errors, correction)
             state.solution = minimise(state.problem, before)
             self._with_errors(state)
-            if self._still(state, before):
-                break
+            allowed = STILL if state.corrections < ROUNDS else MOVING
+            state.settled = self._moved(state, before) <= allowed
 
     def _errors(self, predicted: FloatArray, state: _State) -> Errors:
         """Return what is known about the errors of measured means, and of simulated ones on top."""
@@ -311,11 +319,13 @@ class _Fitting:
             self.parameters, self.scales, before.forward, self.data, errors, self.experts, correction
         )
 
-    def _still(self, state: _State, before: FloatArray) -> bool:
+    def _moved(self, state: _State, before: FloatArray) -> float:
+        """Return by how much the estimate that moved most has moved, in standard deviations."""
         if not len(before):
-            return True
+            return 0.0
         deviations = np.sqrt(np.diag(state.problem.covariance(state.solution.values)))
-        return bool(np.all(np.abs(state.solution.values - before) <= STILL * deviations))
+        apart = np.abs(state.solution.values - before)
+        return float(np.max(np.divide(apart, deviations, out=np.zeros_like(apart), where=apart > 0)))
 
     def _relative(self, errors: Errors) -> float:
         """Return the typical relative 95 % half-width of what was measured."""
@@ -408,6 +418,11 @@ def _doubts(found: Fit, best: _State, options: Options) -> list[str]:
     doubts = []
     if not best.solution.converged:
         doubts.append("the search was cut off before it had settled: start closer, or fit fewer parameters")
+    if not best.settled:
+        doubts.append(
+            f"estimates had not settled after {best.corrections} corrections by simulation: what is left of "
+            "the solver's error is not in their intervals"
+        )
     p = found.p_value
     if p is not None and p < 0.01:
         doubts.append(

@@ -78,16 +78,19 @@ def predict(
             [
                 Prediction(
                     float(c),
-                    Interval(float(c - sure.quantile() * d), float(c + sure.quantile() * d), "linear"),
-                    Interval(
-                        float(c - sure.quantile(each) * d), float(c + sure.quantile(each) * d), "linear"
-                    ),
+                    _around(c, sure.quantile() * d, sure.quantile() * d, "linear"),
+                    _around(c, sure.quantile(each) * d, sure.quantile(each) * d, "linear"),
                 )
                 for c, d in zip(row, spread, strict=True)
             ]
             for row, spread in zip(centre, deviations, strict=True)
         ]
     return _by_draws(fit, forward, centre - means, noise, each, seed)
+
+
+def _around(mean: float, below: float, above: float, method: str) -> Interval:
+    """Return an interval around a mean; no figure is below 0."""
+    return Interval(max(float(mean - below), 0.0), float(mean + above), method)
 
 
 def _exactly(mean: float) -> Prediction:
@@ -139,11 +142,7 @@ def _by_draws(
                 low, high = np.quantile(drawn[:, t, m] + shift[t, m], [0.5 - level / 2, 0.5 + level / 2])
                 more = sure.quantile(level) * math.sqrt(noise[t, m])
                 down, up = max(mean - low, 0.0), max(high - mean, 0.0)
-                spans.append(
-                    Interval(
-                        float(mean - math.hypot(down, more)), float(mean + math.hypot(up, more)), "draws"
-                    )
-                )
+                spans.append(_around(mean, math.hypot(down, more), math.hypot(up, more), "draws"))
             figures.append(Prediction(float(mean), *spans))
         found.append(figures)
     return found

@@ -89,7 +89,12 @@ def comparison(other: Fit, test: FTest) -> dict[str, Any]:
     return {
         "parameters": _parameters(other),
         "doubts": list(other.doubts),
-        "test": {**asdict(test), "significant": test.significant},
+        "test": {
+            **asdict(test),
+            "statistic": None if math.isnan(test.statistic) else _finite(test.statistic),
+            "p_value": None if math.isnan(test.p_value) else test.p_value,
+            "significant": test.significant,
+        },
     }
 
 

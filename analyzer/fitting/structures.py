@@ -21,7 +21,7 @@ from mup.lqn.distributions import Constant, Exponential
 from mup.lqn.model import Activity, Entry, Model, Task, entry_label
 from simulator.analytic import estimate
 
-__all__ = ["FTest", "compare", "kept", "simplified"]
+__all__ = ["FTest", "check_called", "compare", "kept", "simplified"]
 
 USUAL: Final = 0.05
 """Probability below which a difference is called significant."""
@@ -34,8 +34,9 @@ class FTest:
     Attributes:
         squares: E of the one with fewer parameters, and of the other, with the same weights.
         parameters: Their numbers of parameters.
-        statistic, freedom: F and its two degrees of freedom.
-        p_value: How likely an F as large is if the structure with fewer parameters is right.
+        statistic, freedom: F and its two degrees of freedom. Of structures with equally many parameters the
+            first is 0, and there is no statistic (NaN): the one with the smaller E explains more.
+        p_value: How likely an F as large is if the structure with fewer parameters is right; NaN without one.
     """
 
     squares: tuple[float, float]
@@ -53,19 +54,14 @@ class FTest:
 def compare(one: Fit, other: Fit) -> FTest:
     """Compare two fits to the same measurements.
 
-    The one with fewer parameters is fitted once more with the weights of the other: where these come from
-    residuals, each fit has its own, and their E could not be compared.
+    The one with fewer parameters (of equally many: ``one``) is fitted once more with the weights of the
+    other: where these come from residuals, each fit has its own, and their E could not be compared.
 
     Raises:
-        UsageError: They have equally many parameters, or nothing is left to judge by.
+        UsageError: Nothing is left to judge by.
     """
     smaller, larger = sorted((one, other), key=lambda f: len(f.parameters))
     counts = len(smaller.parameters), len(larger.parameters)
-    if counts[0] == counts[1]:
-        raise UsageError(
-            f"both structures have {counts[0]} parameters: the F test is for one that has more",
-            hint="compare their E: the smaller one explains the measurements better",
-        )
     left = larger.freedom
     if left < 1:
         raise UsageError("there are no more measured values than parameters, so nothing to judge a fit by")
@@ -80,11 +76,20 @@ def compare(one: Fit, other: Fit) -> FTest:
         problem.correction,
     )
     squares = minimise(again, smaller.solution.values).squares, larger.squares
+    if counts[0] == counts[1]:
+        return FTest(squares, counts, math.nan, (0, left), math.nan)
     gain = (squares[0] - squares[1]) / (counts[1] - counts[0])
     statistic = gain / (squares[1] / left) if squares[1] > 0 else math.inf
     freedom = counts[1] - counts[0], left
     p_value = float(fdtrc(*freedom, max(statistic, 0.0)))
     return FTest(squares, counts, statistic, freedom, p_value)
+
+
+def check_called(model: Model, task: str) -> None:
+    """Raise a `UsageError` if a model has no task of a name, or one that is a source of load."""
+    called = [t.name for t in model.tasks if not t.is_reference]
+    if task not in called:
+        raise UsageError(f"no task {task!r} that is called; {did_you_mean(task, called)}")
 
 
 def simplified(model: Model, task: str) -> tuple[Model, list[Wanted]]:
@@ -100,9 +105,7 @@ def simplified(model: Model, task: str) -> tuple[Model, list[Wanted]]:
     Raises:
         UsageError: There is no such task, or it is a source of load.
     """
-    called = [t.name for t in model.tasks if not t.is_reference]
-    if task not in called:
-        raise UsageError(f"no task {task!r} that is called; {did_you_mean(task, called)}")
+    check_called(model, task)
     times = estimate(model).entries
     wanted, entries = [], []
     for entry in model.task(task).entries:

@@ -7,7 +7,6 @@ Durations are processor time.
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import sys
 import time
@@ -16,13 +15,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from accuracy.quiet import Quiet, add_options, quiet_of
 from machine import describe
 from scipy import stats
+from stored import FOLDER, Store
 
 from analyzer.estimation.baseline import demands
 from analyzer.estimation.methods import METHODS, estimate
 from estimation.experiments import LOADS, Setting, figures, table1
-from estimation.service import CORES, service_rows
+from estimation.service import CLASSES, CORES, service_rows
 from estimation.service import METHODS as SERVICE_METHODS
 from estimation.station import Observed, System, simulate, system
 from estimation.tracked import PERIOD, tracking_rows
@@ -46,8 +47,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         help="figures whose name starts so, table1, coverage, tracking, service",
     )
     parser.add_argument(
-        "--results", type=Path, default=Path("estimation-results.jsonl"), help="where to go on"
+        "--results",
+        type=Path,
+        default=FOLDER / "estimation.jsonl",
+        help="where to go on [default: %(default)s]",
     )
+    add_options(parser)
     options = parser.parse_args(arguments)
     print(describe("numpy", "scipy", "numba"))
     print(f"{2 if options.quick else REPEATS} repeats with seeds from 0; errors in %, mean +- 95 %")
@@ -65,29 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if "tracking".startswith(options.only):
         print_tracking(2 if options.quick else TRACKED)
     if "service".startswith(options.only):
-        print_service(6.0 if options.quick else 40.0, REPEATS)
-
-
-class Store:
-    """Results by key; kept in a file of JSON lines if there is one."""
-
-    def __init__(self, path: Path | None) -> None:
-        self._path = path
-        self._known: dict[str, Any] = {}
-        if path is not None and path.exists():
-            lines = path.read_text(encoding="utf-8").splitlines()
-            self._known = {entry["key"]: entry["value"] for entry in map(json.loads, lines)}
-
-    def get(self, key: str) -> Any:
-        """Return a result, None if there is none yet."""
-        return self._known.get(key)
-
-    def put(self, key: str, value: Any) -> None:
-        """Keep a result."""
-        self._known[key] = value
-        if self._path is not None:
-            with self._path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps({"key": key, "value": value}) + "\n")
+        print_service(6.0 if options.quick else 40.0, repeats, store, quiet_of(options), quick=options.quick)
 
 
 def station(setting: Setting, users: int) -> System:
@@ -223,12 +206,35 @@ def print_tracking(repeats: int) -> None:
         sys.stdout.flush()
 
 
-def print_service(seconds: float, experiments: int) -> None:
+def print_service(seconds: float, experiments: int, store: Store, quiet: Quiet, *, quick: bool) -> None:
     """Print errors on a real service, whose threads' processor clocks are the truth."""
     print(
-        f"\nFigures 17 to 19 on a service of mup, {CORES} cores, {experiments} times 600 requests; error in %"
+        f"\nFigure 17 on a service of mup: {CORES} cores, 8 classes, {experiments} times 800 requests,\n"
+        "  error in %; clocks: processor clocks of the same requests; paper (SAP ERP, 6 classes): BL and\n"
+        "  MINPS small up to 75 users, then BL 20 %, MINPS and ERPS 20 to 30 %"
     )
-    print(" pool  users  busy" + "".join(f"{method:>9}" for method in SERVICE_METHODS))
-    for pool, users, busy, errors in service_rows(seconds, experiments):
-        print(f"{pool:5}  {users:5}  {busy:4.2f}" + "".join(f"{errors[m]:9.1f}" for m in SERVICE_METHODS))
+    print(" pool  users  busy   clocks" + "".join(f"{method:>9}" for method in SERVICE_METHODS))
+    rows = []
+    for row in service_rows(seconds, experiments, store, quiet, quick=quick):
+        rows.append(row)
+        errors = row["8"]["errors"].values()
+        print(
+            f"{row['pool']:5}  {row['users']:5}  {row['busy']:4.2f}"
+            + "".join(f"{e:9.1f}" for e in errors)
+            + (f"  void: {row['void']}" if row["void"] else "")
+        )
         sys.stdout.flush()
+    print(
+        "\nFigure 18: difference to bl in %, 4 and 8 classes of 100 requests each; paper (OFBiz): means of\n"
+        "  ERPS and FMLPS about 10 % (4 classes, 10 to 30 users), else about 20 %"
+    )
+    others = SERVICE_METHODS[1:]
+    print(" pool  users" + "".join(f"{f'{m} {r}':>9}" for r in (4, 8) for m in others))
+    for row in rows:
+        found = [row[str(r)]["to_bl"][m] for r in (4, 8) for m in others]
+        print(f"{row['pool']:5}  {row['users']:5}" + "".join(f"{f:9.1f}" for f in found))
+    print("\nFigure 19: processor time of a warm estimate in ms, median; paper: FMLPS 9 min with 4 classes")
+    print(" classes" + "".join(f"{method:>9}" for method in SERVICE_METHODS))
+    for classes in reversed(CLASSES):
+        medians = [np.median([row[str(classes)]["seconds"][m] for row in rows]) for m in SERVICE_METHODS]
+        print(f"{classes:8}" + "".join(f"{1e3 * m:9.1f}" for m in medians))

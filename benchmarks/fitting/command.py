@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from machine import describe
+from stored import FOLDER, Store
 
 from .coverage import coverage
 from .drifting import drifting
@@ -24,6 +26,12 @@ def main() -> int:
     parser.add_argument("--repetitions", type=int, help="[default: 200 of coverage and layered, 20 of track]")
     parser.add_argument("--row", choices=("D1", "D2"), help="of table 3; D2 takes longest [default: both]")
     parser.add_argument("--quick", action="store_true", help="only show that it works")
+    parser.add_argument(
+        "--results",
+        type=Path,
+        default=FOLDER / "fitting.jsonl",
+        help="where layered goes on [default: %(default)s]",
+    )
     asked = parser.parse_args()
     print(describe("numpy", "scipy", "numba"), f"seed {asked.seed}", sep="; ", flush=True)
     if asked.command in ("table1", "all"):
@@ -33,7 +41,11 @@ def main() -> int:
     if asked.command in ("coverage", "all"):
         coverage(5 if asked.quick else asked.repetitions or 200, asked.seed)
     if asked.command in ("layered", "all"):
-        layered_coverage(3 if asked.quick else asked.repetitions or 200, asked.seed)
+        layered_coverage(
+            3 if asked.quick else asked.repetitions or 200,
+            asked.seed,
+            Store(None if asked.quick else asked.results),
+        )
     if asked.command in ("track", "all"):
         drifting(1 if asked.quick else asked.repetitions or 20, asked.seed)
     if asked.command in ("table3", "all"):

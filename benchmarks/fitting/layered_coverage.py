@@ -2,14 +2,16 @@
 
 A layered model has no exact solution: the estimate it is fitted with errs by some percent, and parameters
 absorb that unless a simulation corrects it. Each repetition is an independent simulation, and has its own
-seed for the corrections.
+seed for the corrections. Every repetition is kept as soon as it is done.
 """
 
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import numpy as np
+from stored import Store
 
 from analyzer.fitting.data import Data
 from analyzer.fitting.fit import Options, Wanted, fit
@@ -40,58 +42,69 @@ PRECISE = 0.002
 KINDS = {"corrected": True, "not corrected": False}
 
 
-def layered_coverage(repetitions: int, seed: int) -> None:
+def layered_coverage(repetitions: int, seed: int, store: Store) -> None:
     """Print the coverage of parameters and predictions, and how far off estimates are on average."""
-    truth = np.array(list(TRUE_POOLS.values()))
-    there = clients([PREDICTED])
-    document = simulate(with_settings(pools(), there[0]), precision=PRECISE, seed=10**6 + seed).to_json()
-    figures = np.array([value_of(document, m) for m in MEASURES])
-    hits: dict[str, list[list[bool]]] = {kind: [] for kind in KINDS}
-    errors: dict[str, list[np.ndarray]] = {kind: [] for kind in KINDS}
-    halves: dict[str, list[float]] = {kind: [] for kind in KINDS}
-    failed, started = 0, time.process_time()
-    for repetition in range(repetitions):
-        own = seed + repetition
-        try:
-            data = measure(
-                pools(),
-                clients(MEASURED),
-                MEASURES,
-                seconds=SECONDS,
-                batches=BATCHES,
-                warmup=WARMUP,
-                seed=own,
-            )
-            found = {kind: _fitted(data, own, truth, figures, correct=c) for kind, c in KINDS.items()}
-        except MupError as error:
+    figures = np.array(_predicted(seed, store))
+    done, failed, spent = [], 0, 0.0
+    for own in range(seed, seed + repetitions):
+        found = store.get(key := f"layered, repetition with seed {own}, truth with seed {seed}")
+        if found is None:
+            store.put(key, found := _repetition(own, figures))
+        spent += found["seconds"]
+        if "failed" in found:
             failed += 1
-            print(f"  repetition {repetition}: {error}")
-            continue
-        for kind, (hit, error_of_estimates, half) in found.items():
-            hits[kind].append(hit)
-            errors[kind].append(error_of_estimates)
-            halves[kind].append(half)
-    done = repetitions - failed
+            print(f"  repetition with seed {own}: {found['failed']}")
+        else:
+            done.append(found)
     print(
-        f"coverage of 95 % intervals of a layered fit, {done} repetitions of {len(MEASURED)} trials of "
-        f"{SECONDS:g} s, {failed} failed; {(time.process_time() - started) / repetitions:.1f} CPU s each:"
+        f"coverage of 95 % intervals of a layered fit, {len(done)} repetitions of {len(MEASURED)} trials of "
+        f"{SECONDS:g} s, {failed} failed; {spent / repetitions:.1f} CPU s each:"
     )
+    if not done:
+        return
     print(f"  {'':45s}" + "".join(f"{kind:>15s}" for kind in KINDS))
     names = [*TRUE_POOLS, "both (box)", "both (ellipsoid)", *(f"predicted {m}" for m in MEASURES)]
-    shares = {kind: np.mean(np.array(found, dtype=float), axis=0) for kind, found in hits.items()}
     for index, name in enumerate(names):
-        print(f"  {name:45s}" + "".join(f"{share[index]:15.3f}" for share in shares.values()))
+        shares = [np.mean([f[kind]["hits"][index] for f in done]) for kind in KINDS]
+        print(f"  {name:45s}" + "".join(f"{share:15.3f}" for share in shares))
     for index, name in enumerate(TRUE_POOLS):
-        means = [100 * np.mean([e[index] for e in found]) for found in errors.values()]
+        means = [100 * np.mean([f[kind]["errors"][index] for f in done]) for kind in KINDS]
         print(f"  {'mean error of ' + name:45s}" + "".join(f"{mean:+13.2f} %" for mean in means))
-    widths = [100 * np.mean(found) for found in halves.values()]
+    widths = [100 * np.mean([f[kind]["half"] for f in done]) for kind in KINDS]
     print(f"  {'mean half-width, both':45s}" + "".join(f"{width:13.2f} %" for width in widths))
 
 
+def _predicted(seed: int, store: Store) -> list[float]:
+    """Return the true figures of the configuration that is predicted, simulated precisely."""
+    known = store.get(key := f"layered, truth with seed {seed}")
+    if known is None:
+        model = with_settings(pools(), clients([PREDICTED])[0])
+        document = simulate(model, precision=PRECISE, seed=10**6 + seed).to_json()
+        store.put(key, known := [value_of(document, m) for m in MEASURES])
+    return list(known)
+
+
+def _repetition(seed: int, figures: np.ndarray) -> dict[str, Any]:
+    """Measure and fit once: by kind what contains the truth, errors, half-widths; or why it failed."""
+    started = time.process_time()
+    found: dict[str, Any] = {}
+    try:
+        data = measure(
+            pools(), clients(MEASURED), MEASURES, seconds=SECONDS, batches=BATCHES, warmup=WARMUP, seed=seed
+        )
+        for kind, correct in KINDS.items():
+            hits, errors, half = _fitted(data, seed, figures, correct=correct)
+            found[kind] = {"hits": [bool(h) for h in hits], "errors": errors.tolist(), "half": half}
+    except MupError as error:
+        found["failed"] = str(error)
+    return found | {"seconds": time.process_time() - started}
+
+
 def _fitted(
-    data: Data, seed: int, truth: np.ndarray, figures: np.ndarray, *, correct: bool
+    data: Data, seed: int, figures: np.ndarray, *, correct: bool
 ) -> tuple[list[bool], np.ndarray, float]:
     """Return what contains the truth, relative errors of estimates, and their mean relative half-width."""
+    truth = np.array(list(TRUE_POOLS.values()))
     start = pools({path: value * f for (path, value), f in zip(TRUE_POOLS.items(), (0.7, 1.4), strict=True)})
     wanted = [Wanted(parameter(path)) for path in TRUE_POOLS]
     found = fit(start, data, wanted, Options(correct=correct, seed=seed))

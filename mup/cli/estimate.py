@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
+FEWEST = 40
+"""Resamples of which one is beyond either end of a 95 % interval."""
 TICKS = 10
 """Moments written below a plot, about."""
 
@@ -82,8 +84,8 @@ def command(
         raise UsageError(f"--cores: must be a whole number >= 1, got {cores}")
     if threads is not None and threads < 1:
         raise UsageError(f"--threads: must be a whole number >= 1, got {threads}")
-    if resamples < 1:
-        raise UsageError(f"--resamples: must be a whole number >= 1, got {resamples}")
+    if resamples < FEWEST:
+        raise UsageError(f"--resamples: must be a whole number >= {FEWEST}, got {resamples}")
     check_output(output, starts=("{",))
     check_output(plot, starts=("<",))
     if track is None and plot is not None:

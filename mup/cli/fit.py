@@ -147,7 +147,7 @@ def command(
     from analyzer.fitting.fit import Options, fit
     from analyzer.fitting.predictions import predict as predicted
     from analyzer.fitting.report import comparison, document, fitted_model, ranking
-    from analyzer.fitting.structures import compare, kept, simplified
+    from analyzer.fitting.structures import check_called, compare, kept, simplified
 
     if intervals not in METHODS:
         raise UsageError(f"--intervals: no {intervals!r}; {did_you_mean(intervals, list(METHODS))}")
@@ -183,15 +183,24 @@ def command(
     loaded = read_model(model)
     rival = read_model(versus) if versus is not None else loaded
     if simplify is not None:
-        rival, delays = simplified(loaded, simplify)
-        second = [*kept(asked, rival, simplify), *delays]
+        check_called(loaded, simplify)  # now, and not after a fit that may take minutes
     measured = read_data(data)
+    if simplify is not None and (column := f"tasks.{simplify}.utilization") in measured.measures:
+        raise UsageError(
+            f"{column!r} is measured, and a delay has no utilization",
+            where=data,
+            hint="leave the column out, or begin its name with '#'",
+        )
     options = Options(level=level, method=intervals, correct=correct, seed=seed)  # type: ignore[arg-type]
     found = fit(loaded, measured, asked, options)
     figures = predicted(found, others, measured.measures, correct=correct, seed=seed) if others else []
     content = document(found, measured, list(zip(others, figures, strict=True)))
     content["experiments"] = ranking(found, experiments(found, further))
     written = found
+    if simplify is not None:
+        # Of the fitted model, for the one in the file may lack the very numbers that are fitted.
+        rival, delays = simplified(found.model, simplify)
+        second = [*kept(asked, rival, simplify), *delays]
     if simplify is not None or versus is not None or versus_estimate:
         other = fit(rival, measured, second, options)
         content["versus"] = comparison(other, compare(found, other))
@@ -268,15 +277,30 @@ def _show_comparison(versus: dict[str, Any]) -> None:
     ]
     print_table(out, "The other structure", ["parameter", "value", "interval", "found by"], rows)
     test = versus["test"]
-    verdict = "explain more than chance would" if test["significant"] else "explain no more than chance would"
-    out.print(
-        f"{test['parameters'][1]} parameters {verdict} compared with {test['parameters'][0]}: "
-        f"E {test['squares'][1]:.4g} and {test['squares'][0]:.4g}, "
-        f"F({test['freedom'][0]}, {test['freedom'][1]}) = {test['statistic']:.3g}, p = {test['p_value']:.2g}",
-        markup=False,
-    )
+    if test["statistic"] is None:
+        out.print(
+            f"both structures have {test['parameters'][0]} parameters, so there is nothing to test: with the "
+            f"same weights E is {test['squares'][0]:.4g} for the model and {test['squares'][1]:.4g} for the "
+            "other; the smaller one explains more",
+            markup=False,
+        )
+    else:
+        _show_test(test)
     for doubt in versus["doubts"]:
         out.print(f"warning: of the other structure: {doubt}", markup=False)
+
+
+def _show_test(test: dict[str, Any]) -> None:
+    from mup.cli.display import console
+
+    verdict = "explain more than chance would" if test["significant"] else "explain no more than chance would"
+    statistic = test["statistic"] if isinstance(test["statistic"], str) else f"{test['statistic']:.3g}"
+    console().print(
+        f"{test['parameters'][1]} parameters {verdict} compared with {test['parameters'][0]}: "
+        f"E {test['squares'][1]:.4g} and {test['squares'][0]:.4g}, "
+        f"F({test['freedom'][0]}, {test['freedom'][1]}) = {statistic}, p = {test['p_value']:.2g}",
+        markup=False,
+    )
 
 
 SOURCES = {

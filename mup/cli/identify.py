@@ -294,8 +294,9 @@ def _warnings(found: Experiment, compared: tuple[Comparison, ...]) -> list[str]:
     station, texts = found.station, []
     if not station.servers.bounded:
         texts.append(
-            f"requests hardly ever waited: {station.servers.count} servers are a lower bound, and nothing is "
-            f"known beyond {found.validity[1]:.3g} requests/s; raise --max-rate or --max-seconds if you may"
+            f"{station.servers.count} servers are a lower bound: too few requests had to wait to rule out "
+            f"more, and nothing is known beyond {found.validity[1]:.3g} requests/s; raise --max-rate or "
+            "--max-seconds if you may"
         )
     if abs(station.drift) > TOLERATED_DRIFT:
         texts.append(

@@ -131,6 +131,11 @@ def test_the_result_is_a_model(
         pytest.param(
             ("requests", "--cores", "2", "--threads", "1"), "left before any of 1 threads", id="one thread"
         ),
+        pytest.param(
+            ("samples", "--cores", "2", "--resamples", "1"),
+            "--resamples: must be a whole number >= 40",
+            id="resamples",
+        ),
         pytest.param(("missing", "--cores", "2"), "cannot read it: No such file", id="missing"),
         pytest.param(
             ("samples", "--cores", "2", "-o", "/nowhere/m.json"), "folder does not exist", id="output"

@@ -139,6 +139,17 @@ def test_utilization_law() -> None:
     assert found[0] > 0
 
 
+def test_utilization_does_not_tell_classes_apart_that_always_come_together() -> None:
+    """Orders and payments in one proportion have no demands of their own; who varies has one."""
+    together = np.array([[1.0, 2.0, 1.0], [2.0, 4.0, 1.0], [3.0, 6.0, 3.0]])
+    windows = Windows(("order", "pay", "find"), np.full(3, 0.5), together, np.full((3, 3), np.nan))
+    with pytest.raises(ValueError, match="order, pay come in the same proportion"):
+        utilization_regression(windows, 2)
+    apart = together.copy()
+    apart[0, 0] = 1.001
+    utilization_regression(Windows(windows.classes, windows.utilization, apart, windows.response_time), 2)
+
+
 def test_open_product_form() -> None:
     """PF is exact for windows that obey R = D / (1 - U) and U = sum X D."""
     throughput = np.array([[1.0, 2.0], [3.0, 1.0], [2.0, 2.0]])

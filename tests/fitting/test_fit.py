@@ -131,6 +131,25 @@ def test_the_error_of_the_solver_is_removed_by_simulation() -> None:
     assert found.intervals[0].contains(0.05)
 
 
+def test_precise_measurements_are_corrected_until_estimates_settle(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One correction leaves some of the solver's error, which is said; further ones end by themselves."""
+    from simulator import simulate
+
+    figures = ("response_time", "throughput")
+    ((setting, clients),) = loads([8])[0]
+    cycle = simulate(setting.apply(two_layers(), clients), precision=0.005, seed=1).cycle
+    means = np.array([[cycle.response_time.mean, cycle.throughput.mean]])
+    data = Data(figures, (Trial(((setting, clients),), means, 0.01 * means, np.ones((1, 2))),))
+    wanted = [Wanted(parameter("demand.back.serve"))]
+    found = fit(two_layers(back=0.03), data, wanted)
+    assert found.corrections > 1
+    assert not any("settled" in doubt for doubt in found.doubts)
+    assert found.values[0] == pytest.approx(0.05, rel=0.02)
+    monkeypatch.setattr("analyzer.fitting.fit.CORRECTIONS", 1)
+    cut = fit(two_layers(back=0.03), data, wanted)
+    assert any("had not settled after 1 corrections" in doubt for doubt in cut.doubts)
+
+
 def test_the_layered_estimate_is_asked_once_for_the_same_values(monkeypatch: pytest.MonkeyPatch) -> None:
     """A search that starts where the one before it ended, but for rounding, does not take derivatives again."""
     asked = []

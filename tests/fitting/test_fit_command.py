@@ -123,6 +123,10 @@ def test_bad_options(
         pytest.param(
             "clients,throughput,response_time.ci95\n1,2,3", "no column 'response_time'", id="half-width"
         ),
+        pytest.param(
+            "clients,throughput\n1,-2\n2,3", "line 2, column 'throughput': must be >= 0", id="negative"
+        ),
+        pytest.param("clients,throughput\n1,0\n2,0", "column 'throughput' is 0 in every row", id="nothing"),
         pytest.param("clients,throughput,throughput.ci95\n1,2,0", "must be > 0", id="no-error-at-all"),
     ],
 )

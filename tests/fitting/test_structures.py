@@ -56,14 +56,16 @@ def test_a_further_queue_is_significant_if_it_is_there(truth: float, significant
     assert test.statistic == pytest.approx(statistic)
 
 
-def test_equally_many_parameters_cannot_be_tested() -> None:
-    """The F test needs one structure that has more."""
-    data = measured(
-        three_queues(), loads([1, 4]), MEASURES, rows=5, error=0.1, random=np.random.default_rng(0)
-    )
-    found = fit(three_queues(), data, WANTED)
-    with pytest.raises(UsageError, match="both structures have 3 parameters"):
-        compare(found, found)
+def test_structures_of_equally_many_parameters_are_compared_by_what_they_explain() -> None:
+    """There is nothing to test; with the same weights the true structure leaves less."""
+    random = np.random.default_rng(0)
+    data = measured(three_queues(), loads([1, 4, 8]), MEASURES, rows=5, error=0.02, random=random)
+    found, other = fit(three_queues(), data, WANTED), fit(four_queues(2.0), data, WANTED)
+    test = compare(found, other)
+    assert test.parameters == (3, 3)
+    assert test.freedom == (0, 3 * 4 - 3)
+    assert not test.significant
+    assert 10 * test.squares[0] < test.squares[1]
 
 
 def test_a_task_becomes_a_delay() -> None:
@@ -128,9 +130,10 @@ def test_command_compares_simplifies_and_ranks(tmp_path: Path, capsys: pytest.Ca
     )
     arguments = [str(tmp_path / "model.json"), str(write_data(tmp_path / "data.csv", data))]
     arguments += ["--estimate", ",".join(PATHS), "--candidate", "clients=1", "--candidate", "clients=9"]
-    code, _, err = run(capsys, *arguments, "--simplify", "web", "--json")
-    assert code == 2
-    assert "both structures have 3 parameters" in err or err == ""
+    code, out, _ = run(capsys, *arguments, "--simplify", "web", "--json")
+    assert code == 0
+    assert set(json.loads(out)["versus"]["parameters"]) == {*PATHS[1:], "delay.web.serve"}
+    assert json.loads(out)["versus"]["test"]["statistic"] is None
     code, out, _ = run(
         capsys, *arguments, "--versus-estimate", ",".join(PATHS[1:]), "-o", str(tmp_path / "f.json"), "--json"
     )
@@ -144,3 +147,32 @@ def test_command_compares_simplifies_and_ranks(tmp_path: Path, capsys: pytest.Ca
     assert code == 0
     assert "explain more than chance would" in out or "explain no more than chance would" in out
     assert "Further trials" in out
+
+
+def test_what_was_never_measured_can_become_a_delay(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A demand that is null in the file has a value once it is fitted, and a response time."""
+    model = three_queues()
+    unknown = replace(model.task("web").entries[0].activities[0], demand=None)
+    web = replace(model.task("web"), entries=(replace(model.task("web").entries[0], activities=(unknown,)),))
+    write_model(replace(model, tasks=(model.tasks[0], web, *model.tasks[2:])), tmp_path / "model.json")
+    data = measured(
+        three_queues(), loads([2, 5]), MEASURES, rows=8, error=0.02, random=np.random.default_rng(5)
+    )
+    arguments = [str(tmp_path / "model.json"), str(write_data(tmp_path / "data.csv", data))]
+    arguments += ["--estimate", f"{PATHS[0]}=1", "--estimate", ",".join(PATHS[1:])]
+    code, out, _ = run(capsys, *arguments, "--simplify", "web")
+    assert code == 0
+    assert "delay.web.serve" in out
+    assert "both structures have 3 parameters, so there is nothing to test" in out.replace("\n", " ")
+
+
+def test_a_delay_has_no_utilization(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A column that only the whole model explains is named before anything is fitted."""
+    write_model(three_queues(), tmp_path / "model.json")
+    (tmp_path / "data.csv").write_text("clients,throughput,tasks.web.utilization\n1,0.11,0.22\n2,0.16,0.33\n")
+    arguments = [str(tmp_path / "model.json"), str(tmp_path / "data.csv"), "--estimate", PATHS[0]]
+    code, _, err = run(capsys, *arguments, "--simplify", "web")
+    assert code == 2
+    assert "'tasks.web.utilization' is measured, and a delay has no utilization" in err
