@@ -32,10 +32,10 @@ from trivial_services import SERVICES
 from mup.workload.cpu import HostCpu
 
 KINDS = {
-    "process": ("Process", False),
-    "thread": ("Thread", False),
+    "process": ("OneProcess", False),
+    "thread": ("OneThread", False),
     "async": ("Async", False),
-    "process, MongoDB": ("Process", True),
+    "process, MongoDB": ("OneProcess", True),
     "async, MongoDB": ("Async", True),
 }
 READY, MEMORY = 1.0, 60.0

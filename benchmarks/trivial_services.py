@@ -1,4 +1,4 @@
-"""One service per runtime with an endpoint that does nothing: what the runtime itself costs."""
+"""Services of each runtime with an endpoint that does nothing: what the runtime itself costs."""
 
 from __future__ import annotations
 
@@ -8,11 +8,24 @@ SERVICES = """
 from mup import EP, MS
 
 class Process(MS):
+    pool_size = 8
     @EP("/trivial/")
     def trivial(self, comm):
         comm.respond({"ok": True})
 
 class Thread(MS):
+    runtime = "thread"
+    pool_size = 8
+    @EP("/trivial/")
+    def trivial(self, comm):
+        comm.respond({"ok": True})
+
+class OneProcess(MS):
+    @EP("/trivial/")
+    def trivial(self, comm):
+        comm.respond({"ok": True})
+
+class OneThread(MS):
     runtime = "thread"
     @EP("/trivial/")
     def trivial(self, comm):
