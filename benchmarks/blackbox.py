@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import argparse
 import heapq
+import signal
 import sys
 import tempfile
 import time
@@ -299,6 +300,8 @@ def row(label: str, found: Experiment, held: str, error: str) -> str:
 
 
 if __name__ == "__main__":
+    # Ended by SIGTERM like by Ctrl-C: services that were started end, too.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         sys.exit(main())
     except FileNotFoundError as error:

@@ -16,6 +16,7 @@ import argparse
 import json
 import os
 import re
+import signal
 import statistics
 import subprocess
 import sys
@@ -142,5 +143,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    # Ended by SIGTERM like by Ctrl-C: services that were started end, too.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     os.environ.setdefault("PYTHONPATH", str(Path(__file__).resolve().parents[1]))
     main()

@@ -228,4 +228,6 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    # Ended by SIGTERM like by Ctrl-C: services that were started end, too.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     sys.exit(main())

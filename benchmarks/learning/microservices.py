@@ -24,6 +24,7 @@ import itertools
 import json
 import math
 import random
+import signal
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -353,4 +354,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    # Ended by SIGTERM like by Ctrl-C: services that were started end, too.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     main()

@@ -30,6 +30,7 @@ import argparse
 import itertools
 import math
 import random
+import signal
 import sys
 import tempfile
 import time
@@ -390,4 +391,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    # Ended by SIGTERM like by Ctrl-C: services that were started end, too.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     main()
