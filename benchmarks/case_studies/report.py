@@ -14,6 +14,9 @@ from mup.errors import UsageError
 
 __all__ = ["write_report"]
 
+TITLE = "# The case studies: what was measured"
+"""Of the page that is written."""
+
 
 def write_report(results: Path, *, only: tuple[str, str] | None = None, output: Path | None = None) -> str:
     """Return all tables, as Markdown.
@@ -51,7 +54,7 @@ def write_report(results: Path, *, only: tuple[str, str] | None = None, output: 
     if output is not None:
         try:
             output.mkdir(parents=True, exist_ok=True)
-            (output / "results.md").write_text(text + "\n", encoding="utf-8")
+            (output / "results.md").write_text(f"{TITLE}\n\n{text}\n", encoding="utf-8")
             for file, drawn in pictures.items():
                 (output / file).write_text(drawn, encoding="utf-8")
         except OSError as error:

@@ -143,7 +143,7 @@ def test_the_report_has_tables_and_pictures(
     assert "## tms, W2 (vertical scaling), mode `wait`" in text
     assert text.count("2 1x3") == 3
     assert text.count("| **front** (new) |") == 1
-    assert (out / "results.md").read_text() == text
+    assert (out / "results.md").read_text() == f"# The case studies: what was measured\n\n{text}"
     pictures = sorted(out.glob("*.svg"))
     assert [p.name for p in pictures] == ["tms-wait-W1.svg", "tms-wait-W2.svg"]
     assert all(ET.fromstring(p.read_text()).tag.endswith("svg") for p in pictures)
@@ -394,8 +394,8 @@ def test_the_short_form_on_real_services(tmp_path: Path, capsys: pytest.CaptureF
 
 
 def test_cycles_take_as_long_after_half_of_the_warm_up() -> None:
-    """256 travellers at a service that is full: whoever begins when all are there takes as long as later."""
-    model = with_clients(read_model(str(EXAMPLES / "acmeair" / "model.json")), 256)
+    """512 travellers at a service that is full: whoever begins when all are there takes as long as later."""
+    model = with_clients(read_model(str(EXAMPLES / "acmeair" / "model.json")), 512)
     settled = settling_seconds(model)
     assert settled > 3 * cycle_seconds(model)
     half, whole = (

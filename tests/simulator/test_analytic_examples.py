@@ -86,7 +86,7 @@ def test_replicas_in_front_of_a_nearly_full_service() -> None:
     assert any("'auth' and 'main', which waits for it, are both nearly full" in w for w in got.warnings)
 
 
-@pytest.mark.parametrize(("clients", "doubted"), [(16, False), (64, True), (256, False)])
+@pytest.mark.parametrize(("clients", "doubted"), [(16, False), (80, True), (256, False)])
 def test_response_times_near_saturation_are_doubted(clients: int, doubted: bool) -> None:
     """Not far below it, and not far beyond it."""
     got = estimate(with_clients(thinking_at_random(application("acmeair")), clients))
