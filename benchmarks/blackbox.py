@@ -36,7 +36,7 @@ import numpy as np
 from accuracy.quiet import add_options, quiet_of
 from foreign_server import COMPRESSED, Nginx
 from machine import describe
-from stored import FOLDER, Store
+from stored import Store, add_results
 
 from analyzer.blackbox.draws import draws
 from analyzer.blackbox.experiment import Experiment, run_experiment
@@ -194,12 +194,7 @@ def main() -> int:
     parser.add_argument("--mean", type=float, default=0.1, help="mean service time in seconds (default: 0.1)")
     parser.add_argument("--seed", type=int, default=0, help="of the arrivals (default: 0)")
     parser.add_argument("--nginx", action="store_true", help="a foreign server instead; must be installed")
-    parser.add_argument(
-        "--results",
-        type=Path,
-        default=FOLDER / "blackbox.jsonl",
-        help="where to go on [default: %(default)s]",
-    )
+    add_results(parser, "blackbox.jsonl")
     add_options(parser)
     options = parser.parse_args()
     seconds = 180.0 if options.simulated else 30.0 if options.quick else 60.0

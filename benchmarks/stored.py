@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 from pathlib import Path
 from typing import Any
 
-__all__ = ["FOLDER", "Store"]
+__all__ = ["Store", "add_results"]
 
 FOLDER = Path(__file__).resolve().parent / "results"
 """Where benchmarks keep their results unless told otherwise."""
+
+
+def add_results(parser: argparse.ArgumentParser, name: str) -> None:
+    """Let users say in which file a benchmark keeps its results.
+
+    Args:
+        parser: Gets the option.
+        name: Of the file they are in otherwise.
+    """
+    parser.add_argument(
+        "--results", type=Path, default=FOLDER / name, help="where to go on [default: %(default)s]"
+    )
 
 
 class Store:

@@ -7,29 +7,19 @@ __all__ = ["SERVICES"]
 SERVICES = """
 from mup import EP, MS
 
-class Process(MS):
-    pool_size = 8
-    @EP("/trivial/")
-    def trivial(self, comm):
-        comm.respond({"ok": True})
-
-class Thread(MS):
-    runtime = "thread"
-    pool_size = 8
-    @EP("/trivial/")
-    def trivial(self, comm):
-        comm.respond({"ok": True})
-
 class OneProcess(MS):
     @EP("/trivial/")
     def trivial(self, comm):
         comm.respond({"ok": True})
 
-class OneThread(MS):
+class OneThread(OneProcess):
     runtime = "thread"
-    @EP("/trivial/")
-    def trivial(self, comm):
-        comm.respond({"ok": True})
+
+class Process(OneProcess):
+    pool_size = 8
+
+class Thread(OneThread):
+    pool_size = 8
 
 class Async(MS):
     runtime = "async"

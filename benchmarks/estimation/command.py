@@ -11,14 +11,13 @@ import math
 import sys
 import time
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from accuracy.quiet import Quiet, add_options, quiet_of
 from machine import describe
 from scipy import stats
-from stored import FOLDER, Store
+from stored import Store, add_results
 
 from analyzer.estimation.baseline import demands
 from analyzer.estimation.methods import METHODS, estimate
@@ -46,12 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         metavar="NAME",
         help="figures whose name starts so, table1, coverage, tracking, service",
     )
-    parser.add_argument(
-        "--results",
-        type=Path,
-        default=FOLDER / "estimation.jsonl",
-        help="where to go on [default: %(default)s]",
-    )
+    add_results(parser, "estimation.jsonl")
     add_options(parser)
     options = parser.parse_args(arguments)
     print(describe("numpy", "scipy", "numba"))

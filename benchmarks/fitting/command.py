@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from machine import describe
-from stored import FOLDER, Store
+from stored import Store, add_results
 
 from .coverage import coverage
 from .drifting import drifting
@@ -26,12 +25,7 @@ def main() -> int:
     parser.add_argument("--repetitions", type=int, help="[default: 200 of coverage and layered, 20 of track]")
     parser.add_argument("--row", choices=("D1", "D2"), help="of table 3; D2 takes longest [default: both]")
     parser.add_argument("--quick", action="store_true", help="only show that it works")
-    parser.add_argument(
-        "--results",
-        type=Path,
-        default=FOLDER / "fitting.jsonl",
-        help="where layered goes on [default: %(default)s]",
-    )
+    add_results(parser, "fitting.jsonl")
     asked = parser.parse_args()
     print(describe("numpy", "scipy", "numba"), f"seed {asked.seed}", sep="; ", flush=True)
     if asked.command in ("table1", "all"):

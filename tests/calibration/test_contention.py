@@ -29,6 +29,17 @@ CORES = 1
 NOTHING = Constant(0.0)
 
 
+def net_to(*names: str, seconds: float) -> Task:
+    """Return the network, over which every exchange with one of some tasks takes so long."""
+
+    def exchange(name: str) -> Entry:
+        label = f"to{name}"
+        wire = Activity(name=label, demand=NOTHING, delay=Constant(seconds), replies=True)
+        return Entry(name=label, start=label, activities=(wire,))
+
+    return Task(name="Net", role="network", threads=float("inf"), entries=tuple(map(exchange, names)))
+
+
 def model(network: float = 0.002, sleep: float = 0.010) -> Model:
     """Return a model of a user whose two calls run side by side on one core.
 
@@ -52,21 +63,7 @@ def model(network: float = 0.002, sleep: float = 0.010) -> Model:
         calls = (Call(task="Net", entry=f"to{name}"), Call(task=name, entry="/x/"))
         return Activity(name=f"ask{name}", demand=NOTHING, delay=NOTHING, calls=calls)
 
-    net = Task(
-        name="Net",
-        role="network",
-        threads=float("inf"),
-        entries=tuple(
-            Entry(
-                name=f"to{name}",
-                start=f"to{name}",
-                activities=(
-                    Activity(name=f"to{name}", demand=NOTHING, delay=Constant(network), replies=True),
-                ),
-            )
-            for name in "BC"
-        ),
-    )
+    net = net_to("B", "C", seconds=network)
     user = Task(
         name="User",
         role="reference",
@@ -229,15 +226,8 @@ def busy_loop(network: float, *, extra: float | None = None) -> Model:
             ),
         ),
     )
-    exchange = Activity(name="toL", demand=NOTHING, delay=Constant(network), replies=True)
     warmth = None if extra is None else Warmth(rates=(9.0, 47.0), delays={"toL:toL": (extra, 0.0)})
-    net = Task(
-        name="Net",
-        role="network",
-        threads=float("inf"),
-        entries=(Entry(name="toL", start="toL", activities=(exchange,)),),
-        warmth=warmth,
-    )
+    net = replace(net_to("L", seconds=network), warmth=warmth)
     calls = (Call(task="Net", entry="toL"), Call(task="L", entry="/x/"))
     user = Task(
         name="User",
