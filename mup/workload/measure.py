@@ -3,7 +3,8 @@
 Utilization of a service = busy time of its workers within the window, over window x pool x replicas. It is
 read from the event logs, hence unknown for a system that was not started here.
 
-A run is *void* if the machine changed its speed meanwhile, or somebody else used it.
+A run is *void* if the machine changed its speed meanwhile, or somebody else used it: in the window, or over
+the whole of warm-up and window, for a full closed system remembers for many cycles how it filled.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ class _Outcome:
                 f"the machine's speed changed by {self.speed.jump:.1%} during the run"
                 f" (limit {JUMP_LIMIT:.0%})"
             )
-        return disturbance(self.watch.host, None if self.attached else self.watch.ours)
+        return self.watch.disturbed(attached=self.attached)
 
     def summary(self) -> Run:
         """Return the figures of this run alone."""
@@ -189,6 +190,7 @@ def measure_load(
 
         def drive(driver: LoadDriver, watch: _Watch) -> LoadResult:
             say(f"{describe(settings)}: {warmup:g} s warm-up, {duration:g} s window{round_of}")
+            watch.start()
             return driver.run(
                 clients,
                 duration,
@@ -338,12 +340,19 @@ def _observed(driver: LoadDriver, drive: _Drive, roles: Mapping[int, str], *, at
 
 
 class _Watch:
-    """CPU clocks of the host and of our processes, read when the window opens and when it closes."""
+    """CPU clocks of the host and of our processes: when the load starts, when its window opens and closes."""
 
     def __init__(self, roles: Mapping[int, str]) -> None:
         self.host = HostCpu()
         self._roles = roles
         self._seconds: dict[int, float] = {}
+        # Of warm-up and window together.
+        self._load = HostCpu()
+        self._load_seconds: dict[int, float] = {}
+
+    def start(self) -> None:
+        self._load.start()
+        self._load_seconds = self._read()
 
     def open(self) -> None:
         self.host.start()
@@ -351,13 +360,27 @@ class _Watch:
 
     def close(self) -> None:
         self.host.stop()
+        self._load.stop()
         now = self._read()
-        self._seconds = {pid: now[pid] - start for pid, start in self._seconds.items() if pid in now}
+        self._seconds = _differences(self._seconds, now)
+        self._load_seconds = _differences(self._load_seconds, now)
 
     @property
     def ours(self) -> float:
         """CPU seconds of all our processes within the window."""
         return sum(self._seconds.values())
+
+    def disturbed(self, *, attached: bool) -> str:
+        """Return who else used the machine too much, or "".
+
+        Args:
+            attached: Whether what is measured cannot be told apart from others.
+        """
+        window = disturbance(self.host, None if attached else self.ours)
+        if window:
+            return window
+        load = disturbance(self._load, None if attached else sum(self._load_seconds.values()))
+        return f"warm-up included, {load}" if load else ""
 
     def by_role(self) -> dict[str, float]:
         """Return CPU seconds within the window, summed over processes of one role."""
@@ -370,6 +393,11 @@ class _Watch:
             with suppress(ProcessLookupError):
                 clocks[pid] = process_cpu_seconds(pid)
         return clocks
+
+
+def _differences(before: Mapping[int, float], after: Mapping[int, float]) -> dict[int, float]:
+    """Return what clocks advanced by; processes that ended are left out."""
+    return {pid: after[pid] - start for pid, start in before.items() if pid in after}
 
 
 def _role(process: ProcessInfo) -> str:

@@ -264,8 +264,36 @@ def test_a_generator_that_does_not_keep_up_is_named() -> None:
     assert "arrivals were up to 30.0 ms late" in open_load.warnings[0]
 
 
+@pytest.mark.parametrize(
+    ("busy", "stolen", "says"),
+    [
+        pytest.param(1.0, 0.0, "", id="quiet"),
+        pytest.param(2.25, 0.0, "warm-up included, other programs used 6.2% of the machine (limit 2%)", id="used"),
+        pytest.param(1.0, 1.5, "warm-up included, the hypervisor withheld 7.5% of the machine (limit 2%)", id="stolen"),
+    ],
+)  # fmt: skip
+def test_disturbances_of_the_warm_up_count(
+    monkeypatch: pytest.MonkeyPatch, busy: float, stolen: float, says: str
+) -> None:
+    """10 s of warm-up, in which we use 1 s of the only core, and 10 s of window with half a second of ours."""
+    from mup.workload import cpu
+
+    time, host, ours = 0.0, (0.0, 0.0), 0.0
+    monkeypatch.setattr(cpu, "_host_seconds", lambda: host)
+    monkeypatch.setattr(cpu.time, "monotonic", lambda: time)
+    monkeypatch.setattr(cpu.os, "cpu_count", lambda: 1)
+    monkeypatch.setattr(measure, "process_cpu_seconds", lambda pid: ours)
+    watch = measure._Watch({1: "service.worker"})
+    watch.start()
+    time, host, ours = 10.0, (busy, stolen), 1.0
+    watch.open()
+    time, host, ours = 20.0, (busy + 0.5, stolen), 1.5
+    watch.close()
+    assert watch.disturbed(attached=False) == says
+    assert watch.ours == 0.5
+
+
 def _measurement() -> Measurement:
-    from mup.workload.cpu import HostCpu
     from mup.workload.engine import Settings
     from mup.workload.result import Cycle, LoadResult
     from mup.workload.speed import Bracket, Speed
@@ -284,7 +312,6 @@ def _measurement() -> Measurement:
         think_wanted=0.1,
     )
     watch = measure._Watch({})
-    watch.host = HostCpu()
     speed = Speed((100.0,))
     outcome = measure._Outcome(result, watch, Bracket(speed, speed), None, attached=True)
     return measure._summary([], [outcome], Settings(clients=1, duration=10.0, warmup=0.0))
