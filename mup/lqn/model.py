@@ -358,8 +358,9 @@ class Front:
 WARMTH_EXPONENT = 0.35
 """Of the rate, in how the processor time of requests depends on it; read off a web server process whose time
 per request was followed over two decades of rates."""
-WARMTH_REACH = 4.0
-"""So many times beyond the measured rates processor time goes on changing; further out nothing is known."""
+WARMTH_BELOW, WARMTH_ABOVE = 2.0, 4.0
+"""So many times below and above the measured rates processor time goes on changing. Below that it does not:
+what is cold gets no colder (``benchmarks/pauses.py``). Further above nothing is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -368,7 +369,8 @@ class Warmth:
 
     A process that is asked rarely finds its caches cold and is woken up for every single message; one that
     is asked often finds several messages at once. Both are known at a few rates; in between, times are
-    linear in ``rate ** -0.35``, and up to four times beyond the last rates they go on like that.
+    linear in ``rate ** -0.35``, and they go on like that down to half of the first rate and up to four times
+    the last one.
 
     Attributes:
         rates: Requests per second and replica (of a reference task: cycles per second of all its clients), at
@@ -402,7 +404,7 @@ class Warmth:
 
     def at(self, values: tuple[float, ...], rate: float) -> float:
         """Return what one of the lists says at a rate; seconds."""
-        lowest, highest = self.rates[0] / WARMTH_REACH, self.rates[-1] * WARMTH_REACH
+        lowest, highest = self.rates[0] / WARMTH_BELOW, self.rates[-1] * WARMTH_ABOVE
         x: float = min(max(rate, lowest), highest) ** -WARMTH_EXPONENT
         known: list[float] = [r**-WARMTH_EXPONENT for r in self.rates]
         right = next((i for i in range(1, len(known)) if x >= known[i]), len(known) - 1)

@@ -82,14 +82,14 @@ def test_rounds_without_probes_are_not_doubted() -> None:
     [
         (0.02, 0.1, 1.0),  # eight cycles a second: as it is
         (0.02, 0.98, 1.0),  # one a second: still
-        (0.05, 10.0, 0.01),  # 20 cycles in 3 s: 0.15 s each, 0.1 s of it silent
+        (0.05, 10.0, 0.045),  # 6 cycles in 3 s: 0.5 s each, 0.45 s of it silent
         (0.5, 10.0, 0.05),  # at least half of a cycle is silent
         (5.0, 1.0, 1.0),  # never longer than the client would
         (0.02, 0.0, 0.0),
     ],
 )
 def test_how_long_the_client_thinks(response: float, think: float, scale: float) -> None:
-    """Only cycles longer than a second are shortened, to 20 per round if the responses leave room."""
+    """Only cycles longer than a second are shortened, to 6 per round if the responses leave room."""
     assert ClientPace(response, think).cold_scale(3.0) == pytest.approx(scale)
 
 

@@ -80,10 +80,10 @@ def test_times_are_those_at_the_known_rates() -> None:
 
 def test_times_fall_with_the_rate_and_stop_falling() -> None:
     """In between times are in between, beyond they go on for a while, and no further."""
-    at = {rate: demand(at_rates(model(), {"S": rate})) for rate in (1, 2, 10, 50, 200, 400, 800, 1600, 9000)}
+    rates = (0.1, 2, 5, 8, 10, 50, 200, 400, 800, 1600, 9000)
+    at = {rate: demand(at_rates(model(), {"S": rate})) for rate in rates}
     assert 0.003 > at[50] > 0.002 > at[400] > at[800] == at[1600] == at[9000]
-    assert at[2] > at[10]
-    assert at[1] < at[2] * 1.2
+    assert at[0.1] == at[2] == at[5] > at[8] > at[10]
 
 
 def test_a_front_shares_what_it_takes_longer() -> None:
