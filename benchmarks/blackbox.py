@@ -4,8 +4,9 @@
 
 Workers (K = 1, 2, 4) sleep for times of a known distribution (constant, uniform, Erlang, exponential,
 hyperexponential of cv 2) and so compute next to nothing. The truth is what the event log of the service
-says: how long workers were held per request, and how long it took to give a free worker the next one that
-waited (it is not free for others meanwhile). Target: K right, the mean within 5 %, everywhere. --quick: two
+says of the requests it was identified from (those held back are another sample): how long workers were held
+per request, and how long it took to give a free worker the next one that waited (it is not free for others
+meanwhile). Target: K right, the mean within 5 %, everywhere. --quick: two
 services, half a minute each.
 
 With --simulated the same experiment meets stations that answer in computed time, with a latency of 2.5 % of
@@ -25,7 +26,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -39,7 +40,7 @@ from machine import describe
 from stored import Store, add_results
 
 from analyzer.blackbox.draws import draws
-from analyzer.blackbox.experiment import Experiment, run_experiment
+from analyzer.blackbox.experiment import Experiment, Injector, run_experiment
 from analyzer.blackbox.holdout import compare
 from analyzer.blackbox.http_injector import HttpInjector, check_target
 from analyzer.blackbox.inversion import Trace
@@ -95,7 +96,7 @@ QUICK = (("uniform", 2), ("constant", 4))
 
 
 class Box:
-    """A running service of known servers and times; knows afterwards how long its workers were held."""
+    """A running service of known servers and times."""
 
     def __init__(self, family: str, servers: int, mean: float) -> None:
         self._folder = tempfile.TemporaryDirectory()
@@ -115,23 +116,58 @@ class Box:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._deployment.stop()
-        self.held, self.handed = self._held()
+        self._records = [read_log(path) for path in log_files(self._logs)]
         self._folder.cleanup()
 
-    def _held(self) -> tuple[float, float]:
-        """Return the mean seconds a worker was held, and those of handing it to a request that waited."""
-        logs = [read_log(path) for path in log_files(self._logs)]
-        fronts = [log.records for log in logs if log.header["role"] == "front"]
+    def service_seconds(self, spans: Sequence[Span]) -> float:
+        """Return the mean time a worker was held, and took to be handed a request that waited.
+
+        Args:
+            spans: Only of the requests in these: what was held back is another sample.
+        """
+        fronts = [log.records for log in self._records if log.header["role"] == "front"]
         waited = np.concatenate([r["request"][(r["flags"] & QUEUED) > 0] for r in fronts])
         held, handed = [], []
-        for log in logs:
+        for log in self._records:
             if log.header["role"] != "worker":
                 continue
             begun = log.records[log.records["event"] == Event.BEGIN]
             done = log.records["time"][log.records["event"] == Event.DONE]
-            held.append((done - begun["time"]) * 1e-9)
-            handed.append(((begun["time"][1:] - done[:-1]) * 1e-9)[np.isin(begun["request"][1:], waited)])
-        return float(np.concatenate(held).mean()), float(np.concatenate(handed).mean())
+            counts = np.any(
+                [(span.begin <= begun["time"]) & (begun["time"] <= span.end) for span in spans], axis=0
+            )
+            held.append((done - begun["time"])[counts] * 1e-9)
+            queued = np.isin(begun["request"][1:], waited) & counts[1:]
+            handed.append(((begun["time"][1:] - done[:-1]) * 1e-9)[queued])
+        return float(np.concatenate(held).mean() + np.concatenate(handed).mean())
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """When one load began and ended, in monotonic ns."""
+
+    step: LoadStep
+    begin: int
+    end: int
+
+
+class Noted:
+    """An injector that remembers when each load was."""
+
+    def __init__(self, injector: Injector) -> None:
+        self._injector = injector
+        self.spans: list[Span] = []
+
+    def inject(self, rate: float, seconds: float, seed: int) -> LoadStep:
+        """Inject a load."""
+        begin = time.monotonic_ns()
+        step = self._injector.inject(rate, seconds, seed)
+        self.spans.append(Span(step, begin, time.monotonic_ns()))
+        return step
+
+    def of(self, steps: Sequence[LoadStep]) -> list[Span]:
+        """Return when these were."""
+        return [span for span in self.spans if any(span.step is step for step in steps)]
 
 
 class Simulated:
@@ -141,34 +177,43 @@ class Simulated:
         self._distribution = DISTRIBUTIONS[family].scaled(mean)
         self._servers = servers
         self._latency = LATENCY * mean
-        self._served: list[np.ndarray] = []
+        self._served: list[tuple[LoadStep, np.ndarray]] = []
 
-    @property
-    def mean(self) -> float:
-        """Mean of the service times that were drawn, in seconds."""
-        return float(np.concatenate(self._served).mean())
+    def mean(self, steps: Sequence[LoadStep]) -> float:
+        """Return the mean of the service times that were drawn for some loads, in seconds."""
+        served = [times for step, times in self._served if any(step is one for one in steps)]
+        return float(np.concatenate(served).mean())
 
     def inject(self, rate: float, seconds: float, seed: int) -> LoadStep:
         """Return what a load of this rate would show, from an empty station on."""
         rng = np.random.default_rng(seed)
         arrivals = np.cumsum(rng.exponential(1 / rate, int(rng.poisson(rate * seconds))))
         service = draws(self._distribution, arrivals.size, rng)
-        self._served.append(service)
         free = [-np.inf] * self._servers
         leave = np.empty(arrivals.size)
         for i, arrival in enumerate(arrivals.tolist()):
             leave[i] = max(arrival + self._latency, heapq.heappop(free)) + service[i]
             heapq.heappush(free, leave[i])
         noise = rng.exponential(self._latency, arrivals.size)
-        return LoadStep(rate, Trace.of(arrivals, leave + noise - arrivals), seconds)
+        step = LoadStep(rate, Trace.of(arrivals, leave + noise - arrivals), seconds)
+        self._served.append((step, service))
+        return step
 
 
-def identify(url: str, seconds: float, seed: int, headers: dict[str, str] | None = None) -> Experiment:
-    """Run the experiment as the command does, up to 1000 requests per second."""
+def identify(
+    url: str, seconds: float, seed: int, headers: dict[str, str] | None = None
+) -> tuple[Experiment, list[Span]]:
+    """Run the experiment as the command does, up to 1000 requests per second.
+
+    Returns:
+        What was found, and when the loads were from which it was.
+    """
     check_target(url)
     limits = Limits(rate=1000.0, seconds=seconds)
     with HttpInjector(HttpLoad(urls=(url,), headers=headers or {}), failures=limits.failures) as injector:
-        return run_experiment(injector, limits=limits, seed=seed)
+        noted = Noted(injector)
+        found = run_experiment(noted, limits=limits, seed=seed)
+    return found, noted.of(found.steps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +303,7 @@ def cases(options: argparse.Namespace, seconds: float) -> Iterator[Case]:
 def foreign(label: str, page: str, headers: dict[str, str], seconds: float, seed: int) -> tuple[str, bool]:
     """Identify nginx by one of its pages; nothing is known that could be wrong."""
     with Nginx() as url:
-        return row(label, identify(f"{url}/{page}", seconds, seed, headers), "?", "?"), False
+        return row(label, identify(f"{url}/{page}", seconds, seed, headers)[0], "?", "?"), False
 
 
 def known_box(
@@ -268,12 +313,12 @@ def known_box(
     if real:
         box = Box(family, servers, mean)
         with box as url:
-            found = identify(url, seconds, seed)
-        truth = box.held + box.handed
+            found, spans = identify(url, seconds, seed)
+        truth = box.service_seconds(spans)
     else:
         injector = Simulated(family, servers, mean)
         found = run_experiment(injector, limits=Limits(rate=1000.0, seconds=seconds), seed=seed)
-        truth = injector.mean
+        truth = injector.mean(found.steps)
     error = found.station.distribution.mean / truth - 1
     wrong = found.station.servers.count != servers or abs(error) > 0.05
     mark = " WRONG" if wrong else ""

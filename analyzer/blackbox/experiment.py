@@ -21,7 +21,7 @@ from analyzer.blackbox.stabilisation import stabilisation_seconds
 from analyzer.blackbox.station import LoadStep, Station, identify_station, quick_station
 from mup.errors import DeploymentError, UsageError
 
-__all__ = ["HELD_BACK", "Experiment", "Injector", "Progress", "run_experiment"]
+__all__ = ["HELD_BACK", "Experiment", "Injector", "Progress", "RequestsFailedError", "run_experiment"]
 
 FIRST_REQUESTS = 20
 """In the first step, which only has to say how long service takes."""
@@ -45,6 +45,10 @@ SHORTEST = 1.0
 """Seconds of a load step."""
 
 
+class RequestsFailedError(DeploymentError):
+    """More requests failed than may."""
+
+
 class Injector(Protocol):
     """Sends requests at exponential distances."""
 
@@ -52,7 +56,7 @@ class Injector(Protocol):
         """Inject one load, starting and ending with an empty station.
 
         Raises:
-            DeploymentError: More requests failed than may.
+            RequestsFailedError: More requests failed than may.
         """
 
 
@@ -85,7 +89,8 @@ class Experiment:
         held_back: For validation; empty if there was no time left.
         ended: Why the ramp ended, one sentence.
         saturated: Whether it ended because the station was saturated.
-        seconds: Of load, in all.
+        failed: Which requests failed, so that no more were sent; "" = that did not happen.
+        seconds: Of the loads that were borne.
     """
 
     station: Station
@@ -93,6 +98,7 @@ class Experiment:
     held_back: tuple[LoadStep, ...]
     ended: str
     saturated: bool
+    failed: str
     seconds: float
 
     @property
@@ -112,6 +118,8 @@ def run_experiment(
 ) -> Experiment:
     """Identify the station behind an injector.
 
+    Once requests fail nothing more is sent; what the loads before showed is not lost.
+
     Args:
         injector: Of the target.
         limits: What may be done to it.
@@ -122,13 +130,13 @@ def run_experiment(
 
     Raises:
         UsageError: The limits leave room for no load step.
-        DeploymentError: Requests failed.
+        DeploymentError: Requests failed at the first load.
     """
     ramp = _Ramp(injector, limits, precision, seed, tell or (lambda _: None))
     ended, saturated = ramp.climb(min(start_rate, limits.rate))
     station = identify_station(ramp.steps, seed=seed)
     held_back = ramp.hold_back(_borne(station)[1])
-    return Experiment(station, tuple(ramp.steps), held_back, ended, saturated, ramp.used)
+    return Experiment(station, tuple(ramp.steps), held_back, ended, saturated, ramp.failed, ramp.used)
 
 
 def _borne(station: Station) -> tuple[float, float]:
@@ -148,6 +156,7 @@ class _Ramp:
     ) -> None:
         self.steps: list[LoadStep] = []
         self.used = 0.0
+        self.failed = ""
         self._injected = 0
         self._injector = injector
         self._limits = limits
@@ -166,7 +175,13 @@ class _Ramp:
                 hint="raise the limit of seconds, or the first rate",
             )
         while True:
-            self.steps.append(self._inject("ramp", rate, seconds))
+            try:
+                self.steps.append(self._inject("ramp", rate, seconds))
+            except RequestsFailedError as error:
+                if not self.steps:
+                    raise
+                self.failed = f"at {rate:.3g} requests/s {error.message}"
+                return self.failed, False
             self._model = servers, mean, _ = quick_station(self.steps)
             end = self._end(servers, mean)
             if end is not None:
@@ -182,13 +197,17 @@ class _Ramp:
     def hold_back(self, highest: float) -> tuple[LoadStep, ...]:
         """Inject loads that take no part in the identification, as far as the time allows."""
         found: list[LoadStep] = []
-        for share in HELD_BACK:
+        for share in () if self.failed else HELD_BACK:
             rate = share * highest
             left = self._limits.seconds - self.used
             seconds = min(VALIDATION * self._length(rate), left / (len(HELD_BACK) - len(found)))
             if seconds * rate < 4 * SMALLEST_SAMPLE:
                 break
-            found.append(self._inject("validation", rate, seconds))
+            try:
+                found.append(self._inject("validation", rate, seconds))
+            except RequestsFailedError as error:
+                self.failed = f"at {rate:.3g} requests/s {error.message}"
+                break
         return tuple(found)
 
     def _inject(self, phase: str, rate: float, seconds: float) -> LoadStep:

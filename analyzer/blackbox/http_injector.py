@@ -13,11 +13,12 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
+from analyzer.blackbox.experiment import RequestsFailedError
 from analyzer.blackbox.inversion import Trace
 from analyzer.blackbox.resources import CpuWatch
 from analyzer.blackbox.station import LoadStep
 from mup.addresses import is_loopback
-from mup.errors import DeploymentError, UsageError
+from mup.errors import UsageError
 from mup.workload.arrivals import Arrivals
 from mup.workload.driver import LoadDriver
 from mup.workload.http import HttpLoad
@@ -66,7 +67,7 @@ class HttpInjector:
         """Inject one load; requests that begin in time are all waited for.
 
         Raises:
-            DeploymentError: More requests failed than may.
+            RequestsFailedError: More requests failed than may.
         """
         seen: list[tuple[float, float]] = []
         result = self._driver.run(
@@ -110,7 +111,7 @@ class HttpInjector:
 
     def _check(self, first_error: str) -> None:
         if self._failed > self._failures:
-            raise DeploymentError(
+            raise RequestsFailedError(
                 f"{self._failed} requests failed, {self._failures} may"
                 + (f"; the first one: {first_error}" if first_error else "")
                 + "; the load was stopped",

@@ -39,7 +39,7 @@ TOLERATED_DRIFT = 0.2
     metavar="SECONDS",
     help="Raise the load no further when the 95th percentile of the response times is above it.",
 )
-@click.option("--max-failures", default=3, show_default=True, help="More failed requests end everything.")
+@click.option("--max-failures", default=3, show_default=True, help="More failed requests end the load.")
 @click.option(
     "--precision",
     default=0.05,
@@ -91,7 +91,8 @@ def command(
     The result is an M/G/K station: how many requests it serves at once, how long service takes, how that
     varies, and up to which load it was seen to be so. It is compared with loads that took no part in it.
     Requests to anywhere but this machine need --target. Exit status 1 = it does not predict the loads that
-    were held back.
+    were held back, or requests failed: then nothing more is sent, and the station is that of the loads
+    before.
 
     --arrivals loads nothing: it says how requests arrive at one place of a composed system.
     """
@@ -137,7 +138,7 @@ def command(
         click.echo(json.dumps(document, indent=1))
     else:
         _show(found, compared, document)
-    return 0 if all(comparison.holds for comparison in compared) else 1
+    return 0 if all(comparison.holds for comparison in compared) and not found.failed else 1
 
 
 def _show_arrivals(source: str, service: str | None, seed: int, *, as_json: bool) -> None:
@@ -282,6 +283,7 @@ def _document(found: Experiment, compared: tuple[Comparison, ...], url: str) -> 
         "capacity": station.capacity,
         "validity": {"lowest_rate": low, "highest_rate": high, "saturated": found.saturated},
         "ended": found.ended,
+        "failed": found.failed or None,
         "seconds": found.seconds,
         "steps": [step.to_json() for step in station.steps],
         "held_back": [comparison.to_json() for comparison in compared],
@@ -303,7 +305,12 @@ def _warnings(found: Experiment, compared: tuple[Comparison, ...]) -> list[str]:
             f"service times change by {station.drift:+.0%} from the lowest to the highest load: the target "
             "is no station of constant speed; its model holds near the loads it was measured at"
         )
-    if not compared:
+    if found.failed:
+        texts.append(
+            f"{found.failed}; the station is that of the loads before: look at the target, or raise "
+            "--max-failures"
+        )
+    elif not compared:
         texts.append("no time was left to validate the model; raise --max-seconds")
     return texts
 

@@ -51,13 +51,15 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
 
 @pytest.fixture
 def failing_url() -> Iterator[tuple[str, list[str]]]:
-    """A server that answers 500, and what it was asked."""
+    """A server that answers 500, and what it was asked; ``/N`` works N times."""
     asked: list[str] = []
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             asked.append(self.path)
-            self.send_error(500)
+            self.send_response(200 if len(asked) <= int(self.path[1:] or 0) else 500)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
 
         def log_message(self, *_: object) -> None:
             pass
@@ -121,6 +123,29 @@ def test_a_failing_target_is_left_alone(
     assert "failed, 2 may; the first one: " in json.loads(out)["error"]["message"]
     assert len(asked) <= 40  # the first step sends 20 on average
     assert not model.exists()
+
+
+def test_what_was_found_before_a_failure_is_kept(
+    failing_url: tuple[str, list[str]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A target that breaks down under load is left alone, and what it bore before makes a model."""
+    url, asked = failing_url
+    model = tmp_path / "model.json"
+    code, out, _ = run(
+        capsys, f"{url}60", "--start-rate", "40", "--max-rate", "160", "-o", str(model), "--json"
+    )
+    assert code == 1
+    found = json.loads(out)
+    assert "failed, 3 may; the first one: " in found["failed"]
+    assert found["ended"] == found["failed"]
+    assert found["held_back"] == []
+    assert found["holds"] is None
+    assert found["validity"]["highest_rate"] < 80
+    assert [text for text in found["warnings"] if text.startswith(found["failed"])]
+    # Two loads: 20 requests on average, and at most a second of 160/s.
+    assert sum(step["requests"] for step in found["steps"]) <= 60
+    assert len(asked) < 300
+    assert load_model(model).provenance["identified"]["failed"] == found["failed"]
 
 
 def test_a_dry_run_sends_nothing(
