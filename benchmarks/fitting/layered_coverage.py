@@ -37,7 +37,7 @@ MEASURES = (
     "entries.back.serve.response_time",
     "tasks.front.utilization",
 )
-PRECISE = 0.002
+PRECISE = 0.0005
 """Relative half-width of the simulated truth of a prediction."""
 KINDS = {"corrected": True, "not corrected": False}
 
