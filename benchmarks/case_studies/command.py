@@ -77,7 +77,11 @@ def _parser() -> argparse.ArgumentParser:
     text = "Print error tables of everything there is, as Markdown, and draw pictures."
     report = commands.add_parser("report", help=text, description=text)
     report.add_argument(
-        "-o", "--output", type=Path, metavar="DIR", help="also write results.md and SVGs here"
+        "-o",
+        "--output",
+        type=Path,
+        metavar="DIR",
+        help="also write results.md, SVGs and the figures behind them here",
     )
     report.set_defaults(action=_report)
     for command in (run, report):

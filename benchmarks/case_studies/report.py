@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from case_studies.applications import FAMILIES
 from case_studies.judge import GOALS, Judged, judge
 from case_studies.picture import picture
 from case_studies.steps_table import one_run, row, steps_table
-from case_studies.store import FamilyFolder, read_json, studies
+from case_studies.store import FamilyFolder, StudyFolder, read_json, studies
 from mup.errors import UsageError
 
 __all__ = ["write_report"]
@@ -24,7 +25,8 @@ def write_report(results: Path, *, only: tuple[str, str] | None = None, output: 
     Args:
         results: Folder of all studies.
         only: One study and family.
-        output: Folder for ``results.md`` and a picture per study and family; None: none are written.
+        output: Folder for ``results.md``, a picture per study and family, and the figures behind them, in a
+            folder of results of its own, ``measured``; None: nothing is written.
 
     Raises:
         UsageError: Nothing was measured yet, or the folder cannot be written.
@@ -57,9 +59,30 @@ def write_report(results: Path, *, only: tuple[str, str] | None = None, output: 
             (output / "results.md").write_text(f"{TITLE}\n\n{text}\n", encoding="utf-8")
             for file, drawn in pictures.items():
                 (output / file).write_text(drawn, encoding="utf-8")
+            for study in studies(results):
+                _publish(study, StudyFolder(output / "measured" / study.path.name))
         except OSError as error:
             raise UsageError(f"cannot write: {error.strerror}", where=str(output)) from error
     return text
+
+
+def _publish(study: StudyFolder, to: StudyFolder) -> None:
+    """Copy what a report is made of: settings, predictions and what was seen, without logs and models."""
+    if study.path.resolve() == to.path.resolve():
+        return
+    # Of another calibration.
+    shutil.rmtree(to.path, ignore_errors=True)
+    files = {study.study: to.study}
+    for name in FAMILIES:
+        family, copy = study.family(name), to.family(name)
+        if family.steps.exists():
+            files[family.steps] = copy.steps
+            numbers = [step["step"] for step in read_json(family.steps)["steps"]]
+            files |= {family.measured(number): copy.measured(number) for number in numbers}
+    for file, copied in files.items():
+        if file.exists():
+            copied.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file, copied)
 
 
 COUNTED = 0.1

@@ -153,6 +153,25 @@ def test_the_report_has_tables_and_pictures(
     assert drawn.count("stroke-dasharray") == 3
 
 
+def test_a_report_can_be_made_of_what_one_published(
+    finished: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The figures behind a report are beside it, without those of an earlier calibration."""
+    out = tmp_path / "out"
+    published = StudyFolder(out / "measured" / "tms-wait")
+    write_json(published.family("W3").steps, {"settings": {}, "steps": [step(1.0, 1)]})
+    for results in (finished, out / "measured"):
+        assert main(["report", "--results", str(results), "-o", str(out)]) == 0
+    first, again = capsys.readouterr().out.split("| largest errors")[1:]
+    assert first == again
+    names = {str(path.relative_to(published.path)) for path in published.path.rglob("*.json")}
+    assert names == {
+        "study.json",
+        *(f"{family}/steps.json" for family in ("W1", "W2")),
+        *(f"{run}.json" for run in ("W1/measured/01", "W1/measured/02", "W2/measured/01")),
+    }
+
+
 def test_what_went_wrong_is_in_the_table(finished: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Void runs, cycles that failed, and another bottleneck than the predicted one."""
     folder = StudyFolder(finished / "tms-wait").family("W1")
