@@ -45,6 +45,7 @@ __all__ = [
     "max_abs_error",
     "measure",
     "predict",
+    "relative_speed",
     "save_predictions",
     "speed_ratio",
     "watched",
@@ -345,17 +346,28 @@ def measure(
 
 
 def speed_ratio(model: Model, measurement: Measurement) -> float | None:
-    """Return the machine's speed in a measurement relative to that of the calibration; None if not known.
+    """Return the machine's speed in a measurement relative to that of the calibration; None if not known."""
+    return relative_speed(
+        model, measurement.monitored_speed, measurement.speed.speed, measurement.cpu.host_utilization
+    )
+
+
+def relative_speed(model: Model, monitored: float | None, probed: float, utilization: float) -> float | None:
+    """Return a speed of the machine relative to that of the calibration; None if not known.
 
     Both as the speed of a busy machine: what idling adds to work is in the prediction.
+
+    Args:
+        model: What was calibrated.
+        monitored: Speed by a monitor that ran meanwhile, if one did.
+        probed: Speed by probes before and after.
+        utilization: Of the machine meanwhile.
     """
-    provenance = model.provenance
-    monitored = provenance.get("monitored_speed")
-    if _known(monitored) and measurement.monitored_speed is not None:
-        idling = host_slowness(model, measurement.cpu.host_utilization)
-        return float(measurement.monitored_speed * idling / monitored)
-    probed = provenance.get("speed")
-    return float(measurement.speed.speed / probed) if _known(probed) else None
+    known = model.provenance.get("monitored_speed")
+    if _known(known) and monitored is not None:
+        return float(monitored * host_slowness(model, utilization) / known)
+    known = model.provenance.get("speed")
+    return float(probed / known) if _known(known) else None
 
 
 def host_slowness(model: Model, utilization: float) -> float:

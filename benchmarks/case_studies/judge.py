@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 __all__ = [
@@ -46,6 +46,8 @@ class Judged:
         utilization: Predicted minus measured, by service.
         most_utilized: The service that was utilized most.
         bottleneck: Whether the service predicted to be the most utilized was, or was within `TIE` of it.
+        speed: Of the machine in the run, relative to the exploration; None if not known.
+        corrected: The same run beside what is predicted for a machine of that speed.
     """
 
     step: Mapping[str, Any]
@@ -56,6 +58,8 @@ class Judged:
     utilization: Mapping[str, float]
     most_utilized: str
     bottleneck: bool
+    speed: float | None = None
+    corrected: Judged | None = None
 
     @property
     def void(self) -> str:
@@ -82,34 +86,45 @@ class Judged:
         return [name for name in GOALS if found[name]]
 
 
-def judge(steps: Sequence[Mapping[str, Any]], measured: Mapping[int, Mapping[str, Any]]) -> list[Judged]:
+def judge(
+    steps: Sequence[Mapping[str, Any]],
+    measured: Mapping[int, Mapping[str, Any]],
+    corrected: Mapping[int, Mapping[str, Any]] | None = None,
+) -> list[Judged]:
     """Compare steps with their real runs; those without a successful cycle are left out.
 
     Args:
         steps: The predictions.
         measured: Records of real runs by number of the step.
+        corrected: What is predicted for the machine's speed in these runs; of other runs it does not count.
     """
     found = []
     for step in steps:
         record = measured.get(step["step"])
         if record is None or not record["cycles"]:
             continue
-        seen, expected = record["response_time"]["mean"], step["response_time"]["mean"]
-        rate, expected_rate = record["throughput"]["mean"], step["throughput"]["mean"]
-        busy = {name: share for name, share in record["utilization"].items() if share is not None}
-        errors = {
-            name: figure["mean"] - busy[name] for name, figure in step["utilization"].items() if name in busy
-        }
-        found.append(
-            Judged(
-                step,
-                record,
-                (expected - seen) / (seen + record["think"]),
-                (expected - seen) / seen,
-                (expected_rate - rate) / rate if rate > 0 else None,
-                errors,
-                max(busy, key=lambda name: busy[name]),
-                busy[step["bottleneck"]] >= max(busy.values()) - TIE,
-            )
-        )
+        judged = _judged(step, record)
+        again = (corrected or {}).get(step["step"])
+        if again is not None and again["run"] == record["created"]:
+            judged = replace(judged, speed=again["speed"], corrected=_judged(again["step"], record))
+        found.append(judged)
     return found
+
+
+def _judged(step: Mapping[str, Any], record: Mapping[str, Any]) -> Judged:
+    seen, expected = record["response_time"]["mean"], step["response_time"]["mean"]
+    rate, expected_rate = record["throughput"]["mean"], step["throughput"]["mean"]
+    busy = {name: share for name, share in record["utilization"].items() if share is not None}
+    errors = {
+        name: figure["mean"] - busy[name] for name, figure in step["utilization"].items() if name in busy
+    }
+    return Judged(
+        step,
+        record,
+        (expected - seen) / (seen + record["think"]),
+        (expected - seen) / seen,
+        (expected_rate - rate) / rate if rate > 0 else None,
+        errors,
+        max(busy, key=lambda name: busy[name]),
+        busy[step["bottleneck"]] >= max(busy.values()) - TIE,
+    )

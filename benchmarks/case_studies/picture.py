@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from case_studies.applications import FAMILIES
 from case_studies.judge import CYCLE_GOAL, Judged
@@ -22,26 +23,33 @@ def picture(study: StudyFolder, name: str, found: Sequence[Judged]) -> str:
         found: Its steps that were run, at least one.
     """
     think = [judged.measured["think"] for judged in found]
-    expected = [j.step["response_time"]["mean"] for j in found]
-    measured = [j.measured["response_time"]["mean"] for j in found]
+    sides = {"predicted": [judged.step for judged in found], "measured": [j.measured for j in found]}
+    if all(judged.corrected is not None for judged in found):
+        sides["corrected"] = [j.corrected.step for j in found if j.corrected is not None]
+    times = {kind: [s["response_time"]["mean"] for s in steps] for kind, steps in sides.items()}
     cycle = StepPanel(
         "cycle, s",
-        {
-            "predicted": [r + z for r, z in zip(expected, think, strict=True)],
-            "measured": [r + z for r, z in zip(measured, think, strict=True)],
-        },
+        {kind: [r + z for r, z in zip(values, think, strict=True)] for kind, values in times.items()},
     )
-    response = StepPanel("response, s", {"predicted": expected, "measured": measured})
+    response = StepPanel("response, s", times)
     error = StepPanel(
         "error of the cycle, %",
-        {"error": [100 * j.cycle for j in found]},
+        {"error": [100 * j.cycle for j in found]}
+        | (
+            {"corrected": [100 * j.corrected.cycle for j in found if j.corrected is not None]}
+            if "corrected" in sides
+            else {}
+        ),
         lines=(-100 * CYCLE_GOAL, 100 * CYCLE_GOAL),
     )
+    bottlenecks = [judged.step["bottleneck"] for judged in found]
     busy = StepPanel(
         "utilization of the bottleneck",
         {
-            "predicted": [j.step["utilization"][j.step["bottleneck"]]["mean"] for j in found],
-            "measured": [j.measured["utilization"][j.step["bottleneck"]] for j in found],
+            kind: [
+                _mean(step["utilization"][service]) for step, service in zip(steps, bottlenecks, strict=True)
+            ]
+            for kind, steps in sides.items()
         },
         lines=(BOTTLENECK,),
     )
@@ -60,3 +68,8 @@ def picture(study: StudyFolder, name: str, found: Sequence[Judged]) -> str:
     title = f"{settings['application']}, mode {settings['mode']}: {FAMILIES[name].title} ({name})"
     names = [f"{text}{' (void)' if j.void else ''}" for text, j in zip(names, found, strict=True)]
     return draw_steps(title, x_label, names, [j.step["shifted"] for j in found], panels)
+
+
+def _mean(figure: Any) -> float | None:
+    """Return a measured figure, if there is one, or the mean of a predicted one."""
+    return figure["mean"] if isinstance(figure, Mapping) else figure

@@ -43,9 +43,10 @@ def write_report(results: Path, *, only: tuple[str, str] | None = None, output: 
             if found:
                 settings = read_json(study.study)
                 what = f"{settings['application']} {name}, `{settings['mode']}`"
-                errors.append(row(what, *_errors(settings["application"], name, found)))
                 steps = len(read_json(study.family(name).steps)["steps"])
-                goals.append(row(what, f"{len(found)} of {steps}", *_met(found)))
+                for kind, those in _kinds(found):
+                    errors.append(row(what + kind, *_errors(settings["application"], name, those)))
+                    goals.append(row(what + kind, f"{len(those)} of {steps}", *_met(those)))
                 parts.append(steps_table(study, name, found))
                 pictures[f"{study.path.name}-{name}.svg"] = picture(study, name, found)
     if not parts:
@@ -79,6 +80,7 @@ def _publish(study: StudyFolder, to: StudyFolder) -> None:
             files[family.steps] = copy.steps
             numbers = [step["step"] for step in read_json(family.steps)["steps"]]
             files |= {family.measured(number): copy.measured(number) for number in numbers}
+            files |= {family.corrected(number): copy.corrected(number) for number in numbers}
     for file, copied in files.items():
         if file.exists():
             copied.parent.mkdir(parents=True, exist_ok=True)
@@ -124,16 +126,29 @@ machine disturbed, by the rules of `mup load`; the same command runs them again,
 there were as many as its option "--void" says. Their figures are counted, and each step says how much of the
 machine others used (foreign) and withheld (stolen). *runs*: steps that families have in common are run once,
 for the family that is named. *failed cycles*: of those begun in windows; they are in no other figure. `wait`
-and `cpu` are modes: the local work of services is a pause, or keeps a
-core busy."""
+and `cpu` are modes: the local work of services is a pause, or keeps a core busy. *corrected*: the step
+predicted again for the *speed* the machine had in its run, relative to the exploration, by the monitor that
+runs beside both; nothing else of the run is used, and `mup validate` corrects alike."""
 
 
 def _judged(folder: FamilyFolder) -> list[Judged]:
     if not folder.steps.exists():
         return []
     steps = read_json(folder.steps)["steps"]
-    files = {step["step"]: folder.measured(step["step"]) for step in steps}
-    return judge(steps, {number: read_json(file) for number, file in files.items() if file.exists()})
+    numbers = [step["step"] for step in steps]
+    measured, corrected = (
+        {number: read_json(file(number)) for number in numbers if file(number).exists()}
+        for file in (folder.measured, folder.corrected)
+    )
+    return judge(steps, measured, corrected)
+
+
+def _kinds(found: Sequence[Judged]) -> Iterator[tuple[str, Sequence[Judged]]]:
+    """Yield the steps as predicted, and as corrected if the speed is known of all."""
+    yield "", found
+    corrected = [judged.corrected for judged in found if judged.corrected is not None]
+    if len(corrected) == len(found):
+        yield ", corrected", corrected
 
 
 def _errors(application: str, name: str, found: Sequence[Judged]) -> Iterator[str]:

@@ -60,6 +60,9 @@ def steps_table(study: StudyFolder, name: str, found: Sequence[Judged]) -> str:
         "stolen",
         "foreign",
         "missed",
+        "speed",
+        "corrected: cycle, response, utilization",
+        "still missed",
         "runs",
     ]
     revisions = dict.fromkeys(judged.measured["circumstances"]["revision"] for judged in found)
@@ -108,6 +111,7 @@ def _cells(judged: Judged, services: Sequence[str]) -> Iterator[str]:
     yield f"{disturbance['stolen']:.1%}"
     yield f"{disturbance['foreign']:.1%}"
     yield ", ".join(judged.missed) or "-"
+    yield from _corrected(judged)
     yield ", ".join(_runs(judged))
 
 
@@ -120,6 +124,17 @@ def _bottleneck(judged: Judged) -> str:
     name = judged.step["bottleneck"]
     text = f"**{name}** (new)" if judged.step["shifted"] else str(name)
     return text if judged.bottleneck else f"{text}, measured {judged.most_utilized}"
+
+
+def _corrected(judged: Judged) -> Iterator[str]:
+    """Yield the speed of the machine, the errors of what is predicted for it, and the goals these miss."""
+    again = judged.corrected
+    if judged.speed is None or again is None:
+        yield from ("?", "?", "?")
+        return
+    yield f"{judged.speed:.2f}"
+    yield f"{again.cycle:+.1%}, {again.response:+.1%}, {max(map(abs, again.utilization.values())):.3f}"
+    yield ", ".join(again.missed) or "-"
 
 
 def _runs(judged: Judged) -> Iterator[str]:

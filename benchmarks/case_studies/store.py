@@ -7,6 +7,7 @@
                              windows.json   how long windows may be, so that the first family fits
                              W1/steps.json         every step, predicted before any of them was run
                                 measured/03.json   what a real run of the third one showed
+                                corrected/03.json  what is predicted for the machine's speed meanwhile
 
 Every file is written under another name and then renamed, so what is killed leaves no half of one.
 """
@@ -39,6 +40,10 @@ class FamilyFolder:
     def measured(self, number: int) -> Path:
         """Return the file of one step's real run."""
         return self.path / "measured" / f"{number:02d}.json"
+
+    def corrected(self, number: int) -> Path:
+        """Return the file of one step's prediction for the speed of the machine in its real run."""
+        return self.path / "corrected" / f"{number:02d}.json"
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,9 @@ from analyzer.host.profile import current_profile, save_profile
 from analyzer.static import analyse_project
 from analyzer.validation import watched
 from case_studies.applications import FAMILIES, available_database, started
+from case_studies.correction import corrected_step
 from case_studies.measured import measure_step
+from case_studies.scaling import scaled
 from case_studies.store import StudyFolder, agreed, read_json, write_json
 from case_studies.windows import (
     LONGEST_WINDOW,
@@ -31,14 +33,12 @@ from case_studies.windows import (
 )
 from mup.errors import MupError
 from mup.lqn import Model
-from mup.lqn.edits import with_think
 from mup.lqn.files import read_model
 from mup.lqn.json_io import save_model
 from simulator.autoscale import Settings, autoscale
-from simulator.program import compile_model
 from simulator.rehearsal import Rehearsal, cycle_seconds, rehearse, settling_seconds
 
-__all__ = ["Study", "TimeIsUpError", "replacing", "scaled"]
+__all__ = ["Study", "TimeIsUpError", "replacing"]
 
 LEAST_WARMUP = 2.0
 """Seconds. The first requests to new services open connections, which no model knows."""
@@ -113,6 +113,8 @@ class Study:
         void = sum(self._is_due(family, step) for step in steps)
         if void:
             self.say(f"{void} of {len(steps)} steps are void; the same command runs them again")
+        for step in steps:
+            self._correct(family, model, step)
 
     def _model(self) -> Model:
         """Return the calibrated model; explore first if that was not done."""
@@ -267,6 +269,20 @@ class Study:
             f" predicted {expected:.3f} s{void}"
         )
 
+    def _correct(self, family: str, model: Model, step: dict[str, Any]) -> None:
+        """Predict a step again for the machine of its real run, unless that was done for this run."""
+        folder = self.folder.family(family)
+        measured, file = folder.measured(step["step"]), folder.corrected(step["step"])
+        if not measured.exists():
+            return
+        record = read_json(measured)
+        if not record["cycles"] or (file.exists() and read_json(file)["run"] == record["created"]):
+            return
+        with self.quiet.shared():
+            found = corrected_step(model, read_json(folder.steps)["settings"], step, record)
+        if found is not None:
+            write_json(file, {"run": record["created"], **found})
+
     def _fits(self, seconds: float) -> bool:
         """Tell whether there are so many until the deadline."""
         return time.monotonic() + seconds <= self.deadline
@@ -290,11 +306,3 @@ def replacing(before: dict[str, Any] | None, record: dict[str, Any]) -> dict[str
     if before is None or not is_void(record) or not before["cycles"]:
         return record
     return before
-
-
-def scaled(model: Model, factor: float) -> Model:
-    """Return a model whose clients think so many times as long."""
-    if factor == 1:
-        return model
-    (clients,) = compile_model(model).populations
-    return with_think(model, factor * clients.nominal.think)

@@ -1,7 +1,7 @@
 """How does a study look, step by step? An SVG in the style of Figs. 26 and 27 of the thesis.
 
-One column per step, panels below each other; a circle for what was predicted, a cross for what was measured,
-grey where the bottleneck is a new one.
+One column per step, panels below each other; a circle for what was predicted, a dot for what is predicted for
+the machine's speed in the run, a cross for what was measured, grey where the bottleneck is a new one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["Marks", "StepPanel", "draw_steps"]
 COLUMN, LEFT, RIGHT, TOP = 46, 78, 20, 52
 PANEL, GAP, LABELS = 190, 26, 96
 TEXT, GRID, GREY = "#1f2937", "#e5e7eb", "#e2e4e9"
-COLOURS = {"predicted": "#2563eb", "measured": "#111827", "error": "#dc2626"}
+COLOURS = {"predicted": "#2563eb", "measured": "#111827", "error": "#dc2626", "corrected": "#059669"}
 
 Marks = Sequence[float | None]
 """One value per step; None where there is none."""
@@ -25,7 +25,7 @@ Marks = Sequence[float | None]
 
 @dataclass(frozen=True, slots=True)
 class StepPanel:
-    """One panel: values by kind (``predicted``, ``measured``, ``error``), and what they are.
+    """One panel: values by kind (``predicted``, ``measured``, ``error``, ``corrected``), and what they are.
 
     Attributes:
         label: Of the vertical axis, with its unit.
@@ -129,5 +129,7 @@ def _mark(kind: str, x: float, y: float) -> str:
     colour = COLOURS[kind]
     if kind == "predicted":
         return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5" fill="none" stroke="{colour}" stroke-width="1.6"/>'
+    if kind == "corrected":
+        return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.5" fill="{colour}"/>'
     shape = "l8 8m0 -8l-8 8" if kind == "measured" else "m0 4h8m-4 -4v8"
     return f'<path d="M{x - 4:.1f} {y - 4:.1f}{shape}" stroke="{colour}" stroke-width="1.6" fill="none"/>'

@@ -5,18 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
 from case_studies.command import main
+from case_studies.correction import corrected_step
 from case_studies.judge import Judged, judge
 from case_studies.store import StudyFolder, write_json
 from case_studies.windows import LONGEST_WINDOW, chance, fitting_window, longer_window, shortest_window
 from disturbance import Watch
 
-from mup.lqn import Activity, Constant, Entry, Model, Task
+from mup.lqn import Activity, Call, Constant, Entry, Model, Precedence, Processor, Task
 from mup.lqn.edits import with_clients
 from mup.lqn.files import read_model
 from mup.lqn.statistics import Size, statistics
@@ -25,6 +28,37 @@ from simulator.result import Figure, ResponseTime
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 THINK = 7.0
+
+
+def task(name: str, *activities: Activity, **more: Any) -> Task:
+    """A task of one entry."""
+    arcs = tuple(Precedence(pre=(a.name,), post=(b.name,)) for a, b in pairwise(activities))
+    entry = Entry(name=name, start=activities[0].name, activities=activities, precedences=arcs)
+    return Task(name=name, entries=(entry,), **more)
+
+
+WORK = Activity(name="work", demand=Constant(0.4), delay=Constant(0.0))
+CALIBRATED = Model(
+    name="calibrated",
+    processors=(Processor(name="host", cores=2),),
+    tasks=(
+        task(
+            "users",
+            Activity(name="think", demand=Constant(0.0), delay=Constant(THINK), kind="think"),
+            Activity(
+                name="ask",
+                demand=Constant(0.0),
+                delay=Constant(0.0),
+                calls=tuple(Call(task=n, entry=n) for n in ("front", "back")),
+            ),
+            role="reference",
+        ),
+        task("front", WORK, processor="host"),
+        task("back", WORK, processor="host"),
+    ),
+    provenance={"monitored_speed": 2000.0},
+)
+"""A user who thinks for 7 s, and then needs twice 0.4 s of a machine."""
 
 
 def step(response: float, number: int = 1, *, front: float = 0.4, back: float = 0.2) -> dict[str, Any]:
@@ -68,7 +102,7 @@ def record(
         "think": THINK,
         "utilization": {"front": front, "back": back},
         "host": 0.5,
-        "disturbance": {"void": void, "stolen": 0.01, "foreign": 0.02},
+        "disturbance": {"void": void, "stolen": 0.01, "foreign": 0.02, "speed": 600.0, "monitored": 2400.0},
     }
 
 
@@ -206,13 +240,77 @@ def start(finished: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Fake
         runs = FakeRuns(*records)
         monkeypatch.setattr("case_studies.study.measure_step", runs)
         monkeypatch.setattr("case_studies.study.started", lambda *_: nullcontext())
-        monkeypatch.setattr("case_studies.study.Study._model", lambda _: None)
+        monkeypatch.setattr("case_studies.study.Study._model", lambda _: CALIBRATED)
         command = ["run", "tms", family, "--explore-seconds", "60", "--results", str(finished), *options]
         assert main(command) == 0
         assert not runs.records
         return runs
 
     return run
+
+
+@pytest.mark.parametrize(
+    ("monitored", "clients", "pool", "response"),
+    [(2000.0, 1, 1, 1.0), (4000.0, 1, 1, 0.4), (1000.0, 1, 1, 1.6), (4000.0, 64, 2, 64 * 0.4 / 2 - THINK)],
+    ids=["same speed", "faster", "slower", "full"],
+)
+def test_what_is_predicted_for_the_speed_in_a_run(
+    monitored: float, clients: int, pool: int, response: float
+) -> None:
+    """Work takes as much less as the machine was faster, with the clients and pools of the step.
+
+    At the same speed it is what was predicted, whatever that was. 64 clients keep both cores busy: two do it.
+    """
+    seen = record(1.0)
+    seen["disturbance"]["monitored"] = monitored
+    expected = {**step(1.0), "clients": clients, "pools": {"front": pool, "back": pool}, "seconds": 300.0}
+    expected["replicas"] = {"front": 1, "back": 1}
+    found = corrected_step(CALIBRATED, {"think_scale": 1.0, "precision": 0.01}, expected, seen)
+    assert found is not None
+    assert found["speed"] == monitored / 2000
+    # A monitor takes 2.5 % of a core.
+    assert found["step"]["response_time"]["mean"] == pytest.approx(response, rel=0.05)
+    assert found["step"]["clients"] == clients
+
+
+def test_an_unknown_speed_corrects_nothing() -> None:
+    """Of the calibration here."""
+    unmeasured = replace(CALIBRATED, provenance={})
+    assert corrected_step(unmeasured, {"think_scale": 1.0, "precision": 0.01}, step(1.0), record(1.0)) is None
+
+
+def test_errors_are_reported_as_predicted_and_as_corrected(
+    finished: Path, start: Callable[..., FakeRuns], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """A machine that was twice as fast is predicted again, once per run."""
+    folder = StudyFolder(finished / "tms-wait").family("W1")
+    stored = json.loads(folder.steps.read_text())
+    for expected in stored["steps"]:
+        expected["replicas"] = {"front": 1, "back": 1}
+    write_json(folder.steps, stored)
+    for number in (1, 2):
+        seen = record(0.45)
+        seen["disturbance"]["monitored"] = 4000.0
+        write_json(folder.measured(number), seen)
+    assert start("W1").done == []
+    text = capsys.readouterr().out
+    assert "| tms W1, `wait` | 7.4% |" in text
+    assert text.count("| 2.00 | -0.") == 2
+    goals = next(
+        line for line in text.splitlines() if line.startswith("| tms W1, `wait`, corrected | 2 of 2")
+    )
+    assert "| 2 of 2 | 2 of 2 | 2 of 2 |" in goals
+    before = folder.corrected(1).read_text()
+    write_json(folder.corrected(1), {**json.loads(before), "speed": 3.0})
+    write_json(folder.measured(2), {**seen, "created": "2026-01-02T04:04:05+0000"})
+    start("W1")
+    assert [json.loads(folder.corrected(n).read_text())["speed"] for n in (1, 2)] == [3.0, 2.0]
+    assert main(["report", "--results", str(finished), "-o", str(tmp_path / "out")]) == 0
+    drawn = (tmp_path / "out" / "tms-wait-W1.svg").read_text()
+    assert "corrected</text>" in drawn
+    assert (tmp_path / "out/measured/tms-wait/W1/corrected/02.json").exists()
+    # Of W2 no speed is known.
+    assert "corrected</text>" not in (tmp_path / "out" / "tms-wait-W2.svg").read_text()
 
 
 def test_void_steps_are_run_again_by_the_same_command(

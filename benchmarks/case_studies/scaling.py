@@ -1,0 +1,17 @@
+"""How long do the clients of a study think?"""
+
+from __future__ import annotations
+
+from mup.lqn import Model
+from mup.lqn.edits import with_think
+from simulator.program import compile_model
+
+__all__ = ["scaled"]
+
+
+def scaled(model: Model, factor: float) -> Model:
+    """Return a model whose clients think so many times as long."""
+    if factor == 1:
+        return model
+    (clients,) = compile_model(model).populations
+    return with_think(model, factor * clients.nominal.think)
