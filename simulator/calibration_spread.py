@@ -27,7 +27,7 @@ from simulator.parallel import Job
 from simulator.program import Program, compile_model
 from simulator.recording import AREA, Layout
 from simulator.result import Figure, Result
-from simulator.warmth import Load, at_load
+from simulator.warmth import Load, at_load, clients_of
 from simulator.whatif import Scenario
 
 __all__ = ["FIGURES", "Alternatives", "Key", "Spread", "figures", "spread", "spread_jobs"]
@@ -124,6 +124,8 @@ def spread_jobs(
     load = Load(
         {t.name: result.tasks[t.name].throughput.mean / t.replicas for t in scenario.model.tasks},
         {name: p.utilization.mean for name, p in result.processors.items()},
+        {t.name: result.tasks[t.name].busy.mean / t.replicas for t in scenario.model.tasks},
+        clients_of(scenario.model),
     )
 
     def job(number: int) -> Job[Pair | None]:

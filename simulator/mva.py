@@ -31,6 +31,8 @@ LONG = 0.8
 """Part of the lengths told apart from which on a queue that can be longer is taken as full."""
 RELAXATION = 0.7
 """Part of a change of the speeds of a queue that is made at once."""
+MOST = 3.0
+"""Load offered to a busy server beyond which it makes no more difference; more than anyone waits for."""
 WINDOW = 2000
 """Customers at the stations together at most, if those in the delay are to be distinguished from them."""
 
@@ -218,7 +220,7 @@ class Queue:
             return
         seen = single[at + 1 :][lengths] * self._speeds[at:][lengths] / single[at:-1][lengths]
         load = np.interp(np.arange(len(usable)), lengths, seen)
-        load = np.minimum(load / c, 3.0)
+        load = np.minimum(load / c, MOST)
         light = max(1 + (variability - 1) / (c + 1), 0.05)
         heavy = (1 + variability) / 2
         mix = np.minimum(load, 1.0)
@@ -238,7 +240,8 @@ class Queue:
             first = min(max(1 + (above - given) / exact, 0.5), 2.0)
         self._first = self._first**old * first**RELAXATION
         if given > 1e-12:
-            level = min(max((exact + above - first * exact) / given, 0.5), 2.0)
+            # Where all requests queue at once, the factor is that of the greatest load.
+            level = min(max((exact + above - first * exact) / given, 1 / MOST), MOST)
             # The queue of a full station follows its level: the speeds where the queue then is differ
             # ``heavy`` times as much. A correction of all of that would overshoot, ever more.
             new = min(RELAXATION, 1 / heavy)

@@ -9,17 +9,23 @@ stand between), so a few rounds are enough.
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from threading import Lock
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import brentq
+from scipy.special import betainc, gammainc
 
 from mup.errors import ModelError, SimulationError, UncalibratedError
 from mup.lqn.distributions import Constant, Distribution
 from mup.lqn.model import Activity, Entry, Front, Model, Task, Warmth
 from mup.lqn.visits import entry_rates
 
-__all__ = ["Load", "at_load", "at_rates", "settled"]
+__all__ = ["Load", "at_load", "at_rates", "clients_of", "settled"]
 
 ROUNDS = 4
 CLOSE = 0.01
@@ -28,9 +34,15 @@ ROUGHLY = 0.003
 """Relative change of cycle times from which on the estimate of a load goes on."""
 LEAST = 0.3
 """Extrapolation does not take more than 70 % off a processor time."""
+EVEN = 0.999
+"""Share of the threads, or clients, at work from which on all are: each thread gets as many requests."""
+FULL = 50.0
+"""So many times as many arrivals as threads keep all of them busy, whatever chance does."""
 ROUGH_PRECISION = 0.05
 ROUGH_EVENTS = 300_000
 REMEMBERED = 64
+
+FloatArray = npt.NDArray[np.float64]
 
 _cache: OrderedDict[int, tuple[Model, Model]] = OrderedDict()
 _lock = Lock()
@@ -39,7 +51,8 @@ _lock = Lock()
 def settled(model: Model) -> Model:
     """Return the model with the processor times its own load brings about, and without warmth and idling.
 
-    A model without these is returned as it is. Replicas share the requests of their task evenly.
+    A model without these is returned as it is. Replicas share the requests of their task evenly; of their
+    threads the one that was busy last is asked first.
 
     Args:
         model: Calibrated at least where load can get to.
@@ -70,10 +83,14 @@ class Load:
     Attributes:
         rates: Requests per second and replica of every task (of reference tasks: cycles of all clients).
         utilization: Busy share of every processor that has one.
+        busy: Mean number of busy threads per replica of every task; what is missing has one at most.
+        clients: Of all reference tasks; infinite if there are arrivals from outside.
     """
 
     rates: Mapping[str, float] = field(default_factory=dict)
     utilization: Mapping[str, float] = field(default_factory=dict)
+    busy: Mapping[str, float] = field(default_factory=dict)
+    clients: float = math.inf
 
     def close_to(self, other: Load) -> bool:
         """Return whether the difference is too small to matter."""
@@ -108,20 +125,35 @@ def at_load(model: Model, load: Load) -> Model:
         for p in model.processors
     )
     # Both at once: a model checks all its rules whenever it is made.
-    return replace(model, processors=processors, tasks=_tasks_at(model, load.rates))
+    return replace(model, processors=processors, tasks=_tasks_at(model, load))
 
 
 def _load(model: Model) -> Load:
-    cycles, utilization = _cycle_rates(model)
+    cycles, utilization, busy = _cycle_rates(model)
     total = dict.fromkeys((task.name for task in model.tasks), 0.0)
     for source, often in entry_rates(model).items():
         for (task, _), requests in often.items():
             total[task] += cycles.get(source[0], 0.0) * requests
-    return Load({task.name: total[task.name] / task.replicas for task in model.tasks}, utilization)
+    return Load(
+        {task.name: total[task.name] / task.replicas for task in model.tasks},
+        utilization,
+        {task.name: busy[task.name] / task.replicas for task in model.tasks if task.name in busy},
+        clients_of(model),
+    )
 
 
-def _cycle_rates(model: Model) -> tuple[dict[str, float], dict[str, float]]:
-    """Return cycles (or requests from outside) per second of everything that brings load; utilizations."""
+def clients_of(model: Model) -> float:
+    """Return how many clients there are; infinite if requests come from outside, too."""
+    if any(entry.arrivals is not None for task in model.tasks for entry in task.entries):
+        return math.inf
+    return math.fsum(task.threads * task.replicas for task in model.reference_tasks)
+
+
+def _cycle_rates(model: Model) -> tuple[dict[str, float], dict[str, float], dict[str, float]]:
+    """Return cycles (or requests from outside) per second of everything that brings load.
+
+    And utilizations of processors, and mean numbers of busy threads.
+    """
     # Imported here: they settle models themselves.
     from simulator.analytic import estimate  # noqa: PLC0415
     from simulator.api import simulate  # noqa: PLC0415
@@ -134,13 +166,15 @@ def _cycle_rates(model: Model) -> tuple[dict[str, float], dict[str, float]]:
     closed = [task.name for task in model.reference_tasks if not task.is_open]
     try:
         found = estimate(model, tolerance=ROUGHLY, rates_only=True)
-        busy = {name: share for name, share in found.processors.items() if share is not None}
-        return known | {name: found.tasks[name].throughput for name in closed}, busy
+        shares = {name: share for name, share in found.processors.items() if share is not None}
+        busy = {name: task.busy for name, task in found.tasks.items()}
+        return known | {name: found.tasks[name].throughput for name in closed}, shares, busy
     except (ModelError, SimulationError):
         # What has no estimate, or breaks down under open load, can be run for a moment.
         rough = simulate(model, precision=ROUGH_PRECISION, max_events=ROUGH_EVENTS, may_pile_up=True)
-        busy = {name: p.utilization.mean for name, p in rough.processors.items()}
-        return known | {name: rough.tasks[name].throughput.mean for name in closed}, busy
+        shares = {name: p.utilization.mean for name, p in rough.processors.items()}
+        busy = {name: task.busy.mean for name, task in rough.tasks.items()}
+        return known | {name: rough.tasks[name].throughput.mean for name in closed}, shares, busy
 
 
 def at_rates(model: Model, rates: Mapping[str, float]) -> Model:
@@ -148,26 +182,28 @@ def at_rates(model: Model, rates: Mapping[str, float]) -> Model:
 
     Args:
         model: Any model.
-        rates: Requests per second and replica, by task; a task that is missing, or asked for nothing,
-            keeps its numbers.
+        rates: Requests per second and replica, one at a time, by task; a task that is missing, or asked for
+            nothing, keeps its numbers.
     """
-    return replace(model, tasks=_tasks_at(model, rates))
+    return replace(model, tasks=_tasks_at(model, Load(rates)))
 
 
-def _tasks_at(model: Model, rates: Mapping[str, float]) -> tuple[Task, ...]:
-    return tuple(
-        task if task.warmth is None else _at_rate(task, task.warmth, rates.get(task.name, 0.0))
-        for task in model.tasks
-    )
+def _tasks_at(model: Model, load: Load) -> tuple[Task, ...]:
+    return tuple(task if task.warmth is None else _at_load(task, task.warmth, load) for task in model.tasks)
 
 
-def _at_rate(task: Task, warmth: Warmth, rate: float) -> Task:
-    plain = replace(task, warmth=None)
+def _at_load(task: Task, warmth: Warmth, load: Load) -> Task:
+    plain, rate = replace(task, warmth=None), load.rates.get(task.name, 0.0)
     if rate <= 0:
         return plain
+    own = (
+        rate / _sharing(task.threads, load.busy.get(task.name, 0.0), load.clients)
+        if warmth.by_thread
+        else rate
+    )
 
     def extra(values: Mapping[str, tuple[float, ...]], key: str) -> float:
-        return warmth.at(values[key], rate) if key in values else 0.0
+        return warmth.at(values[key], rate if key == "front" else own) if key in values else 0.0
 
     def activity(entry: Entry, old: Activity) -> Activity:
         key = f"{entry.name}:{old.name}"
@@ -184,6 +220,40 @@ def _at_rate(task: Task, warmth: Warmth, rate: float) -> Task:
     if front is not None and more != 0:
         front = Front(request=_longer(front.request, more / 2), reply=_longer(front.reply, more / 2))
     return replace(plain, entries=entries, front=front)
+
+
+def _sharing(threads: float, busy: float, clients: float) -> float:
+    """Return how many threads share the requests of a replica, as the thread of an average request sees it.
+
+    A request goes to the thread that was busy last, so of many threads that are hardly needed nearly all
+    requests meet the same few: the k-th is at work while at least k requests are there. How many are is taken
+    to be binomial, as if clients came independently of each other.
+
+    Args:
+        threads: Of a replica.
+        busy: Of these, on average.
+        clients: Who may ask at once; infinite if nobody knows.
+    """
+    if threads <= 1 or busy <= 0 or math.isinf(threads):
+        return 1.0
+    most = min(threads, clients)
+    if busy >= EVEN * most:
+        return most if busy <= clients else threads
+    ranks = np.arange(1.0, most + 1)
+
+    def at_work(offered: float) -> FloatArray:
+        more: FloatArray = (
+            gammainc(ranks, offered)
+            if math.isinf(clients)
+            else betainc(ranks, clients - ranks + 1, offered / clients)
+        )
+        return more
+
+    # More requests are there than threads at work, if there are more clients than threads.
+    highest = clients if math.isfinite(clients) else FULL * threads
+    offered = brentq(lambda x: at_work(x).sum() - busy, 0.0, highest)
+    shares = at_work(offered) / busy
+    return float(1.0 / (shares**2).sum())
 
 
 def _longer(time: Distribution | None, seconds: float) -> Distribution | None:

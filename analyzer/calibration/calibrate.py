@@ -725,7 +725,9 @@ def _filled(book: _Book, task: Task) -> Task:
         threads=1 if task.role == "database" and _one_server(book, task.name) else task.threads,
     )
     if book.ingredients.warmth:
-        filled = replace(filled, warmth=warmth(book.terms, book.observed, book.work, filled))
+        apart = task.role == "service" and task.name not in book.sharing
+        found = warmth(book.terms, book.observed, book.work, filled, by_thread=apart)
+        filled = replace(filled, warmth=found)
     return filled
 
 

@@ -26,8 +26,19 @@ LEAST = 1e-6
 """Seconds below which a difference is not worth a number."""
 
 
-def warmth(terms: Terms, observed: Observed, work: FrameworkWork, task: Task) -> Warmth | None:
+def warmth(
+    terms: Terms, observed: Observed, work: FrameworkWork, task: Task, *, by_thread: bool = False
+) -> Warmth | None:
     """Return how the times of a calibrated task depend on the rate of its requests.
+
+    Args:
+        terms: What the model is made of.
+        observed: What the run shows.
+        work: That of the framework.
+        task: The calibrated task.
+        by_thread: Every thread of it is a process. One user asks one of them at a time, and always the one
+            that was busy last, so a thread's rate is that of the replica in hot and cold rounds; in bursts
+            it is taken for that, too.
 
     Returns:
         None if the run does not show it: only one phase, too few requests, or rates that hardly differ.
@@ -59,7 +70,8 @@ def warmth(terms: Terms, observed: Observed, work: FrameworkWork, task: Task) ->
                 found[label] = extra
     if not demands and not delays:
         return None
-    return Warmth(rates=tuple(rate for _, rate, _ in phases), demands=demands, delays=delays)
+    rates = tuple(rate for _, rate, _ in phases)
+    return Warmth(rates=rates, by_thread=by_thread, demands=demands, delays=delays)
 
 
 def _phases(observed: Observed, work: FrameworkWork, task: Task) -> list[tuple[str, float, FloatArray]]:

@@ -169,6 +169,8 @@ def _task_to_json(task: Task) -> dict[str, Any]:
 
 def _warmth_to_json(warmth: Warmth) -> dict[str, Any]:
     data: dict[str, Any] = {"rates": list(warmth.rates)}
+    if warmth.by_thread:
+        data["by_thread"] = True
     for field in ("demands", "delays"):
         if getattr(warmth, field):
             data[field] = {key: list(values) for key, values in getattr(warmth, field).items()}

@@ -263,7 +263,7 @@ class Reader:
         if not isinstance(raw, dict):
             self.report("must be an object with 'rates', 'demands' and 'delays'", spot)
             return None
-        self.keys(raw, spot, "rates", "demands delays")
+        self.keys(raw, spot, "rates", "by_thread demands delays")
         lists = {name: raw.get(name, {}) for name in ("demands", "delays")}
         for name, found in lists.items():
             if not isinstance(found, dict) or not all(isinstance(v, list) for v in found.values()):
@@ -272,9 +272,14 @@ class Reader:
         if not isinstance(raw.get("rates"), list):
             self.report("must be a list of requests per second", f"{spot}.rates")
             return None
+        by_thread = raw.get("by_thread", False)
+        if not isinstance(by_thread, bool):
+            self.report(f"must be true or false, got {by_thread!r}", f"{spot}.by_thread")
+            return None
         return self.build(
             lambda: Warmth(
                 rates=tuple(raw["rates"]),
+                by_thread=by_thread,
                 demands={key: tuple(values) for key, values in lists["demands"].items()},
                 delays={key: tuple(values) for key, values in lists["delays"].items()},
             ),

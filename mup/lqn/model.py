@@ -375,12 +375,15 @@ class Warmth:
     Attributes:
         rates: Requests per second and replica (of a reference task: cycles per second of all its clients), at
             least two, ascending.
+        by_thread: Every thread is a process of its own, with caches of its own: to its work it matters how
+            often the thread is asked; to the front, as always, how often the replica is.
         demands: Per ``entry:activity`` or ``front`` (both halves together) the seconds of processor time on
             top of what the task says, at each of the rates; 0 at the rate the task's own numbers are from.
         delays: The same for delays.
     """
 
     rates: tuple[float, ...]
+    by_thread: bool = False
     demands: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     delays: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 

@@ -147,6 +147,15 @@ def test_full_queues_of_general_services(scv: float, clients_there: int) -> None
     assert got.cycle.response_time == pytest.approx(clients_there / 40 - 0.667, rel=0.01)
 
 
+@pytest.mark.parametrize("think", [0.0001, 0.005, 0.05])
+@pytest.mark.parametrize(("scv", "servers"), [(0.0, 1), (0.0, 8), (0.1, 4), (4.0, 1)])
+def test_clients_who_hardly_think_keep_servers_busy(scv: float, servers: int, think: float) -> None:
+    """64 of them are in the queue at once, however variable services are."""
+    task = service("A", entry("a", act("x", with_scv(0.05, scv))), threads=servers)
+    got = estimate(model(clients(64, exp(think), "A.a"), task))
+    assert got.cycle.throughput == pytest.approx(servers / 0.05, rel=0.01)
+
+
 @pytest.mark.parametrize(("scv", "count"), [(0.1, 500), (4.4, 256), (4.4, 900)])
 def test_full_replicas_of_general_services(scv: float, count: int) -> None:
     """Three replicas chosen at random, hundreds of requests: as many as simulated (to 0.5 %), within 2 %."""

@@ -115,6 +115,43 @@ def test_replicas_share_the_requests() -> None:
     assert demand(two) > demand(one)
 
 
+def workers(threads: int, clients: int, *, by_thread: bool = True) -> Model:
+    """A pool of threads that clients without think time keep busy."""
+    found = model(clients, 0.0001, replace(WARMTH, by_thread=by_thread))
+    (users, service) = found.tasks
+    entries = tuple(
+        replace(e, activities=tuple(replace(a, delay=Constant(0.05)) for a in e.activities))
+        for e in service.entries
+    )
+    return replace(found, tasks=(users, replace(service, threads=threads, entries=entries)))
+
+
+def test_processes_of_a_full_pool_are_asked_in_turn() -> None:
+    """Each of eight gets an eighth of the requests; the front gets all, and so would threads of one process."""
+    full = workers(8, 64)
+    rate = estimate(full).tasks["S"].throughput
+    assert demand(settled(full)) == pytest.approx(demand(at_rates(full, {"S": rate / 8})), rel=0.01)
+    together = settled(workers(8, 64, by_thread=False))
+    assert demand(together) == pytest.approx(demand(at_rates(full, {"S": rate})), rel=0.01)
+    assert demand(together) < demand(settled(full))
+    fronts = [found.task("S").front for found in (settled(full), together)]
+    one, other = (front.request.mean for front in fronts if front is not None and front.request is not None)
+    assert one == pytest.approx(other, rel=0.01)
+
+
+def test_of_many_processes_few_are_asked_while_there_is_little_to_do() -> None:
+    """One client meets the same one of sixteen each time, as if there was no other."""
+    one = workers(16, 1)
+    rate = estimate(one).tasks["S"].throughput
+    alone = workers(1, 1)
+    assert demand(settled(one)) == pytest.approx(demand(settled(alone)), rel=0.06)
+    assert demand(settled(one)) < demand(at_rates(one, {"S": rate / 2}))
+    # Of two busy ones the second is asked less often; more than two are hardly ever needed.
+    two = workers(16, 2)
+    rate = estimate(two).tasks["S"].throughput
+    assert demand(at_rates(two, {"S": rate})) < demand(settled(two)) < demand(at_rates(two, {"S": rate / 4}))
+
+
 def test_a_model_without_warmth_stays_itself() -> None:
     """Nothing is copied that does not change."""
     plain = model(warmth=None)
@@ -124,6 +161,7 @@ def test_a_model_without_warmth_stays_itself() -> None:
 def test_warmth_survives_a_file() -> None:
     """JSON and back gives the same model."""
     assert model_from_json(model_to_json(model())) == model()
+    assert model_from_json(model_to_json(workers(2, 1))) == workers(2, 1)
 
 
 @pytest.mark.parametrize(
