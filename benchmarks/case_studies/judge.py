@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,6 +17,7 @@ __all__ = [
     "UTILIZATION_GOAL",
     "Judged",
     "judge",
+    "one_run",
 ]
 
 TIE = 0.03
@@ -84,6 +86,35 @@ class Judged:
             "bottleneck": not self.bottleneck,
         }
         return [name for name in GOALS if found[name]]
+
+    @property
+    def missed_beyond_chance(self) -> list[str]:
+        """Those of them whose error is larger than what chance does to one run, 19 times of 20."""
+        seen = self.measured["response_time"]["mean"]
+        time = abs(self.response) * seen <= _one_run(self.step, self.step["response_time"])
+        busy = all(
+            abs(error) <= max(UTILIZATION_GOAL, _one_run(self.step, self.step["utilization"][name]))
+            for name, error in self.utilization.items()
+        )
+        likely = {"cycle": time, "response": time, "utilization": busy, "bottleneck": False}
+        return [name for name in self.missed if not likely[name]]
+
+
+def one_run(step: Mapping[str, Any], figure: str) -> float:
+    """Return how far chance moves a single run of a step from its mean, 19 times of 20; relative.
+
+    Args:
+        step: As predicted.
+        figure: ``cycle_time``, ``response_time`` or ``throughput``.
+    """
+    mean: float = step[figure]["mean"]
+    return _one_run(step, step[figure]) / mean if mean else math.inf
+
+
+def _one_run(step: Mapping[str, Any], figure: Mapping[str, float]) -> float:
+    """Return the same in the unit of the figure."""
+    # The mean of the repeats of a rehearsal is known that many times better than one of them.
+    return figure["ci95"] * math.sqrt(step["repeats"] + 1)
 
 
 def judge(

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from case_studies.applications import FAMILIES
-from case_studies.judge import GOALS, Judged, judge
+from case_studies.judge import GOALS, Judged, judge, one_run
 from case_studies.picture import picture
-from case_studies.steps_table import one_run, row, steps_table
+from case_studies.steps_table import row, steps_table
 from case_studies.store import FamilyFolder, StudyFolder, read_json, studies
 from mup.errors import UsageError
 
@@ -110,6 +110,7 @@ _GOALS = (
     "bottleneck",
     "all goals",
     "all goals, without void steps",
+    "all goals but for chance",
     "void",
     "failed cycles",
 )
@@ -119,7 +120,8 @@ Errors are (predicted - measured) / measured; of utilization predicted - measure
 the papers' response time; *response*: without; *throughput*: of steps at which chance moves it by at most
 10 %. *papers*: their largest error over all four applications (cycle), or of the bottleneck's utilization in
 this one. *chance*: how far a single run lands from the mean of all such runs, 19 times of 20, according to
-the rehearsals that are the prediction. *Goals*: cycle within 5 %, and within 1 % at *light* steps, where
+the rehearsals that are the prediction; *but for chance*: no goal is missed by an error that is larger than
+that, too. *Goals*: cycle within 5 %, and within 1 % at *light* steps, where
 every service is predicted below 0.5; response within 10 %, or 2 % of the cycle; utilization within 0.05; the
 service predicted to be the most utilized is, or is within 0.03 of it. *void*: steps all runs of which the
 machine disturbed, by the rules of `mup load`; the same command runs them again, until one run is valid or
@@ -176,6 +178,7 @@ def _met(found: Sequence[Judged]) -> Iterator[str]:
             yield within([j for j in found if j.light], goal)
     yield within(found, *GOALS)
     yield within([j for j in found if not j.void], *GOALS)
+    yield f"{sum(not j.missed_beyond_chance for j in found)} of {len(found)}"
     yield f"{sum(bool(j.void) for j in found)}"
     failed = sum(j.measured["failed"] for j in found)
     yield f"{failed} of {failed + sum(j.measured['cycles'] for j in found)}"

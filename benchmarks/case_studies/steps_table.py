@@ -2,33 +2,19 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
+from analyzer.calibration.placement import HOST
 from case_studies.applications import FAMILIES
-from case_studies.judge import Judged
+from case_studies.judge import Judged, one_run
 from case_studies.store import StudyFolder, read_json
 
-__all__ = ["one_run", "row", "steps_table"]
+__all__ = ["row", "steps_table"]
 
 
 def row(*cells: str) -> str:
     """Return a row of a table."""
     return f"| {' | '.join(cells)} |"
-
-
-def one_run(step: Mapping[str, Any], figure: str) -> float:
-    """Return how far chance moves a single run of a step from its mean, 19 times of 20; relative.
-
-    Args:
-        step: As predicted.
-        figure: ``cycle_time``, ``response_time`` or ``throughput``.
-    """
-    # The mean of the repeats of a rehearsal is known that many times better than one of them.
-    half_width: float = step[figure]["ci95"] * math.sqrt(step["repeats"] + 1)
-    mean: float = step[figure]["mean"]
-    return half_width / mean if mean else math.inf
 
 
 def steps_table(study: StudyFolder, name: str, found: Sequence[Judged]) -> str:
@@ -56,7 +42,7 @@ def steps_table(study: StudyFolder, name: str, found: Sequence[Judged]) -> str:
         "cycles/s: predicted, measured",
         "error",
         *(f"{service}: predicted, measured" for service in services),
-        "host",
+        "host: predicted, measured",
         "stolen",
         "foreign",
         "missed",
@@ -107,7 +93,8 @@ def _cells(judged: Judged, services: Sequence[str]) -> Iterator[str]:
         share = seen["utilization"].get(service)
         yield f"{step['utilization'][service]['mean']:.2f}, {'?' if share is None else f'{share:.2f}'}"
     disturbance = seen["disturbance"]
-    yield f"{seen['host']:.0%}"
+    host = step.get("processors", {}).get(HOST)
+    yield f"{'?' if host is None else format(host['mean'], '.0%')}, {seen['host']:.0%}"
     yield f"{disturbance['stolen']:.1%}"
     yield f"{disturbance['foreign']:.1%}"
     yield ", ".join(judged.missed) or "-"

@@ -138,6 +138,30 @@ def test_goals(expected: dict[str, Any], seen: dict[str, Any], missed: list[str]
     assert judged(expected, seen).missed == missed
 
 
+@pytest.mark.parametrize(
+    ("half_width", "busy", "bottleneck", "missed"),
+    [
+        (0.05, 0.01, 0.2, ["response"]),
+        # Three times as much for one run of eight.
+        (0.1, 0.01, 0.2, []),
+        (0.1, 0.01, 0.4, ["utilization"]),
+        (0.1, 0.07, 0.4, []),
+        (0.1, 0.07, 0.9, ["utilization", "bottleneck"]),
+    ],
+    ids=["response", "chance", "utilization", "its chance", "bottleneck"],
+)
+def test_chance_excuses_what_it_does_to_a_single_run(
+    half_width: float, busy: float, bottleneck: float, missed: list[str]
+) -> None:
+    """0.25 s too much of 1.2, and a utilization of 0.4 for 0.2; but a wrong bottleneck is none of chance."""
+    expected = step(1.45, front=0.6)
+    expected["response_time"]["ci95"] = half_width
+    expected["utilization"]["back"]["ci95"] = busy
+    found = judged(expected, record(1.2, front=0.6, back=bottleneck))
+    assert "response" in found.missed
+    assert found.missed_beyond_chance == missed
+
+
 def test_steps_that_were_not_run_are_not_judged() -> None:
     """Nor are those in which no cycle succeeded."""
     steps = [step(1.0, number) for number in (1, 2, 3)]
@@ -170,8 +194,8 @@ def test_the_report_has_tables_and_pictures(
     assert main(["report", "--results", str(finished), "-o", str(out)]) == 0
     text = capsys.readouterr().out
     assert "| tms W1, `wait` | 2.4% | 8.1% | 16.7% | 25.0% | 0.000 | - |" in text
-    # Run; cycle, of these light, response, utilization, bottleneck; all, without void ones; void; failed.
-    goals = "| 2 of 2 | 0 of 2 | 0 of 2 | 1 of 2 | 2 of 2 | 2 of 2 | 0 of 2 | 0 of 2 | 0 | 0 of 18 |"
+    # Run; cycle, of these light, response, utilization, bottleneck; all, without void ones, but for chance; void; failed.
+    goals = "| 2 of 2 | 0 of 2 | 0 of 2 | 1 of 2 | 2 of 2 | 2 of 2 | 0 of 2 | 0 of 2 | 0 of 2 | 0 | 0 of 18 |"
     assert f"| tms W1, `wait` {goals}" in text
     assert "| tms W2, `wait` | 1 of 2 |" in text
     assert "## tms, W2 (vertical scaling), mode `wait`" in text
@@ -216,7 +240,7 @@ def test_what_went_wrong_is_in_the_table(finished: Path, capsys: pytest.CaptureF
     text = capsys.readouterr().out
     assert "| **front** (new), measured back |" in text
     assert "| 6, void, 3 cycles failed |" in text
-    assert "| 1 of 2 | 1 of 1 | 1 | 3 of 21 |\n" in text
+    assert "| 1 of 2 | 1 of 1 | 1 of 2 | 1 | 3 of 21 |\n" in text
 
 
 class FakeRuns:
