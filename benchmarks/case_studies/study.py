@@ -278,6 +278,12 @@ class Study:
         record = read_json(measured)
         if not record["cycles"] or (file.exists() and read_json(file)["run"] == record["created"]):
             return
+        if "of" in record:
+            # What is the same step was predicted from the same model.
+            same = self.folder.family(record["of"]).corrected(step["step"])
+            if same.exists() and read_json(same)["run"] == record["created"]:
+                write_json(file, read_json(same))
+                return
         with self.quiet.shared():
             found = corrected_step(model, read_json(folder.steps)["settings"], step, record)
         if found is not None:

@@ -333,6 +333,14 @@ def test_errors_are_reported_as_predicted_and_as_corrected(
     drawn = (tmp_path / "out" / "tms-wait-W1.svg").read_text()
     assert "corrected</text>" in drawn
     assert (tmp_path / "out/measured/tms-wait/W1/corrected/02.json").exists()
+    # A step of another family that is the same is not predicted once more.
+    write_json(
+        StudyFolder(finished / "tms-wait").family("W3").steps,
+        {**stored, "steps": stored["steps"][:1], "circumstances": {}},
+    )
+    start("W3")
+    third = StudyFolder(finished / "tms-wait").family("W3").corrected(1)
+    assert json.loads(third.read_text())["speed"] == 3.0
     # Of W2 no speed is known.
     assert "corrected</text>" not in (tmp_path / "out" / "tms-wait-W2.svg").read_text()
 
