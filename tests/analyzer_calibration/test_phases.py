@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -143,6 +144,19 @@ def test_numbers_are_hot_and_cold_rounds_make_the_warmth(tmp_path: Path, applica
     assert front is not None
     assert front.request is not None
     assert front.request.mean == pytest.approx(0.25e-3)
+
+
+@pytest.mark.parametrize(("runtime", "by_thread"), [("process", True), ("thread", False), ("async", False)])
+def test_only_processes_have_caches_of_their_own(
+    tmp_path: Path, application: Application, runtime: str, by_thread: bool
+) -> None:
+    """Workers that share a process are as warm as that is."""
+    rounds = [Round("hot", 50, 2.0), Round("cold", 20, 3.0)] * 3
+    services = tuple(replace(service, runtime=runtime) for service in application.services)
+    found = replace(application, services=services)
+    warmth = calibrate(write(tmp_path / "run", found, rounds), found, name="s").model.task("S").warmth
+    assert warmth is not None
+    assert warmth.by_thread == by_thread
 
 
 def test_a_sample_of_the_requests_gives_the_same_model(tmp_path: Path, application: Application) -> None:

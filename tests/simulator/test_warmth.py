@@ -180,6 +180,15 @@ def test_nonsense_is_refused(change: dict[str, object], message: str) -> None:
         model(warmth=replace(WARMTH, **change))
 
 
+def test_a_file_says_plainly_whether_threads_are_processes() -> None:
+    """A text is not taken for yes."""
+    data = model_to_json(workers(2, 1))
+    (service,) = (task for task in data["tasks"] if task["name"] == "S")
+    service["warmth"]["by_thread"] = "no"
+    with pytest.raises(ModelError, match=r"by_thread.*must be true or false, got 'no'"):
+        model_from_json(data)
+
+
 IDLING = ((0.1, 1.2), (0.5, 1.1), (0.9, 1.0))
 
 
