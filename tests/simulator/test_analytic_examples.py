@@ -15,6 +15,7 @@ from simulator.analytic import estimate
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 EVENTS = 10_000_000
+NEAR = "near to saturation"
 CONVOYS = "always think equally long"
 
 
@@ -86,11 +87,15 @@ def test_replicas_in_front_of_a_nearly_full_service() -> None:
     assert any("'auth' and 'main', which waits for it, are both nearly full" in w for w in got.warnings)
 
 
-@pytest.mark.parametrize(("clients", "doubted"), [(16, False), (80, True), (256, False)])
-def test_response_times_near_saturation_are_doubted(clients: int, doubted: bool) -> None:
+@pytest.mark.parametrize(("least", "doubted"), [(0.2, False), (0.9, True)])
+def test_response_times_near_saturation_are_doubted(least: float, doubted: bool) -> None:
     """Not far below it, and not far beyond it."""
-    got = estimate(with_clients(thinking_at_random(application("acmeair")), clients))
-    assert any("near to saturation" in warning for warning in got.warnings) == doubted
+    model = thinking_at_random(application("acmeair"))
+    found = (estimate(with_clients(model, clients)) for clients in range(8, 512, 4))
+    got = next(one for one in found if (one.tasks["main"].utilization or 0.0) >= least)
+    assert any(NEAR in warning for warning in got.warnings) == doubted
+    beyond = estimate(with_clients(model, 512))
+    assert not any(NEAR in warning for warning in beyond.warnings)
 
 
 @pytest.mark.parametrize("clients", [8, 16, 32])
