@@ -17,7 +17,6 @@ from threading import Lock
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import brentq
 from scipy.special import betainc, gammainc
 
 from mup.errors import ModelError, SimulationError, UncalibratedError
@@ -236,9 +235,11 @@ def _sharing(threads: float, busy: float, clients: float) -> float:
     """
     if threads <= 1 or busy <= 0 or math.isinf(threads):
         return 1.0
+    if busy > clients:
+        clients = math.inf  # branches of a client ask side by side
     most = min(threads, clients)
     if busy >= EVEN * most:
-        return most if busy <= clients else threads
+        return most
     ranks = np.arange(1.0, most + 1)
 
     def at_work(offered: float) -> FloatArray:
@@ -250,6 +251,9 @@ def _sharing(threads: float, busy: float, clients: float) -> float:
         return more
 
     # More requests are there than threads at work, if there are more clients than threads.
+    # Imported here: it takes longer than the rest of the simulator, and few models have such pools.
+    from scipy.optimize import brentq  # noqa: PLC0415
+
     highest = clients if math.isfinite(clients) else FULL * threads
     offered = brentq(lambda x: at_work(x).sum() - busy, 0.0, highest)
     shares = at_work(offered) / busy

@@ -51,8 +51,5 @@ def _deployed(model: Model, think_scale: float, step: Mapping[str, Any]) -> Mode
     """Return the model with the clients, pools and replicas of a step."""
     model = with_clients(scaled(watched(model), think_scale), step["clients"])
     for name, pool in step["pools"].items():
-        if model.task(name).threads != pool:
-            model = with_pool(model, name, pool)
-        if model.task(name).replicas != step["replicas"][name]:
-            model = with_replicas(model, name, step["replicas"][name])
+        model = with_replicas(with_pool(model, name, pool), name, step["replicas"][name])
     return model

@@ -94,7 +94,7 @@ def test_response_times_near_saturation_are_doubted(least: float, doubted: bool)
     found = (estimate(with_clients(model, clients)) for clients in range(8, 512, 4))
     got = next(one for one in found if (one.tasks["main"].utilization or 0.0) >= least)
     assert any(NEAR in warning for warning in got.warnings) == doubted
-    beyond = estimate(with_clients(model, 512))
+    beyond = estimate(with_clients(model, 256))
     assert not any(NEAR in warning for warning in beyond.warnings)
 
 

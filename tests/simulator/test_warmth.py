@@ -152,6 +152,13 @@ def test_of_many_processes_few_are_asked_while_there_is_little_to_do() -> None:
     assert demand(at_rates(two, {"S": rate})) < demand(settled(two)) < demand(at_rates(two, {"S": rate / 4}))
 
 
+def test_branches_of_few_clients_meet_more_threads_than_there_are_clients() -> None:
+    """Three busy threads of sixteen for two clients: more than two are asked, and by far not all."""
+    pool = workers(16, 2)
+    found = demand(at_load(pool, Load({"S": 100.0}, busy={"S": 3.0}, clients=2)))
+    assert demand(at_rates(pool, {"S": 100 / 3})) < found < demand(at_rates(pool, {"S": 100 / 8}))
+
+
 def test_a_model_without_warmth_stays_itself() -> None:
     """Nothing is copied that does not change."""
     plain = model(warmth=None)
