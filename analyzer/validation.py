@@ -23,8 +23,8 @@ from analyzer.calibration.placement import HOST
 from mup.errors import UsageError
 from mup.lqn.edits import with_faster_machines
 from mup.lqn.model import Model, Processor
-from mup.lqn.whole_file import write_whole
 from mup.project import Project
+from mup.whole_file import write_whole
 from mup.workload.measure import measure_load
 from mup.workload.measurement import Measurement
 from mup.workload.speed_monitor import monitor_load
@@ -295,7 +295,7 @@ def save_predictions(path: Path, project: Project, model: Model, outcomes: Seque
     """Write down what was predicted, before anything is measured.
 
     Raises:
-        ModelError: The file cannot be written.
+        UsageError: The file cannot be written.
     """
     document = {
         "format": FORMAT,
@@ -311,7 +311,7 @@ def save_predictions(path: Path, project: Project, model: Model, outcomes: Seque
             for o in outcomes
         ],
     }
-    write_whole(path, json.dumps(document, indent=1) + "\n")
+    write_whole(path, json.dumps(document, indent=1) + "\n", what="the prediction")
 
 
 def measure(

@@ -19,7 +19,7 @@ from analyzer.host.behaviour import Behaviour
 from analyzer.host.estimates import Estimate
 from mup.errors import LogError, ProjectError
 from mup.lqn.model import Migration, Processor
-from mup.lqn.whole_file import write_whole
+from mup.whole_file import write_whole
 
 __all__ = [
     "FORMAT",
@@ -272,7 +272,7 @@ def save_profile(profile: HostProfile, path: Path | None = None) -> Path:
     except OSError as error:
         raise ProjectError(f"cannot write the profile: {error.strerror}", where=str(target)) from error
     text = msgspec.json.format(msgspec.json.encode(profile.to_json()), indent=1).decode()
-    write_whole(target, text + "\n")
+    write_whole(target, text + "\n", what="the profile", error=ProjectError)
     return target
 
 

@@ -195,10 +195,9 @@ def _percent(figure: Figure, *, bold: bool) -> str:
 
 
 def _draw(path: str, title: str, steps: Sequence[Step]) -> None:
-    from pathlib import Path
 
     from mup.cli.step_chart import StepPanel, draw_steps
-    from mup.errors import UsageError
+    from mup.whole_file import write_whole
 
     text = draw_steps(
         f"{title}: steps of an autoscaler",
@@ -214,7 +213,4 @@ def _draw(path: str, title: str, steps: Sequence[Step]) -> None:
             StepPanel("response, s", {"predicted": [step.seen.response_time.mean for step in steps]}),
         ],
     )
-    try:
-        Path(path).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"cannot write: {error.strerror}", where=path) from error
+    write_whole(path, text, what="the picture")

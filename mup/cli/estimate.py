@@ -194,6 +194,7 @@ def _print_track(tracked: Tracked) -> None:
 
 def _draw(tracked: Tracked, path: str) -> None:
     from mup.cli.chart import Curve, Panel, draw_panels
+    from mup.whole_file import write_whole
 
     count = len(tracked.end)
     every = max(1, round(count / TICKS))
@@ -210,4 +211,4 @@ def _draw(tracked: Tracked, path: str) -> None:
     }
     size = Curve(at, tracked.size.tolist(), [None] * count, [None] * count)
     panels = [Panel("demand, ms", curves), Panel("innovation, 1 = as expected", {"innovation": size})]
-    Path(path).write_text(draw_panels("Demands over time", "s", names, panels), encoding="utf-8")
+    write_whole(path, draw_panels("Demands over time", "s", names, panels), what="the picture")

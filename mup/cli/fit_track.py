@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from itertools import groupby
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -151,6 +150,7 @@ def _alarm(tracked: Tracked, alarm: Alarm) -> str:
 
 def _draw(tracked: Tracked, path: str) -> None:
     from mup.cli.chart import Curve, Panel, draw_panels
+    from mup.whole_file import write_whole
 
     count = len(tracked.series.names)
     every = max(1, round(count / NAMED))
@@ -175,4 +175,4 @@ def _draw(tracked: Tracked, path: str) -> None:
     panels.append(
         Panel("innovation, 1 = as expected", {"innovation": Curve(at, size, [None] * count, [None] * count)})
     )
-    Path(path).write_text(draw_panels("Parameters over time", "period", names, panels), encoding="utf-8")
+    write_whole(path, draw_panels("Parameters over time", "period", names, panels), what="the picture")

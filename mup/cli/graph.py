@@ -30,6 +30,7 @@ def command(model: Path, output: Path | None, client: str | None, *, as_json: bo
     from mup.errors import UsageError
     from mup.lqn.drawing import draw
     from mup.lqn.files import read_model
+    from mup.whole_file import write_whole
 
     source = is_source(model)
     if client and not source:
@@ -40,10 +41,7 @@ def command(model: Path, output: Path | None, client: str | None, *, as_json: bo
     loaded = uncalibrated(model, client) if source else read_model(model)
     target = _picture(model) if output is None else output
     check_output(target, starts=("<",))
-    try:
-        target.write_text(draw(loaded), encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"cannot write the picture: {error.strerror}", where=str(target)) from error
+    write_whole(target, draw(loaded), what="the picture")
     if as_json:
         click.echo(json.dumps({"file": str(target), "tasks": len(loaded.tasks)}, indent=1))
     else:

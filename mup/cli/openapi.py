@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 
@@ -19,13 +17,16 @@ def command(project: str, name: str, output: str | None) -> None:
     """
     import json
 
+    from mup.cli.options import check_output
     from mup.errors import UsageError
     from mup.project import load_project
     from mup.runtime.dispatch import Dispatch
     from mup.runtime.importing import import_service
     from mup.runtime.openapi import document
     from mup.service import endpoints_of
+    from mup.whole_file import write_whole
 
+    check_output(output, starts=("{",))
     loaded = load_project(project)
     names = [service.name for service in loaded.services]
     if not name and len(names) != 1:
@@ -36,4 +37,4 @@ def command(project: str, name: str, output: str | None) -> None:
     if output is None:
         click.echo(text)
     else:
-        Path(output).write_text(text + "\n", encoding="utf-8")
+        write_whole(output, text + "\n", what="the description")

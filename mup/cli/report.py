@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mup.cli.chart import Curve, draw_chart
-from mup.errors import UsageError
+from mup.whole_file import write_whole
 
 __all__ = ["Report", "comparison_charts", "write_report"]
 
@@ -93,7 +93,4 @@ def write_report(report: Report, path: Path) -> None:
     )
     fields = {name: getattr(report, name) for name in Report.__slots__}
     text = environment.get_template("report.html.j2").render(fields)
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"cannot write the report: {error.strerror}", where=str(path)) from error
+    write_whole(path, text, what="the report")

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mup.errors import UsageError
+from mup.whole_file import write_whole
 
 if TYPE_CHECKING:
     from simulator.grids import Outcome
@@ -26,6 +25,7 @@ def write_csv(path: str, outcomes: Sequence[Outcome]) -> None:
         UsageError: The file cannot be written.
     """
     import csv
+    import io
 
     from simulator.whatif import utilizations
 
@@ -42,34 +42,32 @@ def write_csv(path: str, outcomes: Sequence[Outcome]) -> None:
     if predicted:
         names = ["throughput", "response_time", "p95", *(f"utilization task {t}" for t in tasks)]
         heading += [f"{name}_run_{end}" for name in names for end in ("low", "high")]
-    try:
-        with Path(path).open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            writer.writerow(heading)
-            for outcome in outcomes:
-                values = {_key(c): c.value for c in outcome.scenario.changes}
-                time, share = outcome.result.cycle.response_time, utilizations(outcome.result)
-                row: list[object] = [values.get(k, "") for k in keys]
-                for figure in (outcome.result.cycle.throughput, time, time.p50, time.p90, time.p95, time.p99):
-                    row += _cells(figure)
-                if compared:
-                    change = outcome.difference
-                    for name in figures:
-                        row += _cells(None if change is None else change.figures["cycle", name])
-                for name in servers:
-                    row += _cells(share.get(name))
-                found = outcome.prediction
-                if found is not None:
-                    for each in (
-                        found.throughput,
-                        found.response_time,
-                        found.p95,
-                        *(found.utilization.get(task) for task in tasks),
-                    ):
-                        row += ["", ""] if each is None else [each.low, each.high]
-                writer.writerow(row)
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror}") from error
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerow(heading)
+    for outcome in outcomes:
+        values = {_key(c): c.value for c in outcome.scenario.changes}
+        time, share = outcome.result.cycle.response_time, utilizations(outcome.result)
+        row: list[object] = [values.get(k, "") for k in keys]
+        for figure in (outcome.result.cycle.throughput, time, time.p50, time.p90, time.p95, time.p99):
+            row += _cells(figure)
+        if compared:
+            change = outcome.difference
+            for name in figures:
+                row += _cells(None if change is None else change.figures["cycle", name])
+        for name in servers:
+            row += _cells(share.get(name))
+        found = outcome.prediction
+        if found is not None:
+            for each in (
+                found.throughput,
+                found.response_time,
+                found.p95,
+                *(found.utilization.get(task) for task in tasks),
+            ):
+                row += ["", ""] if each is None else [each.low, each.high]
+        writer.writerow(row)
+    write_whole(path, text.getvalue(), what="the table")
 
 
 def _key(change: Change) -> str:
@@ -130,7 +128,4 @@ def draw_scenarios(path: str, title: str, axes: Sequence[Axis], outcomes: Sequen
     band = "simulation, 95 %" if run is None else f"real runs of {run.total:g} s, 95 %"
     names = [c.value if isinstance(c.value, str) else f"{c.value:g}" for c in across]
     text = draw_panels(f"{title} (bands: {band})", _key(across[0]), names, panels)
-    try:
-        Path(path).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror}") from error
+    write_whole(path, text, what="the picture")

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mup.errors import UsageError
+from mup.whole_file import write_whole
 
 if TYPE_CHECKING:
     from analyzer.learning.network_learning import LearnedNetwork
@@ -50,7 +49,4 @@ def draw_worst_trace(path: str, learned: LearnedNetwork) -> None:
     times = [f"{m * learned.judged.dt:.3g}" for m in moments]
     title = f"Held back, predicted worst: {errors[worst]:.2f} % of the clients misplaced"
     text = draw_panels(title, "seconds", times, panels)
-    try:
-        Path(path).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"cannot write: {error.strerror}", where=path) from error
+    write_whole(path, text, what="the picture")

@@ -26,7 +26,7 @@ from mup.lqn.model import (
 )
 from mup.lqn.uncertainty import uncertainty_to_json
 from mup.lqn.validation import rule_problems
-from mup.lqn.whole_file import write_whole
+from mup.whole_file import write_whole
 
 __all__ = ["load_model", "model_from_json", "model_to_json", "save_model"]
 
@@ -81,7 +81,7 @@ def save_model(model: Model, path: str | Path) -> None:
     text = json.dumps(data, indent=1, allow_nan=False)
     if uncertainty is not None:
         text = text.removesuffix("\n}") + f',\n "uncertainty": {_compact(uncertainty)}\n}}'
-    write_whole(path, text + "\n")
+    write_whole(path, text + "\n", what="the model", error=ModelError)
 
 
 def _compact(data: dict[str, Any]) -> str:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
+from mup.errors import ModelError
 from mup.lqn.distributions import Pareto, Uniform
 from mup.lqn.lqnx.elements import Element
 from mup.lqn.lqnx.entry_writer import EntryWriter
@@ -23,7 +24,7 @@ from mup.lqn.lqnx.flows import reached_activities
 from mup.lqn.lqnx.losses import Losses, free_name, number_text
 from mup.lqn.lqnx.shapes import burst_scv
 from mup.lqn.model import Model, Processor, Task, entry_label
-from mup.lqn.whole_file import write_whole
+from mup.whole_file import write_whole
 
 __all__ = ["Export", "model_to_lqnx", "save_lqnx"]
 
@@ -57,7 +58,7 @@ def save_lqnx(model: Model, path: str | Path, *, approximate: bool = False) -> E
         ModelError: See :func:`model_to_lqnx`; or the file cannot be written.
     """
     export = model_to_lqnx(model, approximate=approximate)
-    write_whole(path, export.text)
+    write_whole(path, export.text, what="the model", error=ModelError)
     return export
 
 

@@ -1,0 +1,60 @@
+"""How is a file written so that neither a crash nor a full disk ever leaves half of one?"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import uuid
+from pathlib import Path
+
+from mup.errors import MupError, UsageError
+
+__all__ = ["write_whole"]
+
+
+def write_whole(
+    path: str | Path, text: str, *, what: str = "the file", error: type[MupError] = UsageError
+) -> None:
+    """Write a text file whole or not at all.
+
+    What a link leads to is replaced, not the link. A device or a pipe (``/dev/stdout``) is written to as it
+    is: nothing in it could be lost, and a file in its place would break it for everybody.
+
+    Args:
+        path: Where; its folder exists.
+        text: All of it.
+        what: What cannot be written, for the message.
+        error: What to raise then.
+
+    Raises:
+        MupError: It cannot be written; of the kind ``error``.
+    """
+    unfinished: Path | None = None
+    try:
+        if _is_special(path):
+            Path(path).write_text(text, encoding="utf-8", newline="")
+            return
+        target = Path(os.path.realpath(path))
+        # Not of the module tempfile: its files are private, and the user's mask should decide that.
+        unfinished = target.with_name(f".{target.name[:100]}.{uuid.uuid4().hex}.tmp")
+        with unfinished.open("x", encoding="utf-8", newline="") as file:
+            file.write(text)
+        if target.exists():
+            unfinished.chmod(stat.S_IMODE(target.stat().st_mode))
+        unfinished.replace(target)
+    except OSError as cause:
+        raise error(f"cannot write {what}: {cause.strerror}", where=str(path)) from cause
+    finally:
+        if unfinished is not None:
+            with contextlib.suppress(OSError):
+                unfinished.unlink(missing_ok=True)
+
+
+def _is_special(path: str | Path) -> bool:
+    """Tell whether this exists and is no ordinary file."""
+    try:
+        mode = Path(path).stat().st_mode
+    except FileNotFoundError:
+        return False
+    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
