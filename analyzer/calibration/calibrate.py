@@ -77,6 +77,10 @@ UNMATCHED_LIMIT = 0.01
 FOREIGN_CPU_LIMIT = 0.02
 FEW_ROUNDS = 6
 """Of the test bed's points, a quarter were within 5 % from fewer hot rounds, two thirds from more."""
+WELL_KNOWN = 0.01
+"""Relative 95 % half-width of an execution time up to which nothing is said."""
+NAMED = 3
+"""Endpoints a warning names; the rest is a number."""
 
 
 class Host(Protocol):
@@ -815,19 +819,34 @@ def _general_warnings(book: _Book) -> None:
         )
     if not run.info.complete:
         book.warnings.append("the run did not end by itself; 'mup explore --resume' continues it")
-    for label, width in sorted(run.info.widths.items()):
+    _width_warnings(book)
+
+
+def _width_warnings(book: _Book) -> None:
+    """Say which execution times are not known well, in two lines at most: there may be hundreds."""
+    unknown, wide = [], {}
+    for label, width in sorted(book.run.info.widths.items()):
         if width.half_width is None or width.mean <= 0:
-            book.warnings.append(
-                f"{label}: too few rounds to tell how well its execution time is known"
-                f" ({width.executions} executions); explore for longer"
-            )
-            continue
-        relative = width.half_width / width.mean
-        if relative > 0.01:
-            book.warnings.append(
-                f"{label}: execution time known to +-{relative:.1%} only"
-                f" ({width.executions} executions); explore for longer to narrow it"
-            )
+            unknown.append(f"{label} ({width.executions} executions)")
+        elif width.half_width > WELL_KNOWN * width.mean:
+            wide[label] = width.half_width / width.mean
+    if unknown:
+        book.warnings.append(
+            f"too few rounds to tell how well the execution time is known: {_first(unknown)};"
+            " explore for longer"
+        )
+    if wide:
+        widest = [f"{label} +-{wide[label]:.1%}" for label in sorted(wide, key=lambda label: -wide[label])]
+        book.warnings.append(
+            f"execution times known to worse than +-{WELL_KNOWN:.0%}:"
+            f" {_first(widest)}; explore for longer to narrow them"
+        )
+
+
+def _first(names: Sequence[str]) -> str:
+    """Return the first of some texts, and how many more there are."""
+    shown = ", ".join(names[:NAMED])
+    return f"{shown} and {len(names) - NAMED} more" if len(names) > NAMED else shown
 
 
 def _provenance(book: _Book, stale: Mapping[str, str], host: Host | None) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from analyzer.calibration.rundir import (
     ProcessUse,
     Run,
     RunInfo,
+    Width,
     Window,
     fingerprints,
     load_run,
@@ -380,6 +381,29 @@ def test_a_truncated_log_is_used_and_named(application: Application, write: Call
     file.write_bytes(file.read_bytes()[:-17])
     result: Calibration = calibrate(load_run(run.path), application, name="shop")
     assert any("Web.0.w0.mlog is cut off" in w for w in result.warnings)
+
+
+def test_badly_known_times_are_two_lines_however_many_they_are(
+    application: Application, write: Callable[..., Run]
+) -> None:
+    """The worst are named first, the others counted; what is known to 1 % is not mentioned."""
+
+    def known(half_width: float | None) -> Width:
+        return Width(mean=2.0, half_width=half_width, executions=40, batches=9)
+
+    widths = {
+        f"Web/{name}/": known(half) for name, half in zip("abcde", (0.03, 0.02, 0.5, 0.1, 0.2), strict=True)
+    }
+    widths |= {"Back/x/": known(None)}
+    found = calibrate(write(widths=widths), application, name="shop")
+    few, wide = [w for w in found.warnings if "known" in w]
+    assert few.startswith(
+        "too few rounds to tell how well the execution time is known: Back/x/ (40 executions);"
+    )
+    assert wide == (
+        "execution times known to worse than +-1%: Web/c/ +-25.0%, Web/e/ +-10.0%, Web/d/ +-5.0% and 1 more;"
+        " explore for longer to narrow them"
+    )
 
 
 @pytest.mark.parametrize("damage", ["missing", "empty", "broken"])
