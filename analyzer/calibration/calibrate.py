@@ -50,6 +50,7 @@ from analyzer.calibration.terms import (
     same_in_all_phases,
     shape_of,
 )
+from analyzer.calibration.variant_times import Together, with_own_times
 from analyzer.calibration.warmth import shared_by_variants, warmth
 from analyzer.static.application import Application
 from analyzer.static.translate import NETWORK, PathPlan, Place, translate_with_plan
@@ -302,10 +303,13 @@ def calibrate(
     )
     _general_warnings(book)
     draws = replicates(book.terms, observed, calibrated, count=bootstrap) if bootstrap else ()
+    logged = calibrated
     calibrated, draws = _settled(book, calibrated, draws)
     found = variants(book.matched) if ingredients.variants else {}
+    together = _together(book, logged, calibrated)
+    calibrated = shared_by_variants(split(calibrated, plans, found), found)
     calibrated = replace(
-        shared_by_variants(split(calibrated, plans, found), found),
+        with_own_times(calibrated, plans, found, together),
         uncertainty=Uncertainty(replicates=with_variants(draws, found), batches=batches(observed))
         if draws
         else None,
@@ -340,6 +344,31 @@ def _settled(book: _Book, model: Model, draws: tuple[Replicate, ...]) -> tuple[M
         )
         return model, draws
     return found.model, tuple(found.replicate(draw, model) for draw in draws)
+
+
+def _together(book: _Book, logged: Model, settled: Model) -> Together:
+    """Return what the times of variants are made of."""
+    left = {
+        f"{entry_label(task.name, entry.name)}:{activity.name}": activity.delay.mean
+        for task, entry, activity in settled.walk()
+        if activity.delay is not None
+    }
+    taken = {
+        label: activity.delay.mean - left[label]
+        for task, entry, activity in logged.walk()
+        if activity.delay is not None
+        and (label := f"{entry_label(task.name, entry.name)}:{activity.name}") in left
+    }
+    return Together(
+        book.terms,
+        book.observed,
+        book.phase,
+        book.steady,
+        taken,
+        cpu_clock=book.ingredients.cpu_clock,
+        outliers=book.ingredients.outliers,
+        distributions=book.ingredients.distributions,
+    )
 
 
 # From the log to terms.

@@ -4,13 +4,14 @@ The *calling site* of an execution is the operation that caused it: entry of the
 and index of the call in that path. It is known from request ids alone (``mup.events.ids.child_id``), so it
 does not matter when the reply was picked up. The chain of calling sites up to the client is the *context* of
 an execution. If the paths of an endpoint (or the iterations of its loops, or the bodies of one of its
-choices) are not equally frequent in all contexts, it is split into *variants*: entries with the same
-activities, and with probabilities and loop counts of their own; and so is whatever lies between it and where
-the contexts part. Probabilities per calling site survive that way, and so does the correlation between the
-path of a caller and the path of what it calls.
+choices) are not equally frequent in all contexts, or one of its paths takes longer in some of them, it is
+split into *variants*: entries with the same activities, and with probabilities, loop counts and times
+(``analyzer.calibration.variant_times``) of their own; and so is whatever lies between it and where the
+contexts part. What happens per calling site survives that way, and so does the correlation between the path
+of a caller and the path of what it calls.
 
-What does not survive: that two calls of one execution tend to take the same path, if the caller's own path
-does not depend on it; and times, which are those of all variants together.
+What does not survive: that two calls of one execution tend to take the same path, or equally long, if the
+caller's own path does not depend on it; and that queries of one name take longer for some callers.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from analyzer.calibration.matching import (
     count_distribution,
     loop_counts,
 )
+from analyzer.calibration.own_times import OwnTimes, own_time, times_differ
 from analyzer.static.translate import PathPlan
 from mup.events.ids import attempt_of, child_id
 from mup.lqn import Activity, Call, Distribution, Entry, Model, Precedence, entry_label
@@ -86,6 +88,9 @@ Behaviour: TypeAlias = tuple[int, tuple[tuple[OperationKey, int], ...]]
 Aspects: TypeAlias = Mapping[Any, Counter[Any]]
 """How often executions behaved how, in several respects: as a whole, and at each choice."""
 
+Times: TypeAlias = Mapping[int, OwnTimes]
+"""How long the work of executions took, by path."""
+
 Table: TypeAlias = Mapping[Any, Mapping[Any, int]]
 """How often executions behaved how, per calling site or context; None where the caller is not known."""
 
@@ -98,11 +103,13 @@ class Variant:
         number: From 1; 1 is the one most executions belong to, and the one of every other caller.
         sites: Who causes them.
         taken: Per path the executions.
+        own_times: Executions of other variants of the entry take longer, or less long.
     """
 
     number: int
     sites: frozenset[CallingSite]
     taken: tuple[list[Match], ...]
+    own_times: bool = False
 
 
 def calling_sites(matched: Mapping[str, Matched]) -> dict[str, dict[CallingSite | None, Counter[Behaviour]]]:
@@ -165,13 +172,21 @@ def variants(matched: Mapping[str, Matched]) -> dict[str, tuple[Variant, ...]]:
         for own in by_label.values()
         for table in _by_aspect({number: c.aspects for number, c in enumerate(own)})
     )
-    for own in by_label.values():
+    tests += sum(
+        sum(path in context.times for context in own) > 1
+        for own in by_label.values()
+        for path in range(own[0].paths)
+    )
+    own_times: set[str] = set()
+    for label, own in by_label.items():
         known = {number: c for number, c in enumerate(own) if c.caller is not None}
-        table = {number: context.aspects for number, context in known.items()}
+        table = {number: _Row(context.aspects, context.times) for number, context in known.items()}
         if _differ(table, tests):
             for group, numbers in enumerate(_groups(table, tests), 1):
                 for number in numbers:
                     known[number].group = group
+        if _times_differ(table, tests):
+            own_times.add(label)
     for context in reversed(contexts):
         # Callers come first in the list, so here whatever a context calls is finished.
         context.kind = (context.group, frozenset(context.unusual))
@@ -187,7 +202,8 @@ def variants(matched: Mapping[str, Matched]) -> dict[str, tuple[Variant, ...]]:
         for context in own:
             context.variant = kinds.index(context.kind) + 1 if context.kind in kinds else 1
         if len(kinds) > 1:
-            found[label] = tuple(_variant(number, own) for number in range(1, len(kinds) + 1))
+            apart = label in own_times
+            found[label] = tuple(_variant(n, own, own_times=apart) for n in range(1, len(kinds) + 1))
     return found
 
 
@@ -309,6 +325,7 @@ class _Context:
     paths: int = 0
     behaviours: Counter[Behaviour] = field(default_factory=Counter)
     decisions: dict[tuple[int, OperationKey], Counter[int]] = field(default_factory=dict)
+    times: dict[int, OwnTimes] = field(default_factory=dict)
     group: int = 1
     unusual: set[Any] = field(default_factory=set)
     kind: _Kind = USUAL
@@ -337,6 +354,7 @@ def _contexts(matched: Mapping[str, Matched]) -> list[_Context]:
                     contexts[key] = context
                 context.taken.setdefault(path, []).append(one)
                 context.behaviours[_behaviour(path, one)] += 1
+                context.times.setdefault(path, OwnTimes()).add(own_time(one.execution))
                 for decision in one.shape.choices:
                     context.decisions.setdefault((path, decision.choice), Counter())[decision.body] += 1
                 for step, operation in zip(one.execution.steps, one.shape.steps, strict=True):
@@ -356,7 +374,7 @@ def _behaviour(path: int, one: Match) -> Behaviour:
     return path, tuple(sorted((key, n.bit_length()) for key, n in iterations.items()))
 
 
-def _variant(number: int, contexts: Iterable[_Context]) -> Variant:
+def _variant(number: int, contexts: Iterable[_Context], *, own_times: bool) -> Variant:
     own = [c for c in contexts if c.variant == number and c.caller is not None]
     sites = frozenset(
         CallingSite(c.caller.label, c.caller.variant, c.path, c.operation)
@@ -364,7 +382,7 @@ def _variant(number: int, contexts: Iterable[_Context]) -> Variant:
         if c.caller is not None
     )
     taken = tuple([m for c in own for m in c.taken.get(path, ())] for path in range(own[0].paths))
-    return Variant(number, sites, taken)
+    return Variant(number, sites, taken, own_times)
 
 
 def _pooled(row: Mapping[Behaviour, int], rare: set[Behaviour]) -> dict[Behaviour, int]:
@@ -373,40 +391,75 @@ def _pooled(row: Mapping[Behaviour, int], rare: set[Behaviour]) -> dict[Behaviou
     return {**pooled, (-1, ()): rest} if rest else pooled
 
 
+@dataclass(slots=True)
+class _Row:
+    """What the executions of a context, or of several, were like."""
+
+    aspects: Aspects
+    times: Times
+
+    @property
+    def size(self) -> int:
+        return int(self.aspects[None].total())
+
+    def joined(self, other: _Row) -> _Row:
+        """Return what both together were like."""
+        names = dict.fromkeys((*self.aspects, *other.aspects))
+        paths = dict.fromkeys((*self.times, *other.times))
+        nothing: Counter[Any] = Counter()
+        return _Row(
+            {name: self.aspects.get(name, nothing) + other.aspects.get(name, nothing) for name in names},
+            {p: self.times.get(p, OwnTimes()).joined(other.times.get(p, OwnTimes())) for p in paths},
+        )
+
+
 def _by_aspect(table: Mapping[int, Aspects]) -> list[dict[int, Counter[Any]]]:
     """Return a table per aspect."""
     names = dict.fromkeys(name for aspects in table.values() for name in aspects)
     return [{row: aspects.get(name, Counter()) for row, aspects in table.items()} for name in names]
 
 
-def _differ(table: Mapping[int, Aspects], tests: int) -> bool:
-    return any(differs(one, tests=tests) for one in _by_aspect(table))
+def _differ(table: Mapping[int, _Row], tests: int) -> bool:
+    aspects = _by_aspect({number: row.aspects for number, row in table.items()})
+    return any(differs(one, tests=tests) for one in aspects) or _times_differ(table, tests)
 
 
-def _far(one: Aspects, other: Aspects) -> float:
-    """Return the distance in the aspect in which two rows differ most."""
-    return max(_distance(row, other[name]) for name, row in one.items() if row and other.get(name))
+def _times_differ(table: Mapping[int, _Row], tests: int) -> bool:
+    by_path: dict[int, list[OwnTimes]] = {}
+    for row in table.values():
+        for path, times in row.times.items():
+            if times.count >= FEW:
+                by_path.setdefault(path, []).append(times)
+    return any(times_differ(rows, chance=SIGNIFICANCE / tests) for rows in by_path.values())
 
 
-def _groups(table: Mapping[int, Aspects], tests: int) -> list[list[int]]:
+def _far(one: _Row, other: _Row) -> float:
+    """Return the distance in the aspect in which two rows differ most, 0 to 1."""
+    behaviours = [
+        _distance(row, other.aspects[name])
+        for name, row in one.aspects.items()
+        if row and other.aspects.get(name)
+    ]
+    times = [seen.distance(other.times[path]) for path, seen in one.times.items() if path in other.times]
+    return max(behaviours + times)
+
+
+def _groups(table: Mapping[int, _Row], tests: int) -> list[list[int]]:
     """Put rows that behave alike into one group, the largest group first."""
-    size = {row: aspects[None].total() for row, aspects in table.items()}
-    groups: list[tuple[list[int], dict[Any, Counter[Any]]]] = []
-    for row in sorted((r for r in table if size[r] >= FEW), key=lambda r: (-size[r], r)):
-        aspects = table[row]
-        closest = sorted(groups, key=lambda group: _far(group[1], aspects))
-        fitting = [g for g in closest if not _differ({0: g[1], 1: aspects}, tests)]
+    groups: list[tuple[list[int], _Row]] = []
+    for number in sorted((r for r in table if table[r].size >= FEW), key=lambda r: (-table[r].size, r)):
+        row = table[number]
+        closest = sorted(range(len(groups)), key=lambda g: _far(groups[g][1], row))
+        fitting = [g for g in closest if not _differ({0: groups[g][1], 1: row}, tests)]
         if not fitting and len(groups) < MAX_VARIANTS:
-            groups.append(([row], {name: Counter(counts) for name, counts in aspects.items()}))
+            groups.append(([number], row))
             continue
-        group = (fitting or closest)[0]
-        group[0].append(row)
-        for name, counts in aspects.items():
-            group[1].setdefault(name, Counter()).update(counts)
-    groups.sort(key=lambda group: -group[1][None].total())
-    for row in (r for r in table if size[r] < FEW):
-        alike = [_far(group[1], table[row]) for group in groups]
-        groups[alike.index(min(alike)) if size[row] >= HARDLY else 0][0].append(row)
+        at = (fitting or closest)[0]
+        groups[at] = ([*groups[at][0], number], groups[at][1].joined(row))
+    groups.sort(key=lambda group: -group[1].size)
+    for number in (r for r in table if table[r].size < FEW):
+        alike = [_far(row, table[number]) for _, row in groups]
+        groups[alike.index(min(alike)) if table[number].size >= HARDLY else 0][0].append(number)
     return [group for group, _ in groups]
 
 
