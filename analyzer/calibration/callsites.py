@@ -430,7 +430,8 @@ def _times_differ(table: Mapping[int, _Row], tests: int) -> bool:
         for path, times in row.times.items():
             if times.count >= FEW:
                 by_path.setdefault(path, []).append(times)
-    return any(times_differ(rows, chance=SIGNIFICANCE / tests) for rows in by_path.values())
+    # Where nothing can differ there is no test, and no caller beside another one.
+    return any(times_differ(rows, chance=SIGNIFICANCE / max(1, tests)) for rows in by_path.values())
 
 
 def _far(one: _Row, other: _Row) -> float:

@@ -15,7 +15,8 @@ from accuracy.points import Point, choose
 from accuracy.predictions import Recipe, describe, known_host, points_of, predict_system
 from accuracy.quiet import Quiet
 from accuracy.store import FIRST, Results, SystemFolder, read_json, write_json
-from analyzer.calibration.explore import ExploreSettings, explore
+from accuracy.whole_run import explore_to_the_end
+from analyzer.calibration.explore import ExploreSettings
 from analyzer.host.measure import profile_host
 from analyzer.host.profile import save_profile
 from analyzer.static import analyse_project
@@ -123,7 +124,7 @@ class Campaign:
             self.say(f"exploring {folder.name}")
             application = analyse_project(project)
             began, before = time.perf_counter(), probe()
-            explore(project, application, settings, directory=partial)
+            explore_to_the_end(project, application, settings, partial)
             bracket = Bracket(before, probe())
         partial.rename(folder.run)
         record = {

@@ -11,8 +11,9 @@ from typing import Any
 
 from accuracy.deploy import circumstances
 from accuracy.quiet import Quiet
+from accuracy.whole_run import explore_to_the_end
 
-from analyzer.calibration.explore import ExploreSettings, explore
+from analyzer.calibration.explore import ExploreSettings
 from analyzer.calibration.of_project import calibrate_project
 from analyzer.calibration.rundir import load_run
 from analyzer.host.measure import profile_host
@@ -154,7 +155,7 @@ class Study:
                     max_seconds=self.explore_seconds, round_seconds=min(3.0, self.explore_seconds / 4)
                 )
                 with self.quiet.alone():
-                    explore(project, application, settings, directory=partial_run)
+                    explore_to_the_end(project, application, settings, partial_run)
                 partial_run.rename(self.folder.run)
             profile = host if host.exists() else None
             found = calibrate_project(project, load_run(self.folder.run), application, host=profile)

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -19,6 +23,7 @@ from case_studies.store import StudyFolder, write_json
 from case_studies.windows import LONGEST_WINDOW, chance, fitting_window, longer_window, shortest_window
 from disturbance import Watch
 
+from analyzer.calibration.rundir import load_run
 from mup.lqn import Activity, Call, Constant, Entry, Model, Precedence, Processor, Task
 from mup.lqn.edits import with_clients
 from mup.lqn.files import read_model
@@ -540,6 +545,34 @@ def test_the_short_form_on_real_services(tmp_path: Path, capsys: pytest.CaptureF
     capsys.readouterr()
     assert main([*SHORT, "--results", str(tmp_path)]) == 0
     assert "measured" not in capsys.readouterr().out.partition("| largest errors")[0]
+
+
+@pytest.mark.services
+def test_an_interrupted_exploration_is_not_taken_for_a_whole_one(tmp_path: Path) -> None:
+    """Ctrl-C ends the study, not only the exploration: the same command begins that anew."""
+    command = [sys.executable, "benchmarks/case_studies", *SHORT, "--results", str(tmp_path)]
+    command[command.index("--explore-seconds") + 1] = "60"
+    study = tmp_path / "acmeair-wait"
+    with subprocess.Popen(
+        command, cwd=EXAMPLES.parent, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    ) as run:
+        try:
+            until = time.monotonic() + 60
+            while not any(study.glob("run.partial/**/*.client.mlog")):
+                assert run.poll() is None
+                assert time.monotonic() < until
+                time.sleep(0.1)
+            time.sleep(10)  # rounds last 3 s; one that was interrupted first would be lost
+            run.send_signal(signal.SIGINT)
+            _, said = run.communicate(timeout=60)
+        finally:
+            run.kill()
+    assert run.returncode == 130
+    assert b"the same command continues" in said
+    assert sorted(p.name for p in study.iterdir()) == ["run.partial", "study.json"]
+    left = load_run(study / "run.partial").info
+    assert left.windows
+    assert not left.complete
 
 
 def test_cycles_take_as_long_after_half_of_the_warm_up() -> None:

@@ -192,6 +192,18 @@ def test_callers_that_make_no_difference_share_an_entry(tmp_path: Path) -> None:
     assert model == plain
 
 
+def test_nothing_is_split_where_nobody_has_a_second_caller(tmp_path: Path) -> None:
+    """One chain of calls, each with one path: there is nothing to compare."""
+    source = (
+        SHOP.partition("class M(MS)")[0].partition('    @EP("/twice/")')[0]
+        + SHOP[SHOP.index("class B(MS)") :]
+    )
+    app = world(tmp_path, source.replace('comm.params["coin"](comm.params["often"])', "True"))
+    for _ in range(40):
+        app.request("A/ask/", often=1)
+    assert variants(matched_of(app)) == {}
+
+
 def test_number_of_iterations_depends_on_the_caller(tmp_path: Path) -> None:
     """Loop counts are behaviour as well: every variant has its own."""
     source = SHOP.replace('"/b/", {"often": 0}', '"/many/", {"size": 1}').replace(
