@@ -29,6 +29,7 @@ from analyzer.calibration.background import background
 from analyzer.calibration.bootstrap import REPLICATES, batches, replicates, with_variants
 from analyzer.calibration.callsites import split, variants, with_frequencies
 from analyzer.calibration.contention import Links, without_waiting
+from analyzer.calibration.digits import with_meaningful_digits
 from analyzer.calibration.executions import Execution
 from analyzer.calibration.framework import FrameworkWork, framework_work
 from analyzer.calibration.ingredients import ALL, Ingredients
@@ -309,7 +310,7 @@ def calibrate(
     together = _together(book, logged, calibrated)
     calibrated = shared_by_variants(split(calibrated, plans, found), found)
     calibrated = replace(
-        with_own_times(calibrated, plans, found, together),
+        with_meaningful_digits(with_own_times(calibrated, plans, found, together)),
         uncertainty=Uncertainty(replicates=with_variants(draws, found), batches=batches(observed))
         if draws
         else None,

@@ -76,25 +76,20 @@ def save_model(model: Model, path: str | Path) -> None:
     Raises:
         ModelError: The file cannot be written.
     """
-    data = model_to_json(model)
-    uncertainty = data.pop("uncertainty", None)
-    text = json.dumps(data, indent=1, allow_nan=False)
-    if uncertainty is not None:
-        text = text.removesuffix("\n}") + f',\n "uncertainty": {_compact(uncertainty)}\n}}'
+    text = _laid_out(model_to_json(model), 0)
     write_whole(path, text + "\n", what="the model", error=ModelError)
 
 
-def _compact(data: dict[str, Any]) -> str:
-    """Write nested objects with indentation, but each list on one line: there are as many as numbers."""
-
-    def lines(value: Any, depth: int) -> str:
-        if not isinstance(value, dict) or not value:
-            return json.dumps(value, allow_nan=False)
-        pad = "\n" + " " * (depth + 1)
-        fields = (f"{pad}{json.dumps(key)}: {lines(item, depth + 1)}" for key, item in value.items())
-        return "{" + ",".join(fields) + "\n" + " " * depth + "}"
-
-    return lines(data, 1)
+def _laid_out(value: Any, depth: int) -> str:
+    """Write JSON with indentation, but numbers that belong together on one line: there are thousands."""
+    pad = "\n" + " " * (depth + 1)
+    if isinstance(value, dict) and value:
+        parts = [f"{json.dumps(key)}: {_laid_out(item, depth + 1)}" for key, item in value.items()]
+        return "{" + pad + ("," + pad).join(parts) + "\n" + " " * depth + "}"
+    if isinstance(value, list) and any(isinstance(item, dict) for item in value):
+        parts = [_laid_out(item, depth + 1) for item in value]
+        return "[" + pad + ("," + pad).join(parts) + "\n" + " " * depth + "]"
+    return json.dumps(value, allow_nan=False)
 
 
 def model_to_json(model: Model) -> dict[str, Any]:

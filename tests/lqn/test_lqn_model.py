@@ -87,6 +87,20 @@ def test_model_survives_its_file(tmp_path: Path) -> None:
     path = tmp_path / "model.json"
     save_model(_model(), path)
     assert load_model(path) == _model()
+
+
+def test_numbers_that_belong_together_are_on_one_line(tmp_path: Path) -> None:
+    """Whoever compares two files sees a line per time, however many values were measured."""
+    path = tmp_path / "model.json"
+    measured = Empirical(tuple(k / 1024 for k in range(500)))
+    work = Activity(name="a", demand=measured, delay=Constant(0.5))
+    entry = Entry(name="e", start="a", activities=(work,))
+    save_model(Model(name="m", tasks=(Task(name="t", entries=(entry,)),)), path)
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert len(lines) < 60
+    (values,) = [line for line in lines if '"values": [' in line]
+    assert json.loads("{" + values.strip().removesuffix(",") + "}") == {"values": list(measured.values)}
+    assert {"{", "}", ' "tasks": ['} <= set(lines)
     data = json.loads(path.read_text(), parse_constant=lambda c: pytest.fail(f"{c} in the file"))
     assert data["schema"] == SCHEMA
     assert data["tasks"][2]["threads"] == "inf"
