@@ -87,6 +87,11 @@ def test_model_survives_its_file(tmp_path: Path) -> None:
     path = tmp_path / "model.json"
     save_model(_model(), path)
     assert load_model(path) == _model()
+    data = json.loads(path.read_text(), parse_constant=lambda c: pytest.fail(f"{c} in the file"))
+    assert data["schema"] == SCHEMA
+    assert data["tasks"][2]["threads"] == "inf"
+    assert data["tasks"][1]["front"]["reply"] is None
+    assert [p.name for p in tmp_path.iterdir()] == ["model.json"]
 
 
 def test_numbers_that_belong_together_are_on_one_line(tmp_path: Path) -> None:
@@ -101,11 +106,6 @@ def test_numbers_that_belong_together_are_on_one_line(tmp_path: Path) -> None:
     (values,) = [line for line in lines if '"values": [' in line]
     assert json.loads("{" + values.strip().removesuffix(",") + "}") == {"values": list(measured.values)}
     assert {"{", "}", ' "tasks": ['} <= set(lines)
-    data = json.loads(path.read_text(), parse_constant=lambda c: pytest.fail(f"{c} in the file"))
-    assert data["schema"] == SCHEMA
-    assert data["tasks"][2]["threads"] == "inf"
-    assert data["tasks"][1]["front"]["reply"] is None
-    assert [p.name for p in tmp_path.iterdir()] == ["model.json"]
 
 
 def test_models_are_frozen() -> None:

@@ -46,26 +46,34 @@ def test_teastore_with_random_think_times(clients: int) -> None:
 
 @pytest.mark.parametrize("clients", [128, 256])
 def test_teastore_far_beyond_saturation(clients: int) -> None:
-    """With its own, constant think times: throughput and response time within 5 %."""
-    model = with_clients(application("teastore"), clients)
+    """Throughput and response time within 5 %."""
+    model = with_clients(thinking_at_random(application("teastore")), clients)
     got, seen = estimate(model), simulate(model, precision=0.005, max_events=EVENTS)
     assert got.cycle.throughput == pytest.approx(seen.cycle.throughput.mean, rel=0.05)
     assert got.cycle.response_time == pytest.approx(seen.cycle.response_time.mean, rel=0.05)
 
 
 def test_convoys_are_not_seen_and_the_estimate_says_so() -> None:
-    """32 users who all think 1.5 s queue behind each other again and again; estimated, they hardly wait."""
-    model = with_clients(application("teastore"), 32)
+    """64 users who all think 1.5 s queue behind each other again and again; estimated, they wait a third."""
+    model = with_clients(application("teastore"), 64)
     got, seen = estimate(model), simulate(model, precision=0.005, max_events=EVENTS)
     assert got.cycle.throughput > 1.1 * seen.cycle.throughput.mean
     assert got.cycle.response_time < 0.7 * seen.cycle.response_time.mean
-    (warning,) = got.warnings
-    assert CONVOYS in warning
+    (warning,) = [warning for warning in got.warnings if CONVOYS in warning]
     assert "'TeaDrinker'" in warning
     assert "'web'" in warning
 
 
-@pytest.mark.parametrize(("clients", "doubted"), [(1, False), (8, False), (16, True), (256, True)])
+def test_bursts_leave_a_full_worker_idle() -> None:
+    """Twenty pages of a category in a row, and then all think at once, however many there are."""
+    model = with_clients(application("teastore"), 256)
+    got, seen = estimate(model), simulate(model, precision=0.005, max_events=EVENTS)
+    assert seen.tasks["web"].utilization.mean < 0.98
+    assert got.cycle.throughput == pytest.approx(seen.cycle.throughput.mean, rel=0.15)
+    assert any(CONVOYS in warning for warning in got.warnings)
+
+
+@pytest.mark.parametrize(("clients", "doubted"), [(1, False), (8, False), (32, True), (256, True)])
 def test_constant_think_times_are_doubted_where_clients_meet(clients: int, doubted: bool) -> None:
     """A single user meets nobody, and few of them hardly anybody."""
     got = estimate(with_clients(application("teastore"), clients))
