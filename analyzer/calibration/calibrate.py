@@ -28,7 +28,7 @@ from typing import Any, Literal, Protocol
 from analyzer.calibration.background import background
 from analyzer.calibration.bootstrap import REPLICATES, batches, replicates, with_variants
 from analyzer.calibration.callsites import split, variants, with_frequencies
-from analyzer.calibration.contention import Links, without_waiting
+from analyzer.calibration.contention import Links, Settled, without_waiting
 from analyzer.calibration.digits import with_meaningful_digits
 from analyzer.calibration.executions import Execution
 from analyzer.calibration.framework import FrameworkWork, framework_work
@@ -66,7 +66,6 @@ from mup.lqn import (
     Front,
     Model,
     Processor,
-    Replicate,
     Task,
     Uncertainty,
     entry_label,
@@ -304,11 +303,20 @@ def calibrate(
     )
     _general_warnings(book)
     draws = replicates(book.terms, observed, calibrated, count=bootstrap) if bootstrap else ()
-    logged = calibrated
-    calibrated, draws = _settled(book, calibrated, draws)
+    settled = _settled(book, calibrated)
+    draws = tuple(settled.replicate(draw, calibrated) for draw in draws)
     found = variants(book.matched) if ingredients.variants else {}
-    together = _together(book, logged, calibrated)
-    calibrated = shared_by_variants(split(calibrated, plans, found), found)
+    together = Together(
+        book.terms,
+        observed,
+        book.phase,
+        book.steady,
+        settled.taken,
+        cpu_clock=ingredients.cpu_clock,
+        outliers=ingredients.outliers,
+        distributions=ingredients.distributions,
+    )
+    calibrated = shared_by_variants(split(settled.model, plans, found), found)
     calibrated = replace(
         with_meaningful_digits(with_own_times(calibrated, plans, found, together)),
         uncertainty=Uncertainty(replicates=with_variants(draws, found), batches=batches(observed))
@@ -333,43 +341,17 @@ def _hot_share(observed: Observed) -> float:
     return sum(count * float(hot[window]) for window, count in cycles.items()) / total if total else 0.0
 
 
-def _settled(book: _Book, model: Model, draws: tuple[Replicate, ...]) -> tuple[Model, tuple[Replicate, ...]]:
+def _settled(book: _Book, model: Model) -> Settled:
     """Take what was waiting for cores off the delays."""
     if not (book.ingredients.host and book.ingredients.contention):
-        return model, draws
+        return Settled(model, {}, None)
     found = without_waiting(model, book.links, hot=_hot_share(book.observed))
     book.simulated = found.response_time
     if found.problem:
         book.warnings.append(
             f"waiting for cores cannot be told from other delays, and is in the model twice ({found.problem})"
         )
-        return model, draws
-    return found.model, tuple(found.replicate(draw, model) for draw in draws)
-
-
-def _together(book: _Book, logged: Model, settled: Model) -> Together:
-    """Return what the times of variants are made of."""
-    left = {
-        f"{entry_label(task.name, entry.name)}:{activity.name}": activity.delay.mean
-        for task, entry, activity in settled.walk()
-        if activity.delay is not None
-    }
-    taken = {
-        label: activity.delay.mean - left[label]
-        for task, entry, activity in logged.walk()
-        if activity.delay is not None
-        and (label := f"{entry_label(task.name, entry.name)}:{activity.name}") in left
-    }
-    return Together(
-        book.terms,
-        book.observed,
-        book.phase,
-        book.steady,
-        taken,
-        cpu_clock=book.ingredients.cpu_clock,
-        outliers=book.ingredients.outliers,
-        distributions=book.ingredients.distributions,
-    )
+    return found
 
 
 # From the log to terms.
