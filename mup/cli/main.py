@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from mup.cli.lazy_group import LazyGroup
+from mup.cli.optional_parts import missing_part
 from mup.errors import MupError
 
 # name: (module with a click command called ``command``, line of help shown by `mup --help`).
@@ -72,11 +73,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
             error.show()
         status = 2
     except MupError as error:
-        if "--json" in words:
-            _print_json_error(error.message, where=error.where, hint=error.hint)
-        else:
-            click.echo(f"mup: error: {error}", err=True)
-        status = 2
+        status = _refuse(error, words)
+    except ModuleNotFoundError as error:
+        refusal = missing_part(error, words[0] if words else "")
+        if refusal is None:
+            raise
+        status = _refuse(refusal, words)
     except KeyboardInterrupt:
         status = 130
     except BrokenPipeError:
@@ -84,6 +86,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.stderr.close()
         status = 0
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _refuse(error: MupError, words: Sequence[str]) -> int:
+    if "--json" in words:
+        _print_json_error(error.message, where=error.where, hint=error.hint)
+    else:
+        click.echo(f"mup: error: {error}", err=True)
+    return 2
 
 
 def _print_json_error(message: str, **details: Any) -> None:
