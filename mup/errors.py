@@ -9,6 +9,7 @@
             StaleLogError       the log was written by another version of the code
         ProjectError          ``mup.toml`` is wrong, or what it names does not exist
         DeploymentError       a service, registry or database did not start (port in use, ...)
+            RequestsFailedError more requests of a load failed than may
         SimulationError       a run whose result cannot be trusted, or that cannot end
         CommunicationError    what a service sees when a remote operation fails
             CallError           an endpoint answered with a status outside 2xx; carries ``status``, ``body``
@@ -22,7 +23,11 @@
                 QueryTimeoutError     the database did not answer in time
 
 Anything else that escapes (KeyError, AssertionError, ...) is a bug in mup.
-All of them pickle: they cross process boundaries.
+
+One rule for all packages that are installed with mup: an error that another module may see stands here, in
+the tree above. A module that needs a kind for itself alone gives it a name with an underscore.
+All of them pickle, for they cross process boundaries: the class is found by its name in its module, and
+what its instances carry is their ``__dict__``.
 """
 
 from __future__ import annotations
@@ -91,6 +96,10 @@ class ProjectError(MupError):
 
 class DeploymentError(MupError):
     """A service, registry or database did not start."""
+
+
+class RequestsFailedError(DeploymentError):
+    """More requests of a load failed than may."""
 
 
 class SimulationError(MupError):

@@ -19,9 +19,9 @@ from analyzer.blackbox.policy import LEVELS, Limits, next_rate, sample_size
 from analyzer.blackbox.servers import SMALLEST_SAMPLE, Servers
 from analyzer.blackbox.stabilisation import stabilisation_seconds
 from analyzer.blackbox.station import LoadStep, Station, identify_station, quick_station
-from mup.errors import DeploymentError, UsageError
+from mup.errors import DeploymentError, RequestsFailedError, UsageError
 
-__all__ = ["HELD_BACK", "Experiment", "Injector", "Progress", "RequestsFailedError", "run_experiment"]
+__all__ = ["HELD_BACK", "Experiment", "Injector", "Progress", "run_experiment"]
 
 FIRST_REQUESTS = 20
 """In the first step, which only has to say how long service takes."""
@@ -43,10 +43,6 @@ RESERVED = 0.3
 """Share of the time that is kept for the validation."""
 SHORTEST = 1.0
 """Seconds of a load step."""
-
-
-class RequestsFailedError(DeploymentError):
-    """More requests failed than may."""
 
 
 class Injector(Protocol):

@@ -13,12 +13,11 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from analyzer.blackbox.experiment import RequestsFailedError
 from analyzer.blackbox.inversion import Trace
 from analyzer.blackbox.resources import CpuWatch
 from analyzer.blackbox.station import LoadStep
 from mup.addresses import is_loopback
-from mup.errors import UsageError
+from mup.errors import RequestsFailedError, UsageError
 from mup.workload.arrivals import Arrivals
 from mup.workload.driver import LoadDriver
 from mup.workload.http import HttpLoad

@@ -26,7 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         code: int = options.action(options)
     except TimeIsUpError as error:
-        print(error.message)
+        print(error)
         return 0
     except MupError as error:
         print(f"error: {error}", file=sys.stderr)

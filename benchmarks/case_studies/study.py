@@ -32,7 +32,6 @@ from case_studies.windows import (
     shortest_window,
     step_seconds,
 )
-from mup.errors import MupError
 from mup.lqn import Model
 from mup.lqn.files import read_model
 from mup.lqn.json_io import save_model
@@ -48,7 +47,7 @@ SAME = ("step", "clients", "pools", "replicas", "warmup", "seconds", "response_t
 number of the step is its seed), and what was predicted before it was run."""
 
 
-class TimeIsUpError(MupError):
+class TimeIsUpError(Exception):
     """The time given is over; the same command continues."""
 
 

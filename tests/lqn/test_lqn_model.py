@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import json
 import math
-import pickle
 import re
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError, replace
@@ -14,8 +13,7 @@ from typing import Any
 
 import pytest
 
-from mup import errors
-from mup.errors import CallError, ModelError, MupError
+from mup.errors import ModelError
 from mup.lqn import (
     SCHEMA,
     Activity,
@@ -245,26 +243,6 @@ def test_variates_have_the_mean_and_variance_the_distribution_claims(distributio
     assert distribution.scaled(2.0).mean == pytest.approx(2 * distribution.mean)
     if not isinstance(distribution, Geometric):  # whole numbers cannot keep their shape
         assert distribution.scaled(2.0).scv == pytest.approx(distribution.scv)
-
-
-def _tree(kind: type[MupError]) -> list[type[MupError]]:
-    return [kind, *(d for child in kind.__subclasses__() for d in _tree(child))]
-
-
-PUBLIC = [kind for kind in _tree(MupError) if not kind.__name__.startswith("_")]
-"""Others never leave the module they are in."""
-
-
-@pytest.mark.parametrize("kind", PUBLIC, ids=lambda k: k.__name__)
-def test_errors_cross_process_boundaries(kind: type[MupError]) -> None:
-    """Every error pickles with all that it carries."""
-    more: dict[str, Any] = {"status": 503, "body": {"error": "full"}} if issubclass(kind, CallError) else {}
-    error = kind("too bad: 7", where="here", hint="try 8", **more)
-    again = pickle.loads(pickle.dumps(error))
-    assert type(again) is kind
-    assert str(again) == str(error) == "here: too bad: 7\n  try 8"
-    assert again.__dict__ == error.__dict__
-    assert kind.__name__ in (errors.__doc__ or "")
 
 
 def test_example_in_the_reference_is_a_model() -> None:
