@@ -20,7 +20,7 @@ def demo(clients: str, duration: float, explore_seconds: float) -> dict[str, Any
     with tempfile.TemporaryDirectory() as folder:
         command = [
             *(sys.executable, "-m", "mup", "demo", "--json"),
-            *("--clients", clients, "--duration", str(duration), "--explore-seconds", str(explore_seconds)),
+            *("--clients", clients, "--duration", str(duration), "--max-seconds", str(explore_seconds)),
             *("--output", str(Path(folder) / "demo")),
         ]
         finished = subprocess.run(command, check=True, stdout=subprocess.PIPE)

@@ -6,11 +6,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
 
 from mup.cli.main import COMMANDS, cli
+from mup.cli.vocabulary import WORDS, WordOption, word_of
 
 DOCS = Path(__file__).resolve().parent
 WIDTH = 100
@@ -44,7 +46,8 @@ def command_line() -> str:
             if command is None:
                 raise LookupError(f"{name!r} is listed and cannot be loaded")
             parts += _sections(command, name, top)
-    return "\n".join(parts)
+        parts += _words(top)
+    return "\n".join(parts).rstrip("\n") + "\n"
 
 
 def _sections(command: click.Command, name: str, parent: click.Context) -> list[str]:
@@ -59,6 +62,59 @@ def _sections(command: click.Command, name: str, parent: click.Context) -> list[
                     raise LookupError(f"{context.command_path} {below!r} is listed and cannot be loaded")
                 parts += _sections(found, below, context)
     return parts
+
+
+_WORDS_INTRO = """\
+## Words of the options
+
+An option has one meaning in all commands, and a concept has one name. The help of a command says it more
+precisely for that command.
+
+| option | value | meaning | commands |
+|---|---|---|---|"""
+_OLD_INTRO = """
+## Old names
+
+These names of options come from earlier versions. They are still accepted, with the meaning they had.
+
+| command | old | now |
+|---|---|---|"""
+
+
+def _words(top: click.Context) -> list[str]:
+    """Return the table of all options with their one meaning, and that of their earlier names."""
+    users: dict[str, list[str]] = {}
+    old = []
+    for path, option in _options(cli, top, ()):
+        word = word_of(option)
+        users.setdefault(word, []).append(path)
+        if isinstance(option, WordOption) and option.old:
+            names = [*option.opts, *option.secondary_opts]
+            now = [name for name in names if name.startswith("--")]
+            old.append(f"| {path} | {_code(option.old)} | {_code(now)} |")
+    rows = [
+        f"| {_code([name])} | {_code(word.values)} | {word.meaning} | {', '.join(users.get(name, ()))} |"
+        for name, word in sorted(WORDS.items())
+    ]
+    return [_WORDS_INTRO, *rows, _OLD_INTRO, *sorted(old)]
+
+
+def _options(
+    command: click.Command, context: click.Context, path: tuple[str, ...]
+) -> Iterator[tuple[str, click.Option]]:
+    """Yield path of the command and option for all options of a command and those below it."""
+    for parameter in command.params:
+        if isinstance(parameter, click.Option) and word_of(parameter) in WORDS:
+            yield " ".join(path), parameter
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            found = command.get_command(context, name)
+            if found is not None:
+                yield from _options(found, context, (*path, name))
+
+
+def _code(names: Sequence[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names).replace("|", "\\|")
 
 
 def _block(text: str) -> str:

@@ -91,7 +91,7 @@ def _profile(run: Run, host: str | Path | None) -> tuple[HostProfile | None, str
     if there and here != there:
         return None, (
             f"the run is from the machine {there!r}, whose profile is not known: its cores are taken to be"
-            " shared ideally. 'mup host -o FILE' there, then 'mup model --host FILE' here"
+            " shared ideally. 'mup host -o FILE' there, then 'mup model --host-profile FILE' here"
         )
     if not profile.measured:
         return None, (

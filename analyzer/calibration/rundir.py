@@ -510,7 +510,7 @@ def merge_runs(paths: Sequence[str | Path], current: Mapping[str, str] | None = 
     """
     runs = [load_run(path) for path in dict.fromkeys(Path(p) for p in paths)]
     if not runs:
-        raise LogError("no run directory was named", hint="name one with --log")
+        raise LogError("no run directory was named", hint="name one with --run")
     first = runs[0]
     for other in runs[1:]:
         _check_mergeable(first, other, same_source=current is None)
@@ -664,7 +664,7 @@ def latest_run(runs: Path, *, kind: str = "explore") -> Path:
     raise LogError(
         f"no {kind} run found",
         where=str(runs),
-        hint="run 'mup explore' first, or name one with --log; 'mup model --static' needs none",
+        hint="run 'mup explore' first, or name one with --run; 'mup model --static' needs none",
     )
 
 
@@ -687,7 +687,7 @@ def latest_runs(runs: Path) -> list[Path]:
             raise LogError(
                 f"{newest.name} only measured what had changed since {path.name}, which is gone",
                 where=str(runs),
-                hint="run 'mup explore' again, or name the runs to use with --log",
+                hint="run 'mup explore' again, or name the runs to use with --run",
             )
     return found
 

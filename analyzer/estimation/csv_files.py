@@ -171,7 +171,7 @@ def trace_of(
         start = admitted(arrival, departure, threads)
     except ValueError as error:
         raise UsageError(
-            str(error), where=where, hint="give the --threads the station really has, or leave it out"
+            str(error), where=where, hint="give the --pool the station really has, or leave it out"
         ) from error
     return Trace(classes, kind, np.arange(len(kind)), start, departure)
 

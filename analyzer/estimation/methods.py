@@ -177,7 +177,7 @@ def estimate(
             hint=f"methods for this data: {', '.join(fitting)}",
         )
     if chosen.pool and math.isinf(threads):
-        raise UsageError(f"method {name} has to know the thread pool", hint="say --threads W")
+        raise UsageError(f"method {name} has to know the thread pool", hint="say --pool N")
     reason = _KNOWN[kind] if method == "auto" else "asked for"
     used = arrival_samples(data) if isinstance(data, Trace) and chosen.needs == "samples" else data
     if not isinstance(used, Windows):
@@ -225,7 +225,7 @@ def _check_pool(data: Trace | ArrivalSamples, threads: float) -> None:
         raise UsageError(
             f"request {worst + 1} saw {int(seen[worst])} in process, itself included, with {threads:g} "
             "threads",
-            hint="only requests a thread has taken count, not those that wait for one; or --threads is wrong",
+            hint="only requests a thread has taken count, not those that wait for one; or --pool is wrong",
         )
 
 

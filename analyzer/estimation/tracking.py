@@ -100,7 +100,7 @@ class Tracked:
     alarms: tuple[Alarm, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the JSON document of ``mup estimate --track``."""
+        """Return the JSON document of ``mup estimate --period``."""
         return {
             "periods": [
                 {
@@ -153,7 +153,7 @@ def measurements(data: Observations, *, cores: float, period: float) -> list[Mea
     if len(found) < LEARNING + 2:
         raise UsageError(
             f"{len(found)} periods of {period:g} s are too few: the first {LEARNING} are learned from",
-            hint="choose a shorter --track, or give more data",
+            hint="choose a shorter --period, or give more data",
         )
     return found
 

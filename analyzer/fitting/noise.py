@@ -118,7 +118,7 @@ def noise_of(data: Data, learned: Fit) -> Noise:
     if len(missing):
         raise UsageError(
             f"{data.measures[missing[0]]!r} is 0 or empty in all periods that are learned from",
-            hint="leave the column out, or begin it with '#'; or learn from more periods: --learn",
+            hint="leave the column out, or begin it with '#'; or learn from more periods: --learning-periods",
         )
     # Figures that never came together: nothing is known of how their errors go together.
     relative = np.nan_to_num(relative)

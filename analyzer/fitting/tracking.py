@@ -246,7 +246,7 @@ def _check(series: Series, wanted: Sequence[Wanted], options: Following) -> None
     if there < needed:
         raise UsageError(
             f"{there} periods are too few: {options.learning} are learned from, and {needed} needed",
-            hint="measure longer, or learn from fewer periods: --learn",
+            hint="measure longer, or learn from fewer periods: --learning-periods",
         )
     for name, trial in zip(series.names, series.data.trials, strict=True):
         if not np.isfinite(trial.means).any():

@@ -150,7 +150,7 @@ class RingReport:
         if not all(phase.rounds for phase in self.phases):
             raise DeploymentError(
                 "nothing was completed while the scheduler was measured: the machine is too busy",
-                hint="stop what else runs on it, or measure for longer (--seconds)",
+                hint="stop what else runs on it, or measure for longer (--duration)",
             )
         return tuple(sum(phase.rounds) / len(phase.rounds) for phase in self.phases)
 

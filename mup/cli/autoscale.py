@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from mup.cli.vocabulary import option
+
 if TYPE_CHECKING:
     from mup.lqn.model import Model
     from simulator.autoscale import Step
@@ -17,40 +19,31 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("model", type=click.Path())
-@click.option(
-    "--vertical/--horizontal",
-    default=True,
-    show_default=True,
-    help="Give a bottleneck more threads per replica, or more replicas.",
-)
-@click.option("--clients", type=int, default=1, show_default=True, help="Clients at the beginning.")
-@click.option("--max-clients", type=int, default=512, show_default=True, help="Clients at the end.")
-@click.option(
-    "--threshold",
-    type=float,
-    default=0.85,
-    show_default=True,
-    help="Utilization from which on a service or processor is a bottleneck.",
-)
-@click.option(
-    "--run-seconds",
-    type=float,
+@option("--vertical/--horizontal")
+@option("--clients", type=int, default=1, help="Number of concurrent clients at the beginning.")
+@option("--max-clients", default=512)
+@option("--threshold", default=0.85)
+@option(
+    "--duration",
+    "run_seconds",
+    old=("--run-seconds",),
     default=60.0,
-    show_default=True,
-    help="Length of the run each step is judged by.",
+    help="Length in seconds of the run each step is judged by.",
 )
-@click.option("--warmup", type=float, help="Seconds before it, in which clients come.  [default: a cycle]")
-@click.option(
+@option(
+    "--warmup",
+    help="Seconds of load before that run, in which clients come.",
+    show_default="a cycle",
+)
+@option(
     "--precision",
-    type=float,
     default=0.01,
-    show_default=True,
-    help="95 % half-width of cycle time (relative) and utilizations (absolute).",
+    help="95 % half-width of the cycle time (relative) and of utilizations (absolute).",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same numbers.")
-@click.option("--workers", type=int, help="Simulations at once (default: one per core).")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-@click.option("--plot", type=click.Path(), metavar="FILE.svg", help="Also draw the steps.")
+@option("--seed")
+@option("--jobs", "workers", old=("--workers",))
+@option("--json")
+@option("--plot", help="Also draw the steps into this file.")
 def command(
     model: str,
     vertical: bool,
@@ -70,7 +63,7 @@ def command(
     Whenever the most utilized service is a bottleneck, its threads (--vertical) or replicas (--horizontal)
     are doubled; else the clients are. The study ends at --max-clients, or when a processor is the bottleneck.
 
-    Each step is what a load run of --run-seconds shows on average, begun like those of 'mup load': clients
+    Each step is what a load run of --duration shows on average, begun like those of 'mup load': clients
     come one by one during the warm-up.
     """
     import json
@@ -85,7 +78,7 @@ def command(
     from simulator.rehearsal import rehearse
 
     if workers is not None and workers < 1:
-        raise UsageError(f"--workers: must be a whole number >= 1, got {workers}")
+        raise UsageError(f"--jobs: must be a whole number >= 1, got {workers}")
     check_output(plot, starts=("<",))
     loaded = read_model(model)
     settings = Settings(

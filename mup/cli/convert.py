@@ -7,18 +7,16 @@ from pathlib import Path
 
 import click
 
+from mup.cli.vocabulary import option
+
 __all__ = ["command"]
 
 
 @click.command(name="convert")
 @click.argument("source", metavar="IN", type=click.Path(path_type=Path))
 @click.argument("target", metavar="OUT", type=click.Path(path_type=Path))
-@click.option(
-    "--approximate",
-    is_flag=True,
-    help="Write what lqnx cannot express as the nearest thing it can, and list it.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document about the file written.")
+@option("--approximate")
+@option("--json")
 def command(source: Path, target: Path, *, approximate: bool, as_json: bool) -> int:
     """Convert a model between the native format (.json) and lqnx (.lqnx, .xml).
 

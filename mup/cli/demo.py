@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from mup.cli.profiling import ensure_profile, host_option
+from mup.cli.profiling import ensure_profile
+from mup.cli.vocabulary import option
 from mup.errors import UsageError
 
 STEPS = 6
@@ -14,16 +15,25 @@ WHATIF_POOLS = (2, 4, 8)
 
 
 @click.command()
-@click.option("--clients", default="1,2,4,8,16,32", show_default=True, help="Loads to predict and to run.")
-@click.option("--duration", default=12.0, show_default=True, help="Measured seconds per load.")
-@click.option("--explore-seconds", default=60.0, show_default=True, help="Cap of the exploratory run.")
-@click.option("--precision", default=0.01, show_default=True, help="Relative 95 % half-width of predictions.")
-@click.option("--seed", default=0, show_default=True, help="Of clients and simulation.")
-@click.option(
-    "-o", "--output", default="mup-demo", show_default=True, type=click.Path(), help="Folder to create."
+@option(
+    "--clients",
+    default="1,2,4,8,16,32",
+    metavar="N[,N..]",
+    help="Numbers of concurrent clients to predict and to run.",
 )
-@host_option
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@option("--duration", default=12.0, help="Length in seconds of what is measured per load.")
+@option(
+    "--max-seconds",
+    "explore_seconds",
+    old=("--explore-seconds",),
+    default=60.0,
+    help="Budget of the exploratory run: stop it after so many seconds of load.",
+)
+@option("--precision", default=0.01, help="Relative 95 % half-width of the predictions, e.g. 0.01 for 1 %.")
+@option("--seed", help="Random seed for clients and simulation.")
+@option("--output", default="mup-demo", metavar="FOLDER", help="Folder to create.")
+@option("--profile-host/--no-profile-host", "profile_first", old=("--host", "--no-host"))
+@option("--json")
 def command(
     clients: str,
     duration: float,

@@ -7,13 +7,15 @@ from pathlib import Path
 
 import click
 
+from mup.cli.vocabulary import option
+
 __all__ = ["command"]
 
 
 @click.command(name="diff")
 @click.argument("old", metavar="A", type=click.Path(path_type=Path))
 @click.argument("new", metavar="B", type=click.Path(path_type=Path))
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead.")
+@option("--json")
 def command(old: Path, new: Path, *, as_json: bool) -> int:
     """List what is added, removed and changed in model B against model A.
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from mup.cli.vocabulary import option
+
 if TYPE_CHECKING:
     from analyzer.estimation.methods import Estimate
     from analyzer.estimation.tracking import Tracked
@@ -23,31 +25,36 @@ TICKS = 10
 
 @click.command(name="estimate")
 @click.argument("data", metavar="DATA", type=click.Path(path_type=Path))
-@click.option("--cores", type=int, required=True, metavar="V", help="Cores the requests in process share.")
-@click.option("--threads", type=int, metavar="W", help="Threads that process requests [default: no limit].")
-@click.option(
-    "--method", default="auto", show_default=True, metavar="NAME", help="How to estimate; see below."
+@option("--cores", type=int, required=True, help="Number of cores the requests in process share.")
+@option(
+    "--pool",
+    "threads",
+    old=("--threads",),
+    type=int,
+    metavar="N",
+    help="Pool size: threads that process requests.",
+    show_default="no limit",
 )
-@click.option("--service", "services", multiple=True, help="Of event logs, only this service; repeatable.")
-@click.option(
-    "--group",
-    multiple=True,
-    metavar="NAME=REGEX",
-    help="Put classes whose name fits together; repeatable.",
-)
-@click.option("--resamples", default=1000, show_default=True, help="Of the bootstrap behind the intervals.")
-@click.option("--seed", default=0, show_default=True, help="Same seed, same intervals.")
-@click.option("--track", type=float, metavar="S", help="Follow demands over time, in periods of S seconds.")
-@click.option(
+@option("--method", default="auto", help="Method the demands are estimated with; see below.")
+@option("--service", "services", multiple=True, help="Take only this service of event logs; repeatable.")
+@option("--group")
+@option("--resamples", default=1000)
+@option("--seed", help="Random seed for the intervals; the same seed gives the same numbers.")
+@option("--period", "track", old=("--track",))
+@option(
     "--drift",
     default=0.02,
-    show_default=True,
-    help="With --track: how much a demand may change per period, relative (standard deviation).",
+    help="With --period: relative change of a demand per period (standard deviation).",
 )
-@click.option("--plot", type=click.Path(), metavar="FILE.svg", help="With --track: also draw the demands.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write a model of one task (.json).")
-@click.option("--name", default="", help="Of that task [default: the only service, or 'station'].")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@option("--plot", help="With --period: also draw the demands into this file.")
+@option(
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="MODEL.json",
+    help="Model file to write, with one task; '-' for standard output.",
+)
+@option("--name", default="", show_default="the only service, or 'station'")
+@option("--json")
 def command(
     data: Path,
     cores: int,
@@ -83,20 +90,20 @@ def command(
     if cores < 1:
         raise UsageError(f"--cores: must be a whole number >= 1, got {cores}")
     if threads is not None and threads < 1:
-        raise UsageError(f"--threads: must be a whole number >= 1, got {threads}")
+        raise UsageError(f"--pool: must be a whole number >= 1, got {threads}")
     if resamples < FEWEST:
         raise UsageError(f"--resamples: must be a whole number >= {FEWEST}, got {resamples}")
     check_output(output, starts=("{",))
     check_output(plot, starts=("<",))
     if track is None and plot is not None:
-        raise UsageError("--plot draws demands over time", hint="say --track S, the seconds of a period")
+        raise UsageError("--plot draws demands over time", hint="say --period S, its seconds")
     if track is not None:
         if not 0 < track < math.inf:
-            raise UsageError(f"--track: must be a number of seconds > 0, got {track:g}")
+            raise UsageError(f"--period: must be a number of seconds > 0, got {track:g}")
         if not 0 < drift <= 1:
             raise UsageError(f"--drift: must be > 0 and <= 1, got {drift:g}")
         if output is not None or method != "auto":
-            raise UsageError("--track takes neither -o nor --method: it follows demands over time")
+            raise UsageError("--period takes neither -o nor --method: it follows demands over time")
     groups = named_texts(group, "--group", "search=^GET /search")
     pool = math.inf if threads is None else float(threads)
     observed = grouped(read_observations(data, threads=pool, services=services), groups)

@@ -4,33 +4,35 @@ from __future__ import annotations
 
 import click
 
-from mup.cli.profiling import ensure_profile, host_option
+from mup.cli.profiling import ensure_profile
+from mup.cli.vocabulary import option
 
 
 @click.command()
 @click.argument("project", default=".", type=click.Path())
-@click.option(
-    "--width", default=0.01, show_default=True, help="Relative 95 % half-width to reach per endpoint."
+@option(
+    "--precision",
+    "width",
+    old=("--width",),
+    default=0.01,
+    help="Relative 95 % half-width to reach for every endpoint and path, e.g. 0.01 for 1 %.",
 )
-@click.option("--full-width", is_flag=True, help="Read --width as the full width of the interval.")
-@click.option("--max-seconds", default=90.0, show_default=True, help="Stop after this much time under load.")
-@click.option("--round-seconds", default=3.0, show_default=True, help="Length of one round (one batch).")
-@click.option("--warmup", default=2.0, show_default=True, help="Seconds of load that are not observed.")
-@click.option(
+@option("--full-width")
+@option("--max-seconds", default=90.0, help="Budget: stop after so many seconds under load.")
+@option("--round-seconds", default=3.0)
+@option("--warmup", default=2.0, help="Seconds of load before the first round.")
+@option(
     "--think-scale",
-    type=float,
-    help="Factor on the client's think times in rounds that have some (default: 1, or less if a cycle would"
-    " take over a second).",
+    help="Factor on the client's think times in rounds that have some.",
+    show_default="1, or less if a cycle would take over a second",
 )
-@click.option("--burst", default=0, metavar="CLIENTS", help="Add rounds with several clients at the end.")
-@click.option("--seed", default=0, show_default=True, help="Of the client's choices.")
-@click.option("-o", "--output", type=click.Path(), help="Run directory to create (default: .mup/runs/...).")
-@click.option("--resume", type=click.Path(), metavar="RUN", help="Continue this run directory instead.")
-@host_option
-@click.option(
-    "--changed", is_flag=True, help="Only what has changed since the latest run has to be known well."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@option("--burst", default=0)
+@option("--seed", help="Random seed for the client's choices.")
+@option("--output", metavar="FOLDER", help="Run directory to create.", show_default=".mup/runs/...")
+@option("--resume")
+@option("--profile-host/--no-profile-host", "profile_first", old=("--host", "--no-host"))
+@option("--changed", help="Measure only what has changed since the latest run until it is known well.")
+@option("--json")
 def command(
     project: str,
     width: float,
@@ -50,8 +52,8 @@ def command(
     """Start PROJECT's services and let a single user exercise them.
 
     Rounds without think times and rounds with them alternate. Stops when the mean execution time of every
-    endpoint and path is known to --width (95 % batch-means interval), or after --max-seconds. Writes a run
-    directory that 'mup model' reads; after --changed together with the runs before it.
+    endpoint and path is known to --precision (95 % batch-means interval), or after --max-seconds. Writes a
+    run directory that 'mup model' reads; after --changed together with the runs before it.
     """
     import json
     from pathlib import Path

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from mup.cli.vocabulary import option
+
 if TYPE_CHECKING:
     from analyzer.fitting.fit import Fit
     from analyzer.fitting.forward import Settings
@@ -14,91 +16,66 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("model", type=click.Path())
 @click.argument("data", type=click.Path())
-@click.option(
+@option(
     "--estimate",
-    multiple=True,
-    metavar="PATH[=START][,..]",
     help="Parameters to fit, for example demand.B/epB/ or pool.B; start from START instead of the model's "
     "value; repeatable.",
 )
-@click.option(
-    "--bounds", multiple=True, metavar="PATH=LOW..HIGH", help="Values a parameter may have; repeatable."
-)
-@click.option(
-    "--expert",
-    multiple=True,
-    metavar="PATH=LOW..LIKELY..HIGH",
-    help="What somebody knows about a parameter (95 %), weighed like a measurement; repeatable.",
-)
-@click.option(
+@option("--bounds")
+@option("--expert")
+@option(
     "--predict",
-    multiple=True,
-    metavar="PATH=VALUE[,..]",
     help="Also predict the measured figures of another configuration, for example clients=50,pool.B=4; "
     "repeatable.",
 )
-@click.option(
+@option(
     "--simplify",
-    metavar="TASK",
-    help="Also fit a smaller model in which a task, and all that only it needs, is a pure delay; -o then "
+    help="Also fit a smaller model in which this task, and all that only it needs, is a pure delay; -o then "
     "writes that one.",
 )
-@click.option(
+@option(
     "--versus",
-    type=click.Path(),
-    metavar="MODEL2",
     help="Also fit another structure; an F test tells whether the one with more parameters is better.",
 )
-@click.option(
+@option(
     "--versus-estimate",
-    multiple=True,
-    metavar="PATH[=START][,..]",
-    help="Parameters of the other structure (of MODEL without --versus).  [default: as --estimate]",
+    help="Parameters of the other structure (of MODEL without --versus).",
+    show_default="as --estimate",
 )
-@click.option(
-    "--candidate",
-    multiple=True,
-    metavar="PATH=VALUE[,..]",
-    help="A further trial that could be made; they are ranked by how much they would tell; repeatable.",
-)
-@click.option(
-    "--track",
-    is_flag=True,
-    help="Follow the parameters over time instead: the rows of DATA are periods in the order of time.",
-)
-@click.option(
+@option("--candidate")
+@option("--track")
+@option(
     "--drift",
     default="auto",
-    show_default=True,
-    metavar="auto|D",
-    help="With --track: how much a parameter changes per period, relative (standard deviation); "
-    "'auto' estimates it.",
+    metavar="auto|FRACTION",
+    help="With --track: relative change of a parameter per period (standard deviation); 'auto' estimates it.",
 )
-@click.option(
-    "--learn",
+@option(
+    "--learning-periods",
+    "learn",
+    old=("--learn",),
     default=20,
-    show_default=True,
-    metavar="N",
     help="With --track: periods that errors of measurements are learned from; no alarm comes from them.",
 )
-@click.option("--plot", type=click.Path(), metavar="FILE.svg", help="With --track: also draw the parameters.")
-@click.option("--level", default=0.95, show_default=True, help="Confidence level of all intervals.")
-@click.option(
-    "--intervals",
+@option("--plot", help="With --track: also draw the parameters into this file.")
+@option("--level", default=0.95)
+@option(
+    "--interval-method",
+    "intervals",
+    old=("--intervals",),
     default="auto",
-    show_default=True,
-    metavar="auto|linear|profile|bootstrap",
-    help="How intervals are found; 'auto' takes the profile of the sum of squares where linearisation fails.",
+    help="Method intervals are found with; 'auto' takes the profile of the sum of squares where "
+    "linearisation fails.",
 )
-@click.option(
-    "--correct/--no-correct",
-    default=True,
-    show_default=True,
+@option(
+    "--correction/--no-correction",
+    "correct",
+    old=("--correct", "--no-correct"),
     help="Correct an approximate solver by simulating at the fitted values, and fit again.",
 )
-@click.option("--seed", default=0, show_default=True, help="Same seed, same numbers.")
-@click.option("-o", "--output", type=click.Path(), metavar="MODEL.json", help="Write the fitted model.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@option("--seed")
+@option("--output", metavar="MODEL.json", help="File to write the fitted model to, '-' for standard output.")
+@option("--json")
 def command(
     model: str,
     data: str,
@@ -150,7 +127,7 @@ def command(
     from analyzer.fitting.structures import check_called, compare, kept, simplified
 
     if intervals not in METHODS:
-        raise UsageError(f"--intervals: no {intervals!r}; {did_you_mean(intervals, list(METHODS))}")
+        raise UsageError(f"--interval-method: no {intervals!r}; {did_you_mean(intervals, list(METHODS))}")
     if simplify is not None and (versus is not None or versus_estimate):
         raise UsageError(
             "--simplify and --versus exclude each other", hint="ask for one comparison at a time"
@@ -161,7 +138,7 @@ def command(
 
         once = {
             "--predict": predict, "--simplify": simplify, "--versus": versus, "--candidate": candidate,
-            "--versus-estimate": versus_estimate, "--intervals": intervals != "auto",
+            "--versus-estimate": versus_estimate, "--interval-method": intervals != "auto",
         }  # fmt: skip
         for option, given in once.items():
             if given:
@@ -176,7 +153,9 @@ def command(
             correct=correct, seed=seed, plot=plot, output=output, as_json=as_json,
         )  # fmt: skip
     if drift != "auto" or learn != 20 or plot is not None:
-        raise UsageError("--drift, --learn and --plot are about parameters over time", hint="say --track")
+        raise UsageError(
+            "--drift, --learning-periods and --plot are about parameters over time", hint="say --track"
+        )
     second = wanted(versus_estimate, (), expert) if versus_estimate else asked
     others = [settings(text, "--predict") for text in predict]
     further = [settings(text, "--candidate") for text in candidate]

@@ -6,16 +6,22 @@ from pathlib import Path
 
 import click
 
+from mup.cli.vocabulary import option
+
 __all__ = ["command"]
 
 
 @click.command(name="graph")
 @click.argument("model", type=click.Path(path_type=Path))
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path), help="SVG file to write [default: MODEL with .svg]"
+@option(
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="FILE.svg",
+    help="SVG file to write, '-' for standard output.",
+    show_default="MODEL with .svg",
 )
-@click.option("--client", help="Client class that becomes the reference task, if MODEL is source.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document about the file written.")
+@option("--client", help="Client class that becomes the reference task, if MODEL is source.")
+@option("--json")
 def command(model: Path, output: Path | None, client: str | None, *, as_json: bool) -> int:
     """Draw a model as SVG: tasks in layers, entries, activities with their mean times, calls.
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from mup.cli.vocabulary import option
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -17,28 +19,26 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option(
-    "-o",
+@option(
     "--output",
-    type=click.Path(),
-    metavar="FILE",
-    help="Where to write the profile.  [default: the place of this machine's profile, "
-    "~/.cache/mup/host.json or $XDG_CACHE_HOME/mup/host.json]",
+    help="File to write the profile to, '-' for standard output.",
+    show_default="the place of this machine's profile, ~/.cache/mup/host.json or "
+    "$XDG_CACHE_HOME/mup/host.json",
 )
-@click.option(
-    "--seconds",
-    type=float,
+@option(
+    "--duration",
+    "seconds",
+    old=("--seconds",),
     default=25.0,
-    show_default=True,
-    help="How long to measure, 1 to 60; starting and simulating takes a few seconds more.",
+    help="Seconds to measure, 1 to 60; starting and simulating takes a few seconds more.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the profile as one JSON document.")
+@option("--json")
 def command(output: str | None, seconds: float, as_json: bool) -> None:
     """Measure this machine: speed of its cores, cost of sharing them, timers, wake-ups, scheduler.
 
     Nothing else should be running meanwhile. Models calibrated here use the profile from then on; with
-    'mup whatif --host FILE' a model predicts for the machine FILE was measured on. Where tracing is not
-    permitted (it takes root) the scheduler is inferred from a small application.
+    'mup whatif --host-profile FILE' a model predicts for the machine FILE was measured on. Where tracing is
+    not permitted (it takes root) the scheduler is inferred from a small application.
     """
     import json
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from mup.cli.vocabulary import option
 from mup.errors import UsageError
 
 if TYPE_CHECKING:
@@ -21,47 +22,50 @@ TOLERATED_DRIFT = 0.2
 
 @click.command()
 @click.argument("url", required=False)
-@click.option("-o", "--output", type=click.Path(), help="Model file of the station.")
-@click.option("--name", default="blackbox", show_default=True, help="Of the station's task.")
-@click.option("--method", default="", help="GET, POST, ... [default: POST with a body, else GET]")
-@click.option("--body", default="", help="Body of every request, or @FILE.")
-@click.option("--header", multiple=True, metavar="NAME:VALUE", help="Of every request; repeatable.")
-@click.option(
-    "--target", multiple=True, metavar="HOST", help="Host that may be loaded although it is not this machine."
+@option("--output", metavar="MODEL.json", help="Model file of the station to write, '-' for standard output.")
+@option("--name", default="blackbox")
+@option(
+    "--http-method",
+    "method",
+    old=("--method",),
+    default="",
+    show_default="POST with a body, else GET",
 )
-@click.option("--start-rate", default=5.0, show_default=True, help="Requests per second of the first step.")
-@click.option("--max-rate", default=200.0, show_default=True, help="Most requests per second.")
-@click.option("--max-seconds", default=180.0, show_default=True, help="Longest duration of all load.")
-@click.option(
+@option("--body", default="")
+@option("--header")
+@option("--target")
+@option("--start-rate", default=5.0)
+@option("--max-rate", default=200.0)
+@option("--max-seconds", default=180.0)
+@option(
     "--max-response",
     default=5.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="Raise the load no further when the 95th percentile of the response times is above it.",
+    help="Raise the load no further when the 95th percentile of the response times is above this.",
 )
-@click.option("--max-failures", default=3, show_default=True, help="More failed requests end the load.")
-@click.option(
+@option(
+    "--max-failures", default=3, help="Number of failed requests after which the load ends with the next."
+)
+@option(
     "--precision",
     default=0.05,
-    show_default=True,
-    help="Wanted half-width of the mean service time, as a fraction of it.",
+    help="Relative 95 % half-width of the mean service time to reach, e.g. 0.05 for 5 %.",
 )
-@click.option(
-    "--pid", type=int, help="Process that serves the URL, to see how busy it is (with its children)."
-)
-@click.option("--metrics", metavar="URL", help="Prometheus endpoint that tells its processor time.")
-@click.option("--metric", default="", help="With --metrics: name of the counter of processor seconds.")
-@click.option("--cores", type=int, help="Cores the target may use [default: those of this machine].")
-@click.option("--seed", default=0, show_default=True, help="Of all arrivals.")
-@click.option(
-    "--arrivals",
-    type=click.Path(),
+@option("--pid", help="Process that serves the URL, to see how busy it is (with its children).")
+@option("--metrics")
+@option("--metric", default="", help="With --metrics: name of the counter of processor seconds.")
+@option("--cores", type=int, help="Number of cores the target may use.", show_default="those of this machine")
+@option("--seed", help="Random seed for all arrivals.")
+@option(
+    "--arrival-times",
+    "arrivals",
+    old=("--arrivals",),
     metavar="FILE|FOLDER",
-    help="No URL: describe arrival times, of a file (seconds, one per line) or of event logs (with --of).",
+    help="Load nothing: describe recorded times of arrivals in a file (seconds, one per line), or in "
+    "event logs (with --service).",
 )
-@click.option("--of", "service", metavar="SERVICE", help="With --arrivals FOLDER: arrivals at this service.")
-@click.option("--dry-run", is_flag=True, help="Say what would be done, and send nothing.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@option("--service", old=("--of",), help="With --arrival-times FOLDER: take only arrivals at this service.")
+@option("--dry-run", help="Say what would be done, and send nothing.")
+@option("--json")
 def command(
     url: str | None,
     output: str | None,
@@ -94,7 +98,7 @@ def command(
     were held back, or requests failed: then nothing more is sent, and the station is that of the loads
     before.
 
-    --arrivals loads nothing: it says how requests arrive at one place of a composed system.
+    --arrival-times loads nothing: it says how requests arrive at one place of a composed system.
     """
     import json
 
@@ -107,12 +111,12 @@ def command(
 
     if arrivals is not None:
         if url is not None or output is not None:
-            raise UsageError("--arrivals describes times that were recorded: leave out URL and --output")
+            raise UsageError("--arrival-times describes times that were recorded: leave out URL and --output")
         _show_arrivals(arrivals, service, seed, as_json=as_json)
         return 0
     if url is None or service is not None:
         raise UsageError(
-            "name the URL to identify, or times with --arrivals (and --of SERVICE for event logs)"
+            "name the URL to identify, or times with --arrival-times (and --service NAME for event logs)"
         )
     check_output(output, starts=("{",))
     if output is not None and not output.endswith(".json"):
@@ -150,12 +154,12 @@ def _show_arrivals(source: str, service: str | None, seed: int, *, as_json: bool
 
     if Path(source).is_dir():
         if service is None:
-            raise UsageError("arrivals at which service?", where=source, hint="name it with --of SERVICE")
+            raise UsageError("arrivals at which service?", where=source, hint="name it with --service NAME")
         times = arrivals_in_logs(Path(source), service)
         found = identify_arrivals(times, seed=seed)
     else:
         if service is not None:
-            raise UsageError("--of goes with a folder of event logs", where=source)
+            raise UsageError("--service goes with a folder of event logs", where=source)
         found = identify_arrivals(read_trace(source), seed=seed)
     if as_json:
         click.echo(json.dumps(found.to_json(), indent=1))

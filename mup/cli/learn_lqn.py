@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from mup.cli.vocabulary import option
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -16,17 +18,22 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("model", type=click.Path())
 @click.argument("traces", type=click.Path(), required=False)
-@click.option("-o", "--output", type=click.Path(), metavar="MODEL.json", help="Write the calibrated model.")
-@click.option("--columns", is_flag=True, help="Only list the columns that traces of MODEL can have.")
-@click.option("--clients", type=click.IntRange(1), help="Clients of the traces.  [default: as in the model]")
-@click.option(
-    "--correction/--no-correction",
-    default=True,
-    show_default=True,
-    help="Take the bias of the fluid off the learned times by simulating the learned model.",
+@option(
+    "--output", metavar="MODEL.json", help="File to write the calibrated model to, '-' for standard output."
 )
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Same seed, same result.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@option("--columns")
+@option(
+    "--clients",
+    type=click.IntRange(1),
+    help="Number of concurrent clients in the traces.",
+    show_default="as in the model",
+)
+@option(
+    "--correction/--no-correction",
+    help="Correct the bias of the fluid in the learned times by simulating the learned model.",
+)
+@option("--seed", type=click.IntRange(0))
+@option("--json")
 def command(
     model: str,
     traces: str | None,

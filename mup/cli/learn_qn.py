@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from mup.cli.vocabulary import option
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -14,48 +16,39 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("traces", type=click.Path())
-@click.option(
+@option(
     "--servers",
-    metavar="N,N,..",
-    help="Clients each station serves at once, in the order of the file; 'inf' for a pure delay.  "
-    "[default: as the file says]",
+    help="Clients each station serves at once, in the order of the file; 'inf' is a pure delay.",
+    show_default="as the file says",
 )
-@click.option(
-    "--without",
-    multiple=True,
-    metavar="FROM->TO",
-    help="Nobody goes from one station to the other; repeatable.",
-)
-@click.option(
-    "--correction",
+@option("--without")
+@option(
+    "--busy-time",
+    "correction",
+    old=("--correction",),
     type=click.Choice(["auto", "busy", "simulation", "none"]),
     default="auto",
-    show_default=True,
-    help="Where the time servers were really busy comes from: the file, simulation, or nowhere.",
 )
-@click.option(
+@option(
     "--method",
     type=click.Choice(["second-order", "worst-moment", "adam"]),
     default="second-order",
-    show_default=True,
-    help="How the fluid is fitted: least squares over time, or fewest clients misplaced at the worst moment; "
-    "'adam' trains as the papers do.",
+    metavar="second-order|worst-moment|adam",
+    help="Method the fluid is fitted with: least squares over time, or fewest clients misplaced at the worst "
+    "moment; 'adam' trains as the papers do.",
 )
-@click.option(
-    "--starts", type=click.IntRange(1, 100), default=1, show_default=True, help="Fits; the best is kept."
+@option("--starts", type=click.IntRange(1, 100), default=1)
+@option("--seed", type=click.IntRange(0))
+@option("--reference", show_default="the first pure delay, or the first station")
+@option(
+    "--clients",
+    type=click.IntRange(1),
+    help="Number of concurrent clients in the model.",
+    show_default="the most a trace has",
 )
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Same seed, same result.")
-@click.option(
-    "--reference",
-    metavar="STATION",
-    help="Where a cycle of the model begins.  [default: the first pure delay, or the first station]",
-)
-@click.option("--clients", type=click.IntRange(1), help="Of the model.  [default: the most a trace has]")
-@click.option("-o", "--output", type=click.Path(), metavar="MODEL.json", help="Write the model here.")
-@click.option(
-    "--plot", type=click.Path(), metavar="FILE.svg", help="Draw the held-back trace predicted worst."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@option("--output", metavar="MODEL.json", help="Model file to write, '-' for standard output.")
+@option("--plot", help="Also draw the held-back trace predicted worst into this file.")
+@option("--json")
 def command(
     traces: str,
     servers: str | None,

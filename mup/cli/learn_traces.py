@@ -4,32 +4,29 @@ from __future__ import annotations
 
 import click
 
+from mup.cli.vocabulary import option
+
 
 @click.command()
 @click.argument("runs", type=click.Path())
-@click.option("--dt", type=float, default=0.01, show_default=True, help="Seconds between samples.")
-@click.option("--seconds", type=float, default=10.0, show_default=True, help="Length of a trace.")
-@click.option(
+@option("--dt", default=0.01)
+@option("--duration", "seconds", old=("--seconds",), default=10.0, help="Length in seconds of every trace.")
+@option(
     "--servers",
     multiple=True,
     metavar="STATION=N",
     help="Clients a station serves at once, 'inf' for a pure delay; every station is named once."
     " 'mup learn lqn' needs none: its model knows.",
 )
-@click.option("--entries", is_flag=True, help="Columns are endpoints (A/path/) instead of services.")
-@click.option(
+@option("--entries")
+@option(
     "--rest",
-    metavar="STATION",
-    help="Where clients are that no log has; needs their number. Not where stations call each other.",
+    help="Station where clients are that no log has; it needs their number. Not where stations "
+    "call each other.",
 )
-@click.option(
-    "--leave-out",
-    multiple=True,
-    metavar="STATION",
-    help="Do not count visits there: it only passes requests on.",
-)
-@click.option("-o", "--output", type=click.Path(), required=True, metavar="TRACES.npz", help="Write here.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@option("--leave-out")
+@option("--output", required=True, metavar="TRACES.npz", help="File of traces to write.")
+@option("--json")
 def command(
     runs: str,
     dt: float,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from mup.cli.vocabulary import option
 from mup.errors import UsageError
 
 if TYPE_CHECKING:
@@ -25,66 +26,74 @@ DURATION = 20.0
 
 @click.command()
 @click.argument("project", default=".", type=click.Path())
-@click.option("--clients", type=int, help="Closed load: this many concurrent clients.")
-@click.option("--arrivals", type=float, metavar="R", help="Open load: R arrivals per second.")
-@click.option(
+@option("--clients", type=int, help="Closed load: number of concurrent clients.")
+@option("--arrivals", type=float, help="Open load: rate of arrivals per second.")
+@option(
     "--arrival-process",
     type=click.Choice(["poisson", "constant"]),
     default="poisson",
-    show_default=True,
-    help="Distances of arrivals: independent of each other, or equal.",
+    metavar="poisson|constant",
 )
-@click.option("--trace", type=click.Path(), help="Open load: arrivals at the times in this file (seconds).")
-@click.option(
+@option(
+    "--arrival-times",
+    "trace",
+    old=("--trace",),
+    help="Open load: arrivals at the times in this file (seconds, one per line).",
+)
+@option(
     "--ramp",
-    metavar="FROM:TO",
-    help="Change arrivals per second (or, with --clients, clients) linearly over the window.",
+    help="Change arrivals per second (or, with --clients, clients) linearly over the measured window.",
 )
-@click.option(
+@option(
     "--duration",
-    type=float,
-    help=f"Length of the measured window in seconds [default: {DURATION:g}; of a trace, the rest of it].",
+    help="Length in seconds of the measured window.",
+    show_default=f"{DURATION:g}, or with --arrival-times the rest of them",
 )
-@click.option("--warmup", default=3.0, show_default=True, help="Seconds of load before the window.")
-@click.option("--repeats", default=1, show_default=True, help="Runs, each with fresh services.")
-@click.option(
-    "--until", type=float, metavar="W", help="Repeat until the half-width is W of the mean, e.g. 0.03."
+@option("--warmup", default=3.0, help="Seconds of load before the measured window.")
+@option("--repeats", default=1)
+@option(
+    "--precision",
+    "until",
+    old=("--until",),
+    help="Repeat until the 95 % half-width of the mean response time is this fraction of it, e.g. 0.03.",
 )
-@click.option("--max-seconds", default=60.0, show_default=True, help="With --until: windows in all.")
-@click.option("--retries", default=0, show_default=True, help="How often a void run is done again.")
-@click.option("--seed", default=0, show_default=True, help="Of everything random in clients and arrivals.")
-@click.option("--pool", multiple=True, metavar="SERVICE=N", help="Pool size of a service; repeatable.")
-@click.option("--replicas", multiple=True, metavar="SERVICE=N", help="Replicas of a service; repeatable.")
-@click.option("--attach", metavar="URL", help="Registry of a running system; nothing is started.")
-@click.option(
-    "--external",
-    multiple=True,
-    metavar="NAME=URL",
-    help="Other service the client calls, and where; repeatable.",
+@option(
+    "--max-seconds",
+    default=60.0,
+    help="With --precision: budget of measured seconds in all.",
 )
-@click.option("--http", multiple=True, metavar="URL", help="No project: request this URL; repeatable.")
-@click.option(
-    "--method", default="", help="With --http: GET, POST, ... [default: POST with a body, else GET]"
+@option("--void-retries", "retries", old=("--retries",), default=0)
+@option("--seed", help="Random seed for everything random in clients and arrivals.")
+@option("--pool", multiple=True, metavar="SERVICE=N")
+@option("--replicas")
+@option("--attach")
+@option("--external")
+@option("--http")
+@option(
+    "--http-method",
+    "method",
+    old=("--method",),
+    default="",
+    help="With --http: HTTP method: GET, POST, ...",
+    show_default="POST with a body, else GET",
 )
-@click.option("--body", default="", help="With --http: body, or @FILE.")
-@click.option("--header", multiple=True, metavar="NAME:VALUE", help="With --http; repeatable.")
-@click.option(
+@option("--body", default="", help="With --http: body of every request, or @FILE that holds it.")
+@option("--header", help="With --http: header line of every request; repeatable.")
+@option(
     "--think",
     default="0",
-    show_default=True,
-    help="With --http: mean seconds between cycles, or @FILE of them.",
+    metavar="SECONDS|@FILE",
+    help="With --http: mean think time between cycles in seconds, or @FILE of think times.",
 )
-@click.option(
+@option(
     "--think-distribution",
     type=click.Choice(["constant", "exponential"]),
     default="exponential",
-    show_default=True,
-    help="With --http: of the think times.",
+    metavar="constant|exponential",
+    help="With --http: distribution of the think times.",
 )
-@click.option(
-    "--log", "log_dir", type=click.Path(file_okay=False), help="Keep the event logs in this folder."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@option("--log", "log_dir")
+@option("--json")
 def command(
     project: str,
     clients: int | None,
@@ -115,10 +124,10 @@ def command(
     """Start PROJECT's services on free ports, drive them with its client, and measure.
 
     A closed load (--clients) has users who repeat the client's scenario: who waits does not ask again. An
-    open load (--arrivals, --trace, --ramp) starts a scenario at each arrival, whatever is still under way,
-    and its response times count from the moment it should have started. Response times exclude think time.
-    Intervals are 95 % batch-means intervals. A run during which the machine changed its speed, or others
-    used more than 2 % of it, is void. Exit status 1 = more than 1 % of the cycles failed.
+    open load (--arrivals, --arrival-times, --ramp) starts a scenario at each arrival, whatever is still
+    under way, and its response times count from the moment it should have started. Response times exclude
+    think time. Intervals are 95 % batch-means intervals. A run during which the machine changed its speed,
+    or others used more than 2 % of it, is void. Exit status 1 = more than 1 % of the cycles failed.
     """
     import json
     from pathlib import Path
@@ -141,7 +150,7 @@ def command(
     else:
         if method or body or header or think != "0":
             raise UsageError(
-                "--method, --body, --header and --think need --http: a project's client says them"
+                "--http-method, --body, --header and --think need --http: a project's client says them"
             )
         target = load_project(project).with_any_ports().with_externals(_pairs(external, "--external"))
     with _display() as show:
@@ -183,19 +192,19 @@ def _load(
 
     given = [
         name
-        for name, value in (("--clients", clients), ("--arrivals", arrivals), ("--trace", trace))
+        for name, value in (("--clients", clients), ("--arrivals", arrivals), ("--arrival-times", trace))
         if value is not None
     ]
     if len(given) > 1:
         raise UsageError(f"a load is closed or open, one of: {', '.join(given)}")
     if not given and ramp is None:
         raise UsageError(
-            "which load? name --clients N (closed), or --arrivals R or --trace FILE (open)",
+            "which load? name --clients N (closed), or --arrivals R or --arrival-times FILE (open)",
             hint="for example --clients 8",
         )
     if trace is not None:
         if ramp is not None:
-            raise UsageError("--ramp changes a rate, and a trace has none")
+            raise UsageError("--ramp changes a rate, and --arrival-times have none")
         return {"arrivals": Arrivals(process="trace", trace=read_trace(trace))}
     ends = None if ramp is None else _ramp(ramp)
     if clients is not None:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from mup.cli.vocabulary import option
+
 if TYPE_CHECKING:
     from mup.events.reader import LogStream
 
@@ -17,9 +19,9 @@ _LINES_AT_ONCE = 512
 
 @click.command(name="log")
 @click.argument("paths", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--jsonl", is_flag=True, help="Print every record as one line of JSON.")
-@click.option("--otlp", is_flag=True, help="Print spans: OTLP/JSON, one document per line.")
-@click.option("--json", "as_json", is_flag=True, help="Print the summary as one JSON document.")
+@option("--jsonl")
+@option("--otlp")
+@option("--json")
 def command(paths: tuple[Path, ...], *, jsonl: bool, otlp: bool, as_json: bool) -> int:
     """Summarise event logs, or convert them for other tools.
 

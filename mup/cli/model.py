@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from mup.cli.vocabulary import option
+
 if TYPE_CHECKING:
     from analyzer.calibration.calibrate import Calibration
     from mup.lqn import Model
@@ -17,30 +19,36 @@ MODEL_FILES = (".json", ".lqnx", ".xml")
 
 @click.command()
 @click.argument("project", default=".", type=click.Path())
-@click.option(
-    "--log",
+@option(
+    "--run",
     "logs",
-    multiple=True,
-    type=click.Path(),
-    help="Run directory (default: the latest of the project). Several are merged; each counts for what has"
-    " not changed since.",
+    old=("--log",),
+    show_default="the latest of the project",
+    help="Run directory of 'mup explore' to read; several are merged, and each counts for what has not "
+    "changed since; repeatable.",
 )
-@click.option("--static", "static_only", is_flag=True, help="Uncalibrated: only what the source says.")
-@click.option("--partial", is_flag=True, help="Leave endpoints that changed since the log uncalibrated.")
-@click.option("--client", help="Client class that becomes the reference task (default: the one that ran).")
-@click.option(
-    "--host", "host_file", type=click.Path(), help="Profile of the machine of the log (default: of this one)."
+@option("--static", "static_only")
+@option("--partial")
+@option("--client", show_default="the one that ran")
+@option(
+    "--host-profile",
+    "host_file",
+    old=("--host",),
+    help="Profile of the machine of the run.",
+    show_default="that of this machine",
 )
-@click.option(
+@option(
     "--with",
     "stations",
-    multiple=True,
-    metavar="PLACE=FILE",
     help="Put a station (a model with one task that serves) into the model, in place of a task, or at an"
     " activity such as A/epA/:comp_8 whose delay stood for it; repeatable.",
 )
-@click.option("-o", "--output", type=click.Path(), help="Model file (default: PROJECT/model.json).")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@option(
+    "--output",
+    help="Model file to write, '-' for standard output.",
+    show_default="PROJECT/model.json",
+)
+@option("--json")
 def command(
     project: str,
     logs: tuple[str, ...],
@@ -141,7 +149,7 @@ def _base(project: str, output: str | None, logs: tuple[str, ...], *, static_onl
     if Path(project).suffix.lower() not in MODEL_FILES:
         return None
     if logs or static_only:
-        raise UsageError("a model file has its numbers: leave out --log and --static", where=project)
+        raise UsageError("a model file has its numbers: leave out --run and --static", where=project)
     if output is None:
         raise UsageError("which file is the composed model written to?", hint="name it with --output")
     return read_model(project)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import click
 
+from mup.cli.vocabulary import option
+
 
 @click.command()
 @click.argument("project", default=".", type=click.Path())
-@click.option("--service", "name", default="", metavar="NAME", help="Service; needed if there are several.")
-@click.option("-o", "--output", type=click.Path(dir_okay=False), help="File to write instead of printing.")
+@option("--service", "name", default="", help="Service to describe; needed if there are several.")
+@option("--output", type=click.Path(dir_okay=False), help="File to write instead of printing.")
 def command(project: str, name: str, output: str | None) -> None:
     """Print the OpenAPI 3.1 document of a service of PROJECT (a folder with mup.toml).
 

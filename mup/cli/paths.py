@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from mup.cli.vocabulary import option
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -20,7 +22,7 @@ __all__ = ["command"]
 
 @click.command(name="paths")
 @click.argument("src", default=".", type=click.Path(path_type=FilePath))
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead.")
+@option("--json")
 def command(src: FilePath, *, as_json: bool) -> int:
     """List the execution paths of every endpoint, and what cannot be analysed.
 

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from mup.cli.vocabulary import option
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -18,11 +20,8 @@ SECONDS = 120.0
 @click.command()
 @click.argument("service")
 @click.argument("size", type=click.IntRange(1, 1024))
-@click.option(
-    "--project", default=".", type=click.Path(), help="Project whose registry is asked.  [default: .]"
-)
-@click.option("--registry", metavar="URL", default="", help="Ask the registry there, not the project's.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@option("--registry")
+@option("--json")
 def command(service: str, size: int, project: str, registry: str, as_json: bool) -> None:
     """Give every live replica of SERVICE a pool of SIZE workers, while it serves.
 

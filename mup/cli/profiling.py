@@ -4,26 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeVar
-
-import click
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["ensure_profile", "host_option", "profiling"]
-
-Command = TypeVar("Command", bound=Callable[..., None])
-
-
-def host_option(function: Command) -> Command:
-    """Add ``--host/--no-host`` to a command that calls `ensure_profile`."""
-    return click.option(
-        "--host/--no-host",
-        "profile_first",
-        default=True,
-        help="If this machine has no profile yet, measure it first, as 'mup host' does (45 s, once).",
-    )(function)
+__all__ = ["ensure_profile", "profiling"]
 
 
 def ensure_profile(out: Console, *, wanted: bool) -> None:
@@ -38,7 +24,9 @@ def ensure_profile(out: Console, *, wanted: bool) -> None:
 
     if not wanted or current_profile()[0].measured:
         return
-    out.print("this machine has no profile yet: measuring it, once, for about 45 s (--no-host skips this)")
+    out.print(
+        "this machine has no profile yet: measuring it, once, for about 45 s (--no-profile-host skips this)"
+    )
     try:
         with profiling() as show:
             written = save_profile(profile_host(show))

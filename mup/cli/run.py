@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from mup.cli.vocabulary import option
+
 if TYPE_CHECKING:
     from mup.project import Project
     from mup.runtime.launcher import Deployment
@@ -18,48 +20,27 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("project", default=".", type=click.Path())
-@click.option(
-    "--pool", "pools", multiple=True, metavar="SERVICE=N", help="Pool size of a service; repeatable."
-)
-@click.option("--replicas", multiple=True, metavar="SERVICE=N", help="Replicas of a service; repeatable.")
-@click.option(
+@option("--pool", "pools", multiple=True)
+@option("--replicas")
+@option(
     "--admission",
     "admissions",
-    multiple=True,
-    metavar="SERVICE=ORDER",
-    help="Which waiting request is next: fifo or random; repeatable.",
+    help="Which waiting request is served next: fifo or random; repeatable.",
 )
-@click.option("--service", "services", multiple=True, metavar="NAME", help="Run only this one; repeatable.")
-@click.option("--registry", metavar="URL", default="", help="Join the registry there; start none.")
-@click.option("--host", metavar="ADDRESS", default="127.0.0.1", help="Listen there (default: loopback).")
-@click.option("--advertise", metavar="ADDRESS", default="", help="Where others reach it, if not at --host.")
-@click.option(
-    "--first-replica",
-    type=click.IntRange(0),
-    default=0,
-    help="Number of the first replica here (default: 0).",
-)
-@click.option("--tls-cert", metavar="FILE", default="", help="Serve with this certificate (PEM).")
-@click.option("--tls-key", metavar="FILE", default="", help="Its key.")
-@click.option("--tls-ca", metavar="FILE", default="", help="Certificates that callers trust.")
-@click.option(
-    "--tls-client-ca",
-    metavar="FILE",
-    default="",
-    help="Serve only callers with a certificate signed by one of these.",
-)
-@click.option("--log", "log_dir", type=click.Path(file_okay=False), help="Folder for event logs.")
-@click.option("--reload", is_flag=True, help="Restart services when their source changes.")
-@click.option(
-    "--debug", is_flag=True, help="Run one worker of one service in the foreground, for breakpoint()."
-)
-@click.option(
-    "--debug-port",
-    type=click.IntRange(1, 65535),
-    metavar="PORT",
-    help="As --debug; debugpy listens there on loopback for an editor.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print where everything listens as one JSON document.")
+@option("--service", "services", multiple=True, help="Run only this service; repeatable.")
+@option("--registry", help="URL of a running registry to join; none is started then.")
+@option("--host", default="127.0.0.1")
+@option("--advertise")
+@option("--first-replica", type=click.IntRange(0), default=0)
+@option("--tls-cert")
+@option("--tls-key")
+@option("--tls-ca")
+@option("--tls-client-ca")
+@option("--log", "log_dir")
+@option("--reload")
+@option("--debug")
+@option("--debug-port", type=click.IntRange(1, 65535))
+@option("--json", help="Print where everything listens as one JSON document.")
 def command(
     project: str,
     pools: tuple[str, ...],

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from mup.cli.vocabulary import option
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -17,14 +19,18 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("project", default=".", type=click.Path())
-@click.option("--prune", is_flag=True, help="Delete runs that are not needed any more.")
-@click.option(
-    "--keep", type=int, help="With --prune: the newest N stay (default: 1, or 0 with --older-than)."
+@option("--prune")
+@option(
+    "--keep",
+    help="With --prune: number of newest runs that stay.",
+    show_default="1, or 0 with --older-than",
 )
-@click.option("--older-than", type=float, metavar="DAYS", help="With --prune: only older ones.")
-@click.option("--all", "used_too", is_flag=True, help="With --prune: also those a model was made from.")
-@click.option("-y", "--yes", is_flag=True, help="With --prune: do not ask.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@option("--older-than", help="With --prune: delete only runs older than so many days.")
+@option(
+    "--include-used", "used_too", old=("--all",), help="With --prune: also delete runs a model was made from."
+)
+@option("--yes", help="With --prune: do not ask for confirmation.")
+@option("--json")
 def command(
     project: str,
     prune: bool,
@@ -47,7 +53,9 @@ def command(
     from mup.project import load_project
 
     if not prune and (keep is not None or older_than is not None or used_too or yes):
-        raise UsageError("--keep, --older-than, --all and --yes say what to delete", hint="add --prune")
+        raise UsageError(
+            "--keep, --older-than, --include-used and --yes say what to delete", hint="add --prune"
+        )
     loaded = load_project(project)
     runs = list_runs(loaded.state, loaded.root, _current_fingerprints(loaded))
     out = console()

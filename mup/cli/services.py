@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import click
 
+from mup.cli.vocabulary import option
+
 
 @click.command()
 @click.argument("project", default=".", type=click.Path())
-@click.option("--registry", metavar="URL", default="", help="Ask the registry there, not PROJECT's.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@option("--registry")
+@option("--json")
 def command(project: str, registry: str, as_json: bool) -> None:
     """List the live replicas and the databases the registry of PROJECT knows.
 

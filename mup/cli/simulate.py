@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from mup.cli.vocabulary import option
+
 if TYPE_CHECKING:
     from mup.lqn import Model
 
@@ -15,39 +17,33 @@ SIMULATORS = ("compiled", "reference")
 
 @click.command()
 @click.argument("model", type=click.Path())
-@click.option(
+@option(
     "--engine",
     default="compiled",
-    show_default=True,
     metavar="|".join((*SIMULATORS, *ESTIMATES)),
-    help="'compiled' simulates; 'reference' gives the same numbers a hundred times slower; 'analytic' and "
-    "'fluid' estimate means within milliseconds, without intervals.",
+    help="What computes the figures: 'compiled' simulates; 'reference' gives the same numbers a hundred "
+    "times slower; 'analytic' and 'fluid' estimate means within milliseconds, without intervals.",
 )
-@click.option(
+@option(
     "--precision",
-    type=float,
-    help="Stop when the 95 % half-widths of cycle response time and throughput are within this fraction of "
-    "the mean.  [default: 0.01, or none with --horizon]",
+    help="Relative 95 % half-width of cycle response time and throughput to stop at, e.g. 0.01 for 1 %.",
+    show_default="0.01, or none with --horizon",
 )
-@click.option(
+@option(
     "--horizon",
-    type=float,
-    metavar="SECONDS",
-    help="Stop after this simulated time in any case. With --engine fluid: follow the means from an empty "
-    "system for so long, instead of the state of rest.",
+    help="Simulated time after which to stop in any case. With --engine fluid: follow the means from an "
+    "empty system for so long, instead of the state of rest.",
 )
-@click.option("--seed", type=int, help="Same seed, same numbers.  [default: 0]")
-@click.option("--clients", type=int, help="Number of clients (default: as in the model).")
-@click.option("--arrivals", type=float, metavar="R", help="Cycles begun per second, instead of clients.")
-@click.option("--activities", is_flag=True, help="Also print figures of every activity.")
-@click.option(
+@option("--seed", default=None, show_default="0")
+@option("--clients", type=int, show_default="as in the model")
+@option("--arrivals", type=float, help="Rate of arrivals: cycles begun per second, instead of clients.")
+@option("--activities")
+@option(
     "--saturation/--no-saturation",
-    default=True,
-    show_default=True,
     help="Also find what saturates first, and at what load (a few short simulations).",
 )
-@click.option("--all", "everything", is_flag=True, help="Print long tables whole.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@option("--all", "everything")
+@option("--json")
 def command(
     model: str,
     engine: str,

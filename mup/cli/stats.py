@@ -8,6 +8,8 @@ from pathlib import Path
 
 import click
 
+from mup.cli.vocabulary import option
+
 __all__ = ["command"]
 
 ROWS = ("tasks", "entries", "activities", "nodes", "or_nodes", "arcs", "paths")
@@ -15,7 +17,7 @@ ROWS = ("tasks", "entries", "activities", "nodes", "or_nodes", "arcs", "paths")
 
 @click.command(name="stats")
 @click.argument("model", type=click.Path(path_type=Path))
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead.")
+@option("--json")
 def command(model: Path, *, as_json: bool) -> int:
     """Count tasks, entries, activities, nodes, arcs and paths of a model.
 

@@ -4,49 +4,39 @@ from __future__ import annotations
 
 import click
 
+from mup.cli.vocabulary import option
+
 
 @click.command()
 @click.argument("project", default=".", type=click.Path())
-@click.option(
-    "--model", "model_file", type=click.Path(), help="Calibrated model (default: PROJECT/model.json)."
+@option("--model", "model_file", show_default="PROJECT/model.json")
+@option(
+    "--clients", default="1,2,4,8", metavar="N[,N..]", help="Numbers of concurrent clients to compare at."
 )
-@click.option("--clients", default="1,2,4,8", show_default=True, help="Loads to compare at.")
-@click.option(
-    "--pool", multiple=True, metavar="SERVICE=N", help="Pool size in model and reality; repeatable."
+@option("--pool", multiple=True, help="Pool size in model and reality; repeatable.")
+@option("--replicas", help="Number of replicas in model and reality; repeatable.")
+@option("--duration", default=20.0, help="Length in seconds of what is measured per load and repeat.")
+@option("--warmup", default=3.0, help="Seconds of load before each measurement.")
+@option("--repeats", default=3, help="Number of runs per load, each with fresh services.")
+@option("--void-retries", "retries", old=("--retries",), default=1)
+@option(
+    "--measured-precision",
+    "until_width",
+    old=("--until-width",),
+    help="Repeat until the 95 % half-width of the measured mean response time is this fraction of it.",
 )
-@click.option(
-    "--replicas", multiple=True, metavar="SERVICE=N", help="Replicas in model and reality; repeatable."
+@option(
+    "--max-seconds",
+    default=60.0,
+    help="With --measured-precision: budget of measured seconds per load.",
 )
-@click.option("--duration", default=20.0, show_default=True, help="Measured seconds per load and repeat.")
-@click.option("--warmup", default=3.0, show_default=True, help="Seconds of load before each measurement.")
-@click.option("--repeats", default=3, show_default=True, help="Runs per load, each with fresh services.")
-@click.option("--retries", default=1, show_default=True, help="How often a void run is done again.")
-@click.option(
-    "--until-width",
-    type=float,
-    help="Repeat until the 95 % half-width of the mean response time is this share of it.",
-)
-@click.option(
-    "--max-seconds", default=60.0, show_default=True, help="With --until-width: observed seconds per load."
-)
-@click.option(
-    "--tolerance", default=0.25, show_default=True, help="Exit 1 if a mean response time is further off."
-)
-@click.option(
-    "--speed-correction/--no-speed-correction",
-    default=True,
-    show_default=True,
-    help="Also predict for the speed the machine had while it was measured, and judge that.",
-)
-@click.option("--precision", default=0.01, show_default=True, help="Relative 95 % half-width of predictions.")
-@click.option("--seed", default=0, show_default=True, help="Of clients and simulation.")
-@click.option(
-    "--prediction",
-    type=click.Path(),
-    help="Where predictions are written before anything runs (default: PROJECT/.mup/predictions/DATE.json).",
-)
-@click.option("--report", type=click.Path(), help="Write an HTML report here.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@option("--tolerance", default=0.25, help="Exit with 1 if the error of a mean response time is larger.")
+@option("--speed-correction/--no-speed-correction")
+@option("--precision", default=0.01, help="Relative 95 % half-width of the predictions, e.g. 0.01 for 1 %.")
+@option("--seed", help="Random seed for clients and simulation.")
+@option("--prediction", show_default="PROJECT/.mup/predictions/DATE.json")
+@option("--report")
+@option("--json")
 def command(
     project: str,
     model_file: str | None,

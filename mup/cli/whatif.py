@@ -4,93 +4,72 @@ from __future__ import annotations
 
 import click
 
+from mup.cli.vocabulary import option
+
 
 @click.command()
 @click.argument("model", type=click.Path())
-@click.option("--clients", multiple=True, metavar="N[,N..]", help="Clients; NAME=N[,N..] if several kinds.")
-@click.option(
+@option(
+    "--clients",
+    multiple=True,
+    metavar="N[,N..]",
+    help="Number of concurrent clients; NAME=N[,N..] if there are several kinds.",
+)
+@option(
     "--arrivals",
     multiple=True,
     metavar="R[,R..]",
-    help="Cycles begun, or requests from outside, per second; NAME=R[,R..] if there are several sources.",
+    help="Rate of arrivals: cycles begun, or requests from outside, per second; NAME=R[,R..] if there are "
+    "several sources.",
 )
-@click.option("--think", multiple=True, metavar="S[,S..]", help="Mean think time per cycle in seconds.")
-@click.option("--pool", multiple=True, metavar="TASK=N[,N..]", help="Threads per replica; repeatable.")
-@click.option(
+@option("--think", multiple=True)
+@option("--pool", multiple=True, metavar="TASK=N[,N..]")
+@option(
     "--admission",
-    multiple=True,
     metavar="TASK=ORDER[,..]",
-    help="Which waiting request is next: fifo, random, hol (priority); repeatable.",
+    help="Which waiting request is served next: fifo, random or hol (priority); repeatable.",
 )
-@click.option("--replicas", multiple=True, metavar="TASK=N[,N..]", help="Replicas; repeatable.")
-@click.option("--cores", multiple=True, metavar="PROCESSOR=N[,N..]", help="Cores; repeatable.")
-@click.option(
-    "--speed",
-    multiple=True,
-    metavar="PROCESSOR=F[,F..]",
-    help="Speed of every core, 1 = as measured; repeatable.",
-)
-@click.option(
-    "--place",
-    multiple=True,
-    metavar="TASK=PROCESSOR[,..]",
-    help="Where a task runs ('none': as many cores as it can use); repeatable.",
-)
-@click.option(
-    "--probability",
-    multiple=True,
-    metavar="TASK/entry:ACTIVITY=P[,P..]",
-    help="Probability of the branch that begins with an activity; the others keep their ratios; repeatable.",
-)
-@click.option(
-    "--calls",
-    multiple=True,
-    metavar="TASK/entry:ACTIVITY->TARGET=N[,N..]",
-    help="Mean number of calls at one call site; repeatable.",
-)
-@click.option(
+@option("--replicas", metavar="TASK=N[,N..]")
+@option("--cores", multiple=True, metavar="PROCESSOR=N[,N..]", help="Number of cores; repeatable.")
+@option("--speed")
+@option("--place")
+@option("--probability")
+@option("--calls")
+@option(
     "--precision",
-    type=float,
     default=0.01,
-    show_default=True,
-    help="Relative 95 % half-width of cycle response time and throughput.",
+    help="Relative 95 % half-width of cycle response time and throughput, e.g. 0.01 for 1 %.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same numbers.")
-@click.option(
-    "--difference/--no-difference",
-    default=True,
-    show_default=True,
-    help="Also estimate every change against the baseline with an interval of its own, by paired runs.",
+@option("--seed")
+@option("--difference/--no-difference")
+@option(
+    "--saturation/--no-saturation", help="Also find what saturates first in every scenario, and at what load."
 )
-@click.option(
-    "--saturation/--no-saturation",
-    default=True,
-    show_default=True,
-    help="Also find what saturates first in every scenario, and at what load.",
-)
-@click.option(
-    "--interval/--no-interval",
-    default=True,
-    show_default=True,
-    help="Also say between which figures a real run would land (95 %), and what would narrow that.",
-)
-@click.option(
-    "--run-seconds",
+@option("--interval/--no-interval")
+@option(
+    "--duration",
+    "run_seconds",
+    old=("--run-seconds",),
     default=60.0,
-    show_default=True,
-    help="Length of the real run whose figures are predicted.",
+    help="Length in seconds of the real run whose figures are predicted.",
 )
-@click.option("--run-repeats", default=1, show_default=True, help="How many such runs are taken together.")
-@click.option(
-    "--host",
-    type=click.Path(),
-    metavar="PROFILE.json",
+@option(
+    "--repeats",
+    "run_repeats",
+    old=("--run-repeats",),
+    default=1,
+    help="Number of such runs taken together.",
+)
+@option(
+    "--host-profile",
+    "host",
+    old=("--host",),
     help="Predict on the machine of this profile ('mup host') instead of that of the calibration.",
 )
-@click.option("--workers", type=int, help="Simulations at once (default: one per core).")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-@click.option("--csv", "csv_file", type=click.Path(), help="Also write one line per scenario to this file.")
-@click.option("--plot", type=click.Path(), metavar="FILE.svg", help="Also draw response time and throughput.")
+@option("--jobs", "workers", old=("--workers",))
+@option("--json")
+@option("--csv", "csv_file")
+@option("--plot", help="Also draw response time and throughput into this file.")
 def command(
     model: str,
     clients: tuple[str, ...],
@@ -122,7 +101,7 @@ def command(
     Every combination of the given values is one scenario, compared with the model as it is; the file is not
     changed. All scenarios see the same random numbers, so that differences stand out from the noise.
 
-    Each figure also has a prediction interval: where a real run of --run-seconds would land, 19 times of 20.
+    Each figure also has a prediction interval: where a real run of --duration would land, 19 times of 20.
     """
     import json
 
@@ -139,7 +118,7 @@ def command(
     from mup.lqn.files import read_model
 
     if workers is not None and workers < 1:
-        raise UsageError(f"--workers: must be a whole number >= 1, got {workers}")
+        raise UsageError(f"--jobs: must be a whole number >= 1, got {workers}")
     check_output(csv_file)
     check_output(plot, starts=("<",))
     loaded = read_model(model)

@@ -58,10 +58,10 @@ def test_a_file_of_times_is_described(tmp_path: Path, capsys: pytest.CaptureFixt
     times = tmp_path / "times.csv"
     at = np.cumsum(np.random.default_rng(34).exponential(0.1, 300))
     times.write_text("\n".join(map(str, at.tolist())), encoding="utf-8")
-    code, out = run(capsys, "--arrivals", str(times), "--json")
+    code, out = run(capsys, "--arrival-times", str(times), "--json")
     assert code == 0
     assert json.loads(out)["count"] == 299
-    code, out = run(capsys, "--arrivals", str(times))
+    code, out = run(capsys, "--arrival-times", str(times))
     assert "arrivals/s" in out
 
 
@@ -69,10 +69,10 @@ def test_a_file_of_times_is_described(tmp_path: Path, capsys: pytest.CaptureFixt
     ("arguments", "message"),
     [
         pytest.param([], "URL", id="nothing"),
-        pytest.param(["http://127.0.0.1:1/", "--arrivals", "x.csv"], "leave out", id="both"),
-        pytest.param(["--arrivals", "FOLDER"], "which service", id="no-service"),
-        pytest.param(["--arrivals", "FOLDER", "--of", "A"], "no log", id="no-log"),
-        pytest.param(["--arrivals", "/no/such.csv"], "cannot read", id="no-file"),
+        pytest.param(["http://127.0.0.1:1/", "--arrival-times", "x.csv"], "leave out", id="both"),
+        pytest.param(["--arrival-times", "FOLDER"], "which service", id="no-service"),
+        pytest.param(["--arrival-times", "FOLDER", "--service", "A"], "no log", id="no-log"),
+        pytest.param(["--arrival-times", "/no/such.csv"], "cannot read", id="no-file"),
     ],
 )
 def test_bad_arrivals_are_one_message(

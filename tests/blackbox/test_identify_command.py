@@ -96,7 +96,7 @@ def test_a_service_of_two_workers_is_found(tmp_path: Path, capsys: pytest.Captur
     assert station.task("blackbox").threads == 2
     assert station.provenance["identified"]["url"] == f"{url}/work/"
     # What the service logged is what was sent; a step during which the generator was late is in no result.
-    code, out, _ = run(capsys, "--arrivals", str(logs), "--of", "Box", "--json")
+    code, out, _ = run(capsys, "--arrival-times", str(logs), "--service", "Box", "--json")
     assert code == 0
     assert (
         json.loads(out)["count"] >= sum(each["requests"] for each in found["steps"] + found["held_back"]) - 1

@@ -230,7 +230,7 @@ def test_a_directory_with_something_in_it_is_refused(tmp_path: Path) -> None:
 
 def started(tmp_path: Path, family: Any, *, rounds: int) -> tuple[subprocess.Popen[str], Path]:
     """Start an exploration that will not end by itself; return it once some rounds are on disk."""
-    command = [sys.executable, "-m", "mup", "explore", str(tmp_path), "--width", str(NEVER)]
+    command = [sys.executable, "-m", "mup", "explore", str(tmp_path), "--precision", str(NEVER)]
     process = subprocess.Popen(
         [*command, "--round-seconds", "0.5", "--warmup", "0.2"],
         stdout=subprocess.PIPE,

@@ -21,7 +21,7 @@ def shop() -> Model:
     )
 
 
-QUICK = ("--max-clients", "4", "--run-seconds", "10", "--precision", "0.03")
+QUICK = ("--max-clients", "4", "--duration", "10", "--precision", "0.03")
 
 
 def test_the_document_has_every_step(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -59,8 +59,8 @@ def test_people_see_a_row_per_step_and_a_picture(tmp_path: Path, capsys: pytest.
     [
         (("--threshold", "1.5"), "threshold must be between 0 and 1"),
         (("--clients", "9", "--max-clients", "8"), "begins with 1 to 8 clients"),
-        (("--run-seconds", "0"), "window must be"),
-        (("--workers", "0"), "--workers"),
+        (("--duration", "0"), "window must be"),
+        (("--jobs", "0"), "--jobs"),
         (("--plot", "no/such/folder/x.svg"), "folder does not exist"),
     ],
     ids=["threshold", "clients", "window", "workers", "plot"],

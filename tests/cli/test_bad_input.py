@@ -155,9 +155,9 @@ def test_run_without_events(tmp_path: Path) -> None:
     run = tmp_path / "run"
     run.mkdir()
     RunInfo(project="x").save(run)
-    assert "mup explore" in refused("model", project(tmp_path), "--log", str(run))
+    assert "mup explore" in refused("model", project(tmp_path), "--run", str(run))
     (run / "A.0.w0.mlog").write_bytes(b"")
-    assert "A.0.w0.mlog" in refused("model", project(tmp_path), "--log", str(run))
+    assert "A.0.w0.mlog" in refused("model", project(tmp_path), "--run", str(run))
     assert not (tmp_path / "model.json").exists()
 
 

@@ -36,7 +36,7 @@ def unknown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("unknown")
 def test_nobody_measures_who_was_told_not_to() -> None:
-    """``--no-host``."""
+    """``--no-profile-host``."""
     assert said(wanted=False) == ""
     assert not default_path().exists()
 

@@ -119,7 +119,7 @@ def test_source_that_cannot_be_analysed_is_unknown(project: Path, capsys: pytest
 def test_pruning_keeps_the_newest_and_what_models_need(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """By default one run stays, and the one of the model; `--all` spares that no longer."""
+    """By default one run stays, and the one of the model; `--include-used` spares that no longer."""
     for day in ("01", "02", "03", "04"):
         explored(project, f"{day}-20260101", days=1)
     model = {"provenance": {"run": "02-20260101-explore"}}
@@ -128,7 +128,7 @@ def test_pruning_keeps_the_newest_and_what_models_need(
     assert [Path(p).name[:2] for p in document["deleted"]] == ["03", "01"]
     assert [Path(r["run"]).name[:2] for r in document["runs"]] == ["04", "02"]
     assert len(names(project)) == 2
-    listed(capsys, project, "--prune", "--yes", "--all")
+    listed(capsys, project, "--prune", "--yes", "--include-used")
     assert names(project) == ["04-20"]
 
 

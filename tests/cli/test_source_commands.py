@@ -221,7 +221,7 @@ def test_changed_endpoints_are_measured_again(project: Path, capsys: pytest.Capt
 
     assert "no explore run" in refused("explore", "--changed")
     first = explored(width=1e-9, max_seconds=2.4)
-    assert "nothing has changed" in refused("explore", "--changed", "--no-host")
+    assert "nothing has changed" in refused("explore", "--changed", "--no-profile-host")
     # Another name for a variable, another layout: no change. The helper of B does something else.
     text = "# moved\n\n" + SOURCE.replace("reply", "answer").replace("range(number)", "range(2 * number)")
     (project / "services.py").write_text(text)
@@ -239,7 +239,7 @@ def test_changed_endpoints_are_measured_again(project: Path, capsys: pytest.Capt
     model = load_model(project / "model.json")
     assert model.provenance["runs"] == [second.name, first.name]
     assert model.task("B").entry("/b/").activities[0].demand is not None
-    code, out, _ = run(capsys, "runs", str(project), "--prune", "--all", "--yes", "--json")
+    code, out, _ = run(capsys, "runs", str(project), "--prune", "--include-used", "--yes", "--json")
     assert json.loads(out)["deleted"] == [], "the newer run needs the older one"
     (project / "services.py").write_text(text.replace("think(0.01)", "think(0.02)"))
-    assert "the client has changed" in refused("explore", "--changed", "--no-host")
+    assert "the client has changed" in refused("explore", "--changed", "--no-profile-host")

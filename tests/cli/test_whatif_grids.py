@@ -259,7 +259,7 @@ def test_differences_and_limits_can_be_left_out(capsys: pytest.CaptureFixture[st
             ("--pool", "A=1,2,3,4,5,6,7,8,9", "--clients", "1,2,3,4,5,6,7,8,9,10", "--plot", "x.svg"),
             "9 curves",
         ),
-        (("--pool", "A=2", "--workers", "0"), "--workers"),
+        (("--pool", "A=2", "--jobs", "0"), "--jobs"),
     ],
 )
 def test_changes_that_cannot_be_are_refused(

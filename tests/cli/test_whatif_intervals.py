@@ -63,7 +63,7 @@ def test_the_stated_length_of_the_run_counts(capsys: pytest.CaptureFixture[str],
     """A run of 2 s is much less certain than three of 600 s."""
     file = saved(tmp_path, known())
     widths = []
-    for options in (("--run-seconds", "2"), ("--run-seconds", "600", "--run-repeats", "3")):
+    for options in (("--duration", "2"), ("--duration", "600", "--repeats", "3")):
         time = document(capsys, file, *options)["scenarios"][1]["prediction"]["response_time"]
         widths.append(time["high"] / time["low"])
     assert math.log(widths[0]) > 1.5 * math.log(widths[1])
@@ -72,7 +72,7 @@ def test_the_stated_length_of_the_run_counts(capsys: pytest.CaptureFixture[str],
 def test_people_read_intervals_shares_and_advice(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """The table has the stated run; below it is what narrows the interval."""
     code, out, _ = run(
-        capsys, "whatif", saved(tmp_path, known()), "--clients", "8", *FAST, "--run-seconds", "30"
+        capsys, "whatif", saved(tmp_path, known()), "--clients", "8", *FAST, "--duration", "30"
     )
     assert code == 0
     assert "Where a real run of 30 s would land, 19 times of 20" in out
@@ -127,7 +127,7 @@ def test_files_have_the_intervals(capsys: pytest.CaptureFixture[str], tmp_path: 
 
 @pytest.mark.parametrize(
     ("options", "says"),
-    [(("--run-seconds", "0"), "number of seconds > 0"), (("--run-repeats", "0"), "repeats")],
+    [(("--duration", "0"), "number of seconds > 0"), (("--repeats", "0"), "repeats")],
 )
 def test_runs_that_cannot_be_are_refused(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, options: tuple[str, ...], says: str
@@ -139,18 +139,18 @@ def test_runs_that_cannot_be_are_refused(
 
 
 def test_another_machine_replaces_the_host(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """--host predicts on the cores of a profile; a file that is none is refused by name."""
+    """--host-profile predicts on the cores of a profile; a file that is none is refused by name."""
     from analyzer.host.profile import default_profile, save_profile
 
     file = saved(tmp_path, known())
     profile = save_profile(default_profile(3), tmp_path / "host.json")
-    here, there = document(capsys, file), document(capsys, file, "--host", str(profile))
+    here, there = document(capsys, file), document(capsys, file, "--host-profile", str(profile))
     cores = [data["baseline"]["processors"] for data in (here, there)]
     assert [found["host"]["cores"] for found in cores] == [1, 3]
     assert there["baseline"]["prediction"]["missing"] == []
     (tmp_path / "wrong.json").write_text("{}")
     code, out, err = run(
-        capsys, "whatif", file, "--clients", "2", "--host", str(tmp_path / "wrong.json"), *FAST
+        capsys, "whatif", file, "--clients", "2", "--host-profile", str(tmp_path / "wrong.json"), *FAST
     )
     assert (code, out) == (2, "")
     assert "wrong.json" in err

@@ -16,6 +16,8 @@ every_page = pytest.mark.parametrize("page", PAGES, ids=name_of)
 
 FILE = re.compile(r"(mup|mup_registry|analyzer|simulator|examples|tests|docs|benchmarks)(/[\w.-]+)+/?")
 DOTTED = re.compile(r"(mup|mup_registry|analyzer|simulator)(\.\w+)+")
+CHANGELOG = "docs/changelog.md"
+"""Tells of options by the names they had then."""
 NOT_PYTHON = {"mup.toml"}
 IN_WHEELS_ONLY = {"mup/examples"}
 
@@ -86,29 +88,44 @@ def _importable(name: str) -> bool:
 @pytest.fixture(scope="module")
 def options() -> dict[str, set[str]]:
     """The options of every command."""
+    return _all_options(old=False)
+
+
+@pytest.fixture(scope="module")
+def old_options() -> dict[str, set[str]]:
+    """The options of every command, also by the names they had earlier."""
+    return _all_options(old=True)
+
+
+def _all_options(*, old: bool) -> dict[str, set[str]]:
     with cli.make_context("mup", [], resilient_parsing=True) as context:
         loaded = {name: cli.get_command(context, name) for name in COMMANDS}
-        return {name: _options(command, context) for name, command in loaded.items() if command is not None}
+        return {
+            n: _options(command, context, old=old) for n, command in loaded.items() if command is not None
+        }
 
 
-def _options(command: click.Command, context: click.Context) -> set[str]:
-    """The options of a command, and of all below it if it is a group."""
+def _options(command: click.Command, context: click.Context, *, old: bool = False) -> set[str]:
+    """The options of a command, and of all below it if it is a group; also by their old names if wanted."""
     found = {
         word
         for p in command.get_params(context)
-        for word in (*p.opts, *p.secondary_opts)
+        for word in (*p.opts, *p.secondary_opts, *(getattr(p, "old", ()) if old else ()))
         if word.startswith("-")
     }
     for name in command.list_commands(context) if isinstance(command, click.Group) else ():
         below = command.get_command(context, name)
         if below is not None:
-            found |= _options(below, context)
+            found |= _options(below, context, old=old)
     return found
 
 
 @every_page
-def test_commands_and_options_exist(page: Path, options: dict[str, set[str]]) -> None:
-    """Every `mup COMMAND --option` on a page is one that the program has."""
+def test_commands_and_options_exist(
+    page: Path, options: dict[str, set[str]], old_options: dict[str, set[str]]
+) -> None:
+    """Every `mup COMMAND --option` on a page is one that the program has; old names are in the changelog."""
+    options = old_options if name_of(page) == CHANGELOG else options
     wrong = [words for words in commands(page) if words[0] not in options]
     assert wrong == [], "no such command"
     wrong = [
@@ -121,8 +138,11 @@ def test_commands_and_options_exist(page: Path, options: dict[str, set[str]]) ->
 
 
 @every_page
-def test_options_on_their_own_exist(page: Path, options: dict[str, set[str]]) -> None:
-    """An option in backticks belongs to some command."""
-    known = set().union(*options.values()) | {"--version"}
+def test_options_on_their_own_exist(
+    page: Path, options: dict[str, set[str]], old_options: dict[str, set[str]]
+) -> None:
+    """An option in backticks belongs to some command; the page of the command line lists old names, too."""
+    tells_old = name_of(page) in (CHANGELOG, "docs/reference/cli.md")
+    known = set().union(*(old_options if tells_old else options).values()) | {"--version"}
     named = [code.split()[0].partition("=")[0] for code in inline_code(page) if code.startswith("--")]
     assert [option for option in named if option not in known] == []

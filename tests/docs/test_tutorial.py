@@ -23,7 +23,7 @@ TUTORIAL = ROOT / "docs" / "tutorial" / "first-prediction.md"
 SHORTER = {
     "--max-seconds 30": "--max-seconds 5",
     "--pool Stock=1,2 --precision 0.02": "--pool Stock=1,2 --precision 0.05",
-    "--duration 10 --precision 0.02": "--duration 2 --warmup 1 --repeats 1 --retries 0 --precision 0.05",
+    "--duration 10 --precision 0.02": "--duration 2 --warmup 1 --repeats 1 --void-retries 0 --precision 0.05",
 }
 FILE = re.compile(r"^`([\w.]+)`:\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 

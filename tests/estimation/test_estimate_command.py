@@ -63,7 +63,7 @@ def test_auto_takes_what_fits_and_says_why(
     files: dict[str, Path], capsys: pytest.CaptureFixture[str], form: str, method: str
 ) -> None:
     """Demands are right to 20 %, inside the interval, and the choice is explained."""
-    code, out, _ = run(capsys, str(files[form]), "--cores", "2", "--threads", "8", "--json")
+    code, out, _ = run(capsys, str(files[form]), "--cores", "2", "--pool", "8", "--json")
     found: dict[str, Any] = json.loads(out)
     assert code == 0
     assert found["method"] == method
@@ -91,7 +91,7 @@ def test_the_result_is_a_model(
     """``-o`` writes a task with the measured rates as arrivals: solving it gives back what was observed."""
     model = tmp_path / "station.json"
     code, out, _ = run(
-        capsys, str(files["requests"]), "--cores", "2", "--threads", "8", "-o", str(model), "--name", "legacy"
+        capsys, str(files["requests"]), "--cores", "2", "--pool", "8", "-o", str(model), "--name", "legacy"
     )
     assert code == 0
     assert "c1" in out
@@ -114,7 +114,7 @@ def test_the_result_is_a_model(
     [
         pytest.param(("samples", "--cores", "0"), "--cores: must be a whole number >= 1", id="no cores"),
         pytest.param(
-            ("samples", "--cores", "2", "--threads", "2"), "in process, itself included, with 2", id="pool"
+            ("samples", "--cores", "2", "--pool", "2"), "in process, itself included, with 2", id="pool"
         ),
         pytest.param(
             ("samples", "--cores", "2", "--method", "bl"), "method bl needs arrival and dep", id="method"
@@ -122,14 +122,14 @@ def test_the_result_is_a_model(
         pytest.param(
             ("samples", "--cores", "2", "--method", "magic"), "no method 'magic'", id="unknown method"
         ),
-        pytest.param(("samples", "--cores", "2", "--method", "mlps"), "say --threads W", id="no pool"),
+        pytest.param(("samples", "--cores", "2", "--method", "mlps"), "say --pool N", id="no pool"),
         pytest.param(("samples", "--cores", "2", "--service", "A"), "chooses from event logs", id="service"),
         pytest.param(("samples", "--cores", "2", "--group", "x"), "must be NAME=TEXT", id="group"),
         pytest.param(
             ("windows", "--cores", "2", "--group", "x=c"), "does not fit windows", id="group windows"
         ),
         pytest.param(
-            ("requests", "--cores", "2", "--threads", "1"), "left before any of 1 threads", id="one thread"
+            ("requests", "--cores", "2", "--pool", "1"), "left before any of 1 threads", id="one thread"
         ),
         pytest.param(
             ("samples", "--cores", "2", "--resamples", "1"),

@@ -109,7 +109,7 @@ def test_the_command_exits_with_the_answer(
         for a, b, k in zip(data.start.tolist(), data.end.tolist(), data.kind, strict=True)
     ]
     path.write_text("\n".join(["arrival,departure,class", *rows]), encoding="utf-8")
-    arguments = ["estimate", str(path), "--cores", "4", "--track", str(LENGTH), "--plot", str(plot)]
+    arguments = ["estimate", str(path), "--cores", "4", "--period", str(LENGTH), "--plot", str(plot)]
     with pytest.raises(SystemExit) as caught:
         main([*arguments, "--json"])
     document = json.loads(capsys.readouterr().out)
@@ -126,10 +126,10 @@ def test_the_command_exits_with_the_answer(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--track", "0"), "--track: must be"),
-        (("--track", "1", "--drift", "2"), "--drift: must be"),
-        (("--track", "1", "-o", "m.json"), "takes neither"),
-        (("--plot", "p.svg"), "say --track"),
+        (("--period", "0"), "--period: must be"),
+        (("--period", "1", "--drift", "2"), "--drift: must be"),
+        (("--period", "1", "-o", "m.json"), "takes neither"),
+        (("--plot", "p.svg"), "say --period"),
     ],
     ids=["period", "drift", "model", "plot"],
 )

@@ -95,7 +95,7 @@ def test_tables(files: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> N
         ),
         pytest.param(["--estimate", ESTIMATE, "--predict", "clients"], "PATH=VALUE", id="predict"),
         pytest.param(["--estimate", ESTIMATE, "--level", "95"], "between 0 and 1", id="level"),
-        pytest.param(["--estimate", ESTIMATE, "--intervals", "wide"], "no 'wide'", id="intervals"),
+        pytest.param(["--estimate", ESTIMATE, "--interval-method", "wide"], "no 'wide'", id="intervals"),
     ],
 )
 def test_bad_options(

@@ -86,9 +86,9 @@ def test_an_alarm_is_an_exit_code_and_a_sentence(tmp_path: Path, capsys: pytest.
         (("--drift", "0.1"), "say --track"),
         (("--plot", "p.svg"), "say --track"),
         (("--track", "--predict", "clients=3"), "--track takes no --predict"),
-        (("--track", "--intervals", "profile"), "--track takes no --intervals"),
-        (("--track", "--learn", "30"), "30 periods are too few"),
-        (("--track", "--learn", "2"), "at least 5"),
+        (("--track", "--interval-method", "profile"), "--track takes no --interval-method"),
+        (("--track", "--learning-periods", "30"), "30 periods are too few"),
+        (("--track", "--learning-periods", "2"), "at least 5"),
     ],
     ids=["drift", "word", "drift alone", "plot alone", "predict", "intervals", "few", "learn"],
 )

@@ -86,7 +86,7 @@ def test_command_profiles_this_machine(tmp_path: Path, capsys: pytest.CaptureFix
     """`mup host --json` prints the profile it writes: this machine, every figure, a processor for models."""
     path = tmp_path / "host.json"
     with pytest.raises(SystemExit) as caught:
-        main(["host", "--seconds", "1", "--json", "-o", str(path)])
+        main(["host", "--duration", "1", "--json", "-o", str(path)])
     assert caught.value.code == 0
     printed = HostProfile.from_json(json.loads(capsys.readouterr().out))
     assert printed == load_profile(path)
@@ -106,7 +106,7 @@ def test_command_profiles_this_machine(tmp_path: Path, capsys: pytest.CaptureFix
 def test_bad_input_is_one_message(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """Times out of range and files that would be lost are refused before anything is measured."""
     for arguments, message in (
-        (["--seconds", "600"], "must be 1 to 60 seconds, got 600"),
+        (["--duration", "600"], "must be 1 to 60 seconds, got 600"),
         (["-o", str(tmp_path / "no" / "host.json")], "its folder does not exist"),
     ):
         with pytest.raises(SystemExit) as caught:

@@ -70,7 +70,7 @@ def test_the_command_reads_access_logs(tmp_path: Path, capsys: pytest.CaptureFix
     table = tmp_path / "visits.csv"
     table.write_text("trace,run,station,start,duration,clients\na,1,S,0,1.5,2\na,1,S,0.5,,2\na,2,S,0,9,2\n")
     out = tmp_path / "t.npz"
-    arguments = ["learn", "traces", str(table), "--dt", "1", "--seconds", "3", "--servers", "home=inf"]
+    arguments = ["learn", "traces", str(table), "--dt", "1", "--duration", "3", "--servers", "home=inf"]
     with pytest.raises(SystemExit) as end:
         main([*arguments, "--servers", "S=1", "--rest", "home", "-o", str(out), "--json"])
     assert end.value.code == 0
@@ -156,7 +156,7 @@ def test_several_runs_in_the_same_logs(tmp_path: Path, capsys: pytest.CaptureFix
     table.write_text("trace,folder,begin\nb,.,11\na,.,7\n")
     out = tmp_path / "t.npz"
     with pytest.raises(SystemExit) as end:
-        main(["learn", "traces", str(table), "--entries", "--dt", "1", "--seconds", "3", "-o", str(out)])
+        main(["learn", "traces", str(table), "--entries", "--dt", "1", "--duration", "3", "-o", str(out)])
     assert end.value.code == 0
     traces = read_traces(out)
     assert traces.names == ("A/x/",)
@@ -203,7 +203,7 @@ def test_services_that_call_each_other_have_no_rest(
 ) -> None:
     """One of two clients is at both services: 0 at home would be wrong, and there are not too many either."""
     out = layers.parent / "t.npz"
-    arguments = (layers, "--dt", "1", "--seconds", "4", "-o", out, *options)
+    arguments = (layers, "--dt", "1", "--duration", "4", "-o", out, *options)
     assert traced(*arguments, "--rest", "home") == 2
     message = " ".join(capsys.readouterr().err.split())
     assert f"{calls}: a client whose request waits there for its answer is counted at both" in message
@@ -222,7 +222,7 @@ def test_a_station_that_passes_requests_on_is_left_out(
         layers,
         "--dt",
         "1",
-        "--seconds",
+        "--duration",
         "4",
         "-o",
         out,
@@ -243,7 +243,7 @@ def test_access_logs_with_too_many_visits_name_both_causes(
     """They do not tell who calls whom."""
     table = tmp_path / "visits.csv"
     table.write_text("trace,run,station,start,duration,clients\na,1,A,0,3,1\na,1,B,1,1,1\n")
-    assert traced(table, "--dt", "1", "--seconds", "3", "--rest", "home", "-o", tmp_path / "t.npz") == 2
+    assert traced(table, "--dt", "1", "--duration", "3", "--rest", "home", "-o", tmp_path / "t.npz") == 2
     message = " ".join(capsys.readouterr().err.split())
     assert "more than its 1 clients are seen at 1 s; is the column 'clients' too small" in message
     assert "leave --rest out" in message

@@ -168,7 +168,16 @@ def test_impossible_measurements(folder: Path, values: dict[str, Any], message: 
 def test_the_command_drives_any_http_service(system: Any) -> None:
     """Without any project: figures per URL; what services would log is not there."""
     done = _load(
-        *("--http", f"{system.server_url}/echo/", "--method", "POST", "--body", "{}", "--arrivals", "40"),
+        *(
+            "--http",
+            f"{system.server_url}/echo/",
+            "--http-method",
+            "POST",
+            "--body",
+            "{}",
+            "--arrivals",
+            "40",
+        ),
         *("--duration", "0.5", "--warmup", "0", "--json"),
     )
     assert done.returncode == 0, done.stderr
@@ -201,7 +210,7 @@ def test_the_command_states_open_or_closed_and_shows_a_ramp(folder: Path) -> Non
         (("--ramp", "inf:1"), "got 'inf:1'"),
         (("--ramp", "1:9", "--clients", "5"), "one of them --clients 5"),
         (("--ramp", "1:9", "--arrivals", "5"), "must begin or end with --arrivals 5"),
-        (("--trace", "/nowhere.csv"), "cannot read times"),
+        (("--arrival-times", "/nowhere.csv"), "cannot read times"),
         (("--clients", "1", "--external", "x"), "--external: must be NAME=URL, got 'x'"),
         (("--clients", "1", "--external", "x=ftp://y"), "url: must be a URL"),
         (("--clients", "1", "--external", "S=http://y"), "'S' is a service of the project already"),
@@ -223,7 +232,7 @@ def test_impossible_options(folder: Path, words: tuple[str, ...], message: str) 
 def test_a_trace_that_ends_within_the_warmup(folder: Path, tmp_path: Path) -> None:
     """There is nothing left to measure, and the message says so."""
     (tmp_path / "trace").write_text("0\n1\n2\n")
-    done = _load(str(folder), "--trace", str(tmp_path / "trace"))
+    done = _load(str(folder), "--arrival-times", str(tmp_path / "trace"))
     assert done.returncode == 2
     assert "the trace ends after 2 s, within the warm-up of 3 s" in done.stderr
 
