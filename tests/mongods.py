@@ -48,7 +48,10 @@ class OwnMongod:
             CannotRunError: It does not.
         """
         with self._log.open("wb") as out:
-            self._process = subprocess.Popen(self._command, stdout=out, stderr=subprocess.STDOUT)
+            try:
+                self._process = subprocess.Popen(self._command, stdout=out, stderr=subprocess.STDOUT)
+            except OSError as error:
+                raise CannotRunError(f"it cannot be executed: {error}") from error
         deadline = time.monotonic() + 20
         while True:
             try:

@@ -18,6 +18,7 @@ import logging
 import os
 import signal
 import sys
+from typing import Any
 
 
 def main() -> None:
@@ -32,11 +33,26 @@ def main() -> None:
     except ImportError as error:
         _say(error=f"the package {error.name} is not installed")
         return
-    if sqlite3.__name__.partition(".")[0] != "pysqlite3":
-        # The system's SQLite silently mis-sorts integer ids on some platforms.
-        _say(error="the package pysqlite3-binary is not installed")
+    problem = _problem(importlib.import_module("neosqlite"))
+    if problem:
+        _say(error=f"{problem} with SQLite {sqlite3.sqlite_version}, which is what {sqlite3.__name__} has")
         return
     asyncio.run(_serve(NeoSQLiteHandler(":memory:"), sqlite3.sqlite_version))
+
+
+def _problem(neosqlite: Any) -> str:
+    """Return what the embedded database does wrong with its build of SQLite, or "".
+
+    neosqlite keeps ids in a column of type ``JSONB`` where SQLite has the function ``jsonb()`` (from 3.45 on), else
+    in one of type ``TEXT``, in which integers become texts and 10 comes before 9.
+    """
+    try:
+        with neosqlite.Connection(":memory:") as connection:
+            connection.ids.insert_many([{"_id": 10}, {"_id": 9}])
+            found = [document["_id"] for document in connection.ids.find({}).sort("_id", 1)]
+    except Exception as error:  # noqa: BLE001 - a build without JSON, say
+        return f"it fails ({type(error).__name__}: {error})"
+    return "" if found == [9, 10] else f"it sorts the ids 9 and 10 as {found}"
 
 
 async def _serve(handler: object, sqlite_version: str) -> None:
