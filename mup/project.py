@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from mup.databases.address import scheme_of
 from mup.environment import is_reference
 from mup.errors import ProjectError, did_you_mean
+from mup.names import name_problem
 from mup.retries import MAX_ATTEMPTS, RetryPolicy
 from mup.service import ADMISSIONS
 from mup.tls import TlsFiles
@@ -152,10 +153,10 @@ class Project:
         """Return the project with more, or other, services outside of mup.
 
         Raises:
-            ProjectError: One has the name of a service of the project, or a URL that is none.
+            ProjectError: One has the name of a service of the project, or no proper name or URL.
         """
         for name, url in externals.items():
-            problem = _external_problem(name, url, [service.name for service in self.services])
+            problem = name_problem(name) or _external_problem(name, url, [s.name for s in self.services])
             if problem:
                 raise ProjectError(problem, where=f"external.{name}")
         return replace(self, externals={**self.externals, **externals})
@@ -332,7 +333,7 @@ def _project(data: dict[str, Any], file: Path) -> Project:
     registry.done()
     tls = _tls_files(data["tls"], file.parent, problems) if "tls" in data else None
     services = []
-    for key, table in _tables(data, "services", problems).items():
+    for key, table in _named_tables(data, "services", problems).items():
         fields = _Fields(table, f"services.{key}", problems)
         services.append(
             ServiceConfig(
@@ -355,7 +356,7 @@ def _project(data: dict[str, Any], file: Path) -> Project:
         )
         fields.done()
     databases = []
-    for key, table in _tables(data, "databases", problems).items():
+    for key, table in _named_tables(data, "databases", problems).items():
         fields = _Fields(table, f"databases.{key}", problems)
         uri = os.environ.get(f"MUP_DATABASE_{key.upper()}") or fields.text("uri", EMBEDDED)
         fields.seen.add("uri")
@@ -375,7 +376,7 @@ def _project(data: dict[str, Any], file: Path) -> Project:
         )
         fields.done()
     externals = {}
-    for key, table in _tables(data, "external", problems).items():
+    for key, table in _named_tables(data, "external", problems).items():
         fields = _Fields(table, f"external.{key}", problems)
         externals[key] = fields.text("url")
         problem = externals[key] and _external_problem(key, externals[key], [s.name for s in services])
@@ -441,6 +442,16 @@ def _external_problem(name: str, url: str, services: list[str]) -> str:
     if not is_http_url(url):
         return f"url: must be a URL such as http://127.0.0.1:8080, got {url!r}"
     return ""
+
+
+def _named_tables(data: dict[str, Any], name: str, problems: list[str]) -> dict[str, Any]:
+    """Return tables whose keys are names of services or databases."""
+    tables = _tables(data, name, problems)
+    for key in tables:
+        problem = name_problem(key)
+        if problem:
+            problems.append(f"[{name}] {key!r}: {problem}")
+    return tables
 
 
 def _tables(data: dict[str, Any], name: str, problems: list[str]) -> dict[str, Any]:

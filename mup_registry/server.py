@@ -25,6 +25,7 @@ from aiohttp.web_server import Server
 
 from mup.databases.address import has_credentials
 from mup.errors import did_you_mean
+from mup.names import name_problem
 from mup.runtime.metrics import CONTENT_TYPE
 from mup_registry.directory import Directory, ListeningClock, Service
 from mup_registry.metrics import metrics, targets
@@ -152,8 +153,9 @@ class RegistryServer:
 
     async def _register(self, request: BaseRequest) -> Response:
         data = await _read(request, _Registration)
-        if not data.service or "/" in data.service or not data.service.isprintable():
-            raise _Refused(400, f"service: must be a name without '/', got {data.service!r}")
+        problem = name_problem(data.service)
+        if problem:
+            raise _Refused(400, f"service: {problem}")
         if not _is_base_url(data.url):
             raise _Refused(400, f"url: must be like http://host:port, got {data.url!r}")
         for name, path in data.endpoints.items():
@@ -226,8 +228,11 @@ class RegistryServer:
     async def _add_database(self, request: BaseRequest) -> Response:
         data = await _read(request, _Database)
         # The URI itself is in no message: it may be one that should not have come here.
-        if not data.name or "://" not in data.uri or not (data.name + data.uri).isprintable():
-            raise _Refused(400, f"a database needs a name and a uri with a scheme, got {data.name!r}")
+        problem = name_problem(data.name)
+        if problem:
+            raise _Refused(400, f"name: {problem}")
+        if "://" not in data.uri or not data.uri.isprintable():
+            raise _Refused(400, f"a database needs a uri with a scheme, got that of {data.name!r}")
         if has_credentials(data.uri):
             raise _Refused(
                 400,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from mup.errors import CommunicationError, did_you_mean
+from mup.names import name_problem
 from mup.routes import CallRoutes
 
 __all__ = ["Catalogue"]
@@ -54,8 +55,12 @@ class Catalogue:
         known = [*self._endpoints[service], *self._endpoints[service].values()]
         return did_you_mean(address, list(dict.fromkeys(known)))
 
-    def database_hint(self, name: str) -> str | None:
-        """Return the remedy for a database the project does not have; None if it has it."""
+    def database_problem(self, name: str) -> tuple[str, str] | None:
+        """Return what is wrong with the name of a database, and the remedy; None if nothing is."""
+        problem = name_problem(name)
+        if problem:
+            return f"no database can be called {name!r}", problem
         if self._databases is None or name in self._databases:
             return None
-        return did_you_mean(name, list(self._databases)) + "; add it to mup.toml"
+        hint = did_you_mean(name, list(self._databases)) + "; add it to mup.toml"
+        return f"the project has no database {name!r}", hint

@@ -1566,9 +1566,10 @@ class Evaluation(Variables):
         return f"{service}{endpoint}" if endpoint.startswith("/") else f"{service}/{endpoint}"
 
     def _check_database(self, name: str, node: cst.CSTNode) -> None:
-        hint = self.catalogue.database_hint(name)
-        if hint is not None:
-            self.report("MUP013", f"the project has no database {name!r}", node, hint)
+        problem = self.catalogue.database_problem(name)
+        if problem is not None:
+            message, hint = problem
+            self.report("MUP013", message, node, hint)
 
     def _get(self, future: Future, node: cst.Call | cst.Await, state: State) -> Results:
         if future.index in state.joined:

@@ -133,8 +133,8 @@ def _start_embedded(config: DatabaseConfig) -> DatabaseServer:
         raise DeploymentError(
             f"the embedded database did not start: {ready.get('error', 'it ended without a word')}",
             where=where,
-            hint="it needs nx-27017, and pysqlite3-binary (Linux on x86-64) or a Python with SQLite 3.45 or newer; "
-            "or name a mongodb:// server as its uri",
+            hint="it needs nx-27017, and pysqlite3-binary (Linux on x86-64) or a Python with SQLite 3.45 or "
+            "newer; or name a mongodb:// server as its uri",
         )
     server.uri = with_database(f"mongodb://127.0.0.1:{ready['port']}", server.database)
     server.version = f"SQLite {ready['sqlite']}"

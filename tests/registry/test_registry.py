@@ -121,6 +121,8 @@ def test_resolve_is_random(url: str) -> None:
         pytest.param("/register", entry(url="http://h:1/?x"), 400, "http://", id="url-with-query"),
         pytest.param("/register", entry(url="http://u:p@h:1"), 400, "http://", id="url-with-user"),
         pytest.param("/register", b" " * 300_000, 413, "262144", id="too-large"),
+        pytest.param("/register", entry(service="a.b"), 400, "call it 'a_b'", id="service-with-a-dot"),
+        pytest.param("/databases", {"name": "s.v2", "uri": "m://h"}, 400, "call it 's_v2'", id="dot"),
         pytest.param("/databases", {"name": "d", "uri": "x"}, 400, "scheme", id="database-uri"),
         pytest.param("/databases", {"name": "d", "uri": "m://u@h/d"}, 400, "credentials", id="user"),
         pytest.param(
