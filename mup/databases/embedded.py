@@ -43,8 +43,8 @@ def main() -> None:
 def _problem(neosqlite: Any) -> str:
     """Return what the embedded database does wrong with its build of SQLite, or "".
 
-    neosqlite keeps ids in a column of type ``JSONB`` where SQLite has the function ``jsonb()`` (from 3.45 on),
-    else in one of type ``TEXT``, in which integers become texts and 10 comes before 9.
+    neosqlite keeps ids in a column of type ``JSONB`` where SQLite has the function ``jsonb()`` (from 3.45
+    on), else in one of type ``TEXT``, in which integers become texts and 10 comes before 9.
     """
     try:
         with neosqlite.Connection(":memory:") as connection:
