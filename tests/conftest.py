@@ -14,12 +14,14 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # what several parts' tests share
 
-from disturbance import DisturbedError, Watch
+from disturbance import DisturbedError, Watch, looks_at_the_clock
 from mongods import CannotRunError, OwnMongod
 
 from analyzer.host.profile import default_profile, save_profile, this_machine
 from mup.databases.server import DatabaseServer, start_database
 from mup.project import DatabaseConfig
+
+pytest_plugins = ["side_by_side", "seconds"]
 
 
 def pytest_configure() -> None:
@@ -30,7 +32,12 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
-    """Make a failure on a disturbed machine one that is tried again (``--only-rerun`` in pyproject.toml)."""
+    """Make a failure on a disturbed machine one that is tried again (``--only-rerun`` in pyproject.toml).
+
+    What only computes gives way to what looks at the clock: it expects to be disturbed, and fails at once.
+    """
+    if not looks_at_the_clock(pyfuncitem):
+        return (yield)
     with Watch() as watch:
         try:
             return (yield)

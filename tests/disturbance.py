@@ -7,18 +7,49 @@ measurements: what was disturbed is void and is done again; a failure on an undi
 
 from __future__ import annotations
 
+import inspect
+import re
+import sys
 import threading
 import time
+from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Self
+
+import pytest
 
 STALL = 0.1  # s in which no thread of ours ran
 STEAL = 0.02  # share of the machine that the hypervisor withheld
 TICK = 0.02
+TESTS = Path(__file__).parent
+WAITING = re.compile(
+    r"\b(asyncio|socket|socketserver|threading|http\.(client|server)|time\.(monotonic|perf_counter|sleep|time))\b"
+)
+"""With none of them there is nothing to wait for but computations and commands."""
 
 
 class DisturbedError(Exception):
     """A test failed while the machine was disturbed."""
+
+
+def looks_at_the_clock(item: pytest.Item) -> bool:
+    """Tell whether a test may fail because the machine was not there for it.
+
+    It does if it starts processes (``services``), or if its module has to do with waiting.
+    """
+    module = getattr(item, "module", None)
+    return item.get_closest_marker("services") is not None or (module is not None and _waits(module))
+
+
+@cache
+def _waits(module: ModuleType) -> bool:
+    """Tell whether a module, or another one of the tests that it uses, waits for more than computations."""
+    if WAITING.search(inspect.getsource(module)):
+        return True
+    origins = {getattr(value, "__module__", None) for value in vars(module).values()} - {module.__name__}
+    helpers = [sys.modules[name] for name in origins if isinstance(name, str) and name in sys.modules]
+    return any(_waits(m) for m in helpers if TESTS in Path(getattr(m, "__file__", None) or "/").parents)
 
 
 class Watch:

@@ -1,0 +1,176 @@
+"""Which tests run at the same time? Those that look at the clock one after the other; beside them, what computes.
+
+The first worker runs all tests marked ``services``, one at a time. The others, one per processor, give way to it
+(``nice``) and run the rest, so that no processor idles while a test waits. Who has nothing left takes the
+next module of the rest. A module stays whole, for what its tests share is made once per worker; modules with
+slow tests come first, or the last of them would run alone at the end. Marks decide, nothing here names a test.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from disturbance import looks_at_the_clock
+from xdist.scheduler import LoadScopeScheduling
+
+if TYPE_CHECKING:
+    from xdist.workermanage import WorkerController
+
+FIRST = "gw0"
+"""The worker of what looks at the clock."""
+MOST = 9
+"""Workers: each may need a gigabyte."""
+MODEL = Path(__file__).parents[1] / "examples" / "tms" / "model.json"
+COMPILE = f"""
+from mup.lqn.files import read_model
+from simulator import simulate
+simulate(read_model({str(MODEL)!r}), horizon=60.0)
+"""
+"""What several workers would else compile at the same time, half a minute each; it is kept on disk."""
+CLOCK = " (clock)"
+"""Ends the names of the first worker's units of work."""
+
+meeting_place = pytest.StashKey[Path]()
+
+
+@pytest.hookimpl(tryfirst=True, optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Return 0, no worker, for single modules, and where what is printed shall be seen."""
+    folders = all((config.invocation_params.dir / argument).is_dir() for argument in config.args)
+    if not folders or config.option.capture == "no":
+        return 0
+    return min(1 + len(os.sched_getaffinity(0)), MOST)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make a computing worker give way."""
+    if _name(config) not in (None, FIRST):
+        os.nice(19)
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Compile while the workers collect."""
+    config = session.config
+    if _name(config) is None and config.pluginmanager.has_plugin("dsession"):
+        folder = tempfile.TemporaryDirectory(prefix="side-by-side-")
+        config.add_cleanup(folder.cleanup)
+        config.stash[meeting_place] = Path(folder.name)
+        with _compiling(config).open("wb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            # From here on the lock is the child's, and ends with it.
+            child = subprocess.Popen(
+                [sys.executable, "-c", COMPILE],
+                pass_fds=[lock.fileno()],
+                stdin=subprocess.DEVNULL,
+            )
+        config.add_cleanup(child.wait)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: WorkerController) -> None:
+    """Tell a worker where it meets the others."""
+    node.workerinput["meeting_place"] = str(node.config.stash[meeting_place])
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Put modules with slow tests first; tell the scheduler which tests look at the clock."""
+    if _name(config) is not None:
+        slow = {
+            item.path for item in items if item.get_closest_marker("slow") and not looks_at_the_clock(item)
+        }
+        items.sort(key=lambda item: item.path not in slow)
+        if _name(config) == FIRST:
+            found = [item.nodeid for item in items if looks_at_the_clock(item)]
+            _clock_watchers(config).write_text(json.dumps(found))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> None:
+    """Wait in a worker until all is compiled."""
+    if _name(session.config) is not None:
+        with _compiling(session.config).open("rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Scheduler:
+    """Return what hands out the tests."""
+    config.option.loadscopereorder = False  # the workers have put the modules in order
+    return Scheduler(config, log)
+
+
+class Scheduler(LoadScopeScheduling):
+    """Gives what looks at the clock to one worker, and modules of the rest to whichever is free."""
+
+    def schedule(self) -> None:
+        """Begin, or go on with workers that have just come."""
+        self._clock_watchers = set(json.loads(_clock_watchers(self.config).read_text()))
+        super().schedule()
+
+    def _split_scope(self, nodeid: str) -> str:
+        """Return the unit of work a test belongs to."""
+        module = nodeid.split("::", maxsplit=1)[0]
+        return f"{module}{CLOCK}" if nodeid in self._clock_watchers else module
+
+    def _reschedule(self, node: WorkerController) -> None:
+        # A worker runs a test when it knows the next one.
+        while not node.shutting_down and self._pending_of(self.assigned_work[node]) <= 2:
+            self._assign_work_unit(node)
+
+    def _assign_work_unit(self, node: WorkerController) -> None:
+        unit = self._next_unit(node)
+        if unit is None:
+            node.shutdown()
+        else:
+            self.workqueue.move_to_end(unit, last=False)
+            super()._assign_work_unit(node)
+
+    def _next_unit(self, node: WorkerController) -> str | None:
+        clock = [unit for unit in self.workqueue if unit.endswith(CLOCK)]
+        # Another worker takes over if the first one has crashed.
+        first = min(self.nodes, key=lambda n: (n.gateway.id != FIRST, n.gateway.id))
+        if clock and node is first:
+            return clock[0]
+        return next((unit for unit in self.workqueue if unit not in clock), None)
+
+    def remove_node(self, node: WorkerController) -> str | None:
+        """Forget a worker; return the test that made it crash, which is not tried again."""
+        units = self.assigned_work.pop(node)
+        left = [(unit, test) for unit, tests in units.items() for test, done in tests.items() if not done]
+        if not left:
+            return None
+        unit, crashed = left[0]
+        units[unit][crashed] = True
+        self.workqueue.update((unit, tests) for unit, tests in units.items() if not all(tests.values()))
+        for other in self.nodes:
+            self._reschedule(other)
+        return crashed
+
+
+def _name(config: pytest.Config) -> str | None:
+    """Return the name of this worker; None: it is none."""
+    name: str | None = getattr(config, "workerinput", {}).get("workerid")
+    return name
+
+
+def _meeting_place(config: pytest.Config) -> Path:
+    return Path(config.workerinput["meeting_place"]) if _name(config) else config.stash[meeting_place]
+
+
+def _compiling(config: pytest.Config) -> Path:
+    """Return the file that is locked until all is compiled."""
+    return _meeting_place(config) / "compiling"
+
+
+def _clock_watchers(config: pytest.Config) -> Path:
+    """Return the file in which a worker, for only workers collect, says which tests look at the clock."""
+    return _meeting_place(config) / "clock_watchers.json"
