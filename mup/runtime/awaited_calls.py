@@ -57,6 +57,7 @@ from mup.events.sites import SiteTable
 from mup.events.writer import EventWriter
 from mup.future import MupFuture, Response
 from mup.routes import WITHOUT_BODY, CallRoutes, query_string, target_of
+from mup.runtime.header_rules import TOKEN, VALUE, check_call_headers, header_text
 from mup.runtime.kept_cookies import KeptCookies
 from mup.tls import TLS_CA, TLS_CERT, client_context, why_refused
 
@@ -225,6 +226,10 @@ class Network:
         if time.monotonic() - known.asked > self._cache:
             self._ask(service)
         return known
+
+    def is_external(self, service: str) -> bool:
+        """Return whether a name is that of a service outside of mup."""
+        return service in self._externals
 
     async def find(self, service: str) -> _Service:
         """Return the replicas of a service for one call.
@@ -410,7 +415,7 @@ class ClientCommunication(Communication):
         Cookies the service has set for this client go along, unless ``headers`` has a ``Cookie``.
         """
         self.calls += 1
-        complete = call_headers(headers)
+        complete = call_headers(headers, external=self.network.is_external(dest_ms))
         kept = self._kept_cookies.header(dest_ms)
         if kept is not None and not any(name.lower() == "cookie" for name in complete):
             complete["Cookie"] = kept
@@ -600,7 +605,7 @@ class ClientFuture(MupFuture):
             return self._answer
         body = self._error.body if isinstance(self._error, CallError) else self._answer
         status, headers = self._reply
-        return Response(status, {name.lower(): value for name, value in headers.items()}, body)
+        return Response(status, {name.lower(): _readable(value) for name, value in headers.items()}, body)
 
     def __await__(self) -> Generator[Any, None, Any]:
         """Wait for the reply. Not a generator itself, so that the frame above is the one that awaits."""
@@ -914,17 +919,29 @@ def call_body(params: Mapping[str, Any] | None) -> bytes:
         raise MupError(f"the parameters of a call must be JSON: {error}") from error
 
 
-def call_headers(headers: Mapping[str, str] | None) -> dict[str, str]:
+def call_headers(headers: Mapping[str, str] | None, *, external: bool = False) -> dict[str, str]:
     """Return headers that can be sent.
+
+    Args:
+        headers: Of the call.
+        external: Whether it goes outside of mup.
 
     Raises:
         UsageError: One cannot.
     """
-    texts = {name: str(value) for name, value in headers.items()} if headers else {}
+    if not headers:
+        return {}
+    check_call_headers(headers, external=external)
+    texts = {name: str(value) for name, value in headers.items()}
     for name, value in texts.items():
-        if not name or ":" in name or any(c in name + value for c in "\r\n\0"):
+        if not TOKEN.fullmatch(name) or not VALUE.fullmatch(value):
             raise UsageError(f"a header cannot be {name!r}: {value!r}")
     return texts
+
+
+def _readable(value: str) -> str:
+    """Return a header as everywhere else; aiohttp lets bytes that are no text stand for themselves."""
+    return value if value.isascii() else header_text(value.encode("utf-8", "surrogateescape"))
 
 
 def _content_type(body: bytes) -> Mapping[str, str]:

@@ -19,6 +19,7 @@ from functools import lru_cache
 from urllib.parse import urlsplit
 
 from mup.errors import CommunicationError
+from mup.runtime.header_rules import TOKEN, VALUE
 from mup.runtime.http_response import BrokenError, RawResponse, ResponseReader
 from mup.tls import TlsFiles, caller_files, client_context, why_refused
 
@@ -38,9 +39,7 @@ _PIECE = 65536
 _SHORTEST = 1e-3
 """Seconds a timeout has at least: 0 would mean not to wait for what is there already."""
 
-_TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _TARGET = re.compile(r"/[!-~]*|\*")
-_VALUE = re.compile(r"[^\0\r\n]*")
 _WITH_LENGTH = frozenset({"POST", "PUT", "PATCH"})
 """Methods whose requests name the length of their body even if they have none."""
 
@@ -99,22 +98,22 @@ def encoded(request: RawRequest, start: str) -> bytes:
     """
     method, target, headers, body = request.method, request.target, request.headers, request.body
     problem = None
-    if not _TOKEN.fullmatch(method):
+    if not TOKEN.fullmatch(method):
         problem = f"method {method!r}"
     elif not _TARGET.fullmatch(target):
         problem = f"path {target!r}"
     lines = [method, " ", target, start]
     for name, value in headers.items():
-        if not isinstance(value, str) or not _TOKEN.fullmatch(name) or not _VALUE.fullmatch(value):
+        if not isinstance(value, str) or not TOKEN.fullmatch(name) or not VALUE.fullmatch(value):
             # Not what it is: it may be a token.
-            problem = f"{name!r} and its value have to be texts of one line"
+            problem = f"{name!r} and its value have to be texts of one line, without control characters"
         lines += (name, ": ", str(value), "\r\n")
     if body is not None or method in _WITH_LENGTH:
         lines.append(f"Content-Length: {len(body or b'')}\r\n")
     lines.append("\r\n")
     try:
         if problem is None:
-            return "".join(lines).encode("latin-1") + (body or b"")
+            return "".join(lines).encode() + (body or b"")
     except UnicodeEncodeError as error:
         problem = str(error)
     raise CommunicationError(f"a header or the path cannot be sent: {problem}")

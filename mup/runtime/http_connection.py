@@ -64,6 +64,8 @@ class _Refusal(NamedTuple):
 
 _NO_HTTP = _Refusal(400, "bad_http", "this is no HTTP request")
 _NO_HOST = _Refusal(400, "bad_http", "a request needs one Host header")
+_FRAMED_TWICE = _Refusal(400, "bad_http", "a body has to come as one chunked coding, and in HTTP/1.1")
+_EXPECTS = _Refusal(417, "bad_http", "nothing but 100-continue can be expected")
 _CUT_OFF = _Refusal(400, "bad_http", "the request ended early")
 _HEAD_TOO_LARGE = _Refusal(431, "header_too_large", "the request line or a header is too long")
 _HEAD_TOO_SLOW = _Refusal(408, "header_too_slow", "the request did not come in time")
@@ -274,9 +276,10 @@ class HttpConnection(asyncio.Protocol):
         self._request = HttpRequest(self, parser.get_method().decode(), path, query, headers, fields, keep)
         if not keep or len(fields) < len(headers) or b"host" not in fields or b"connection" in fields:
             self._check_head(headers)
-        if b"transfer-encoding" in fields and fields[b"transfer-encoding"].lower() != b"chunked":
-            # The parser takes the chunks away, and nobody what is below them.
-            raise _RefusedError(_NO_HTTP)
+        if b"transfer-encoding" in fields:
+            self._check_codings(headers)
+        if b"expect" in fields:
+            self._check_expectations(headers)
 
     def on_body(self, data: bytes) -> None:
         """A piece of the body.
@@ -311,6 +314,19 @@ class HttpConnection(asyncio.Protocol):
             raise _RefusedError(_NO_HTTP)
         if hosts > 1 or (hosts == 0 and version != "1.0"):
             raise _RefusedError(_NO_HOST)
+
+    def _check_codings(self, headers: list[tuple[bytes, bytes]]) -> None:
+        """Refuse a body that somebody before us may have read otherwise (RFC 9112, 6.1)."""
+        codings = [value.lower() for name, value in headers if name == b"transfer-encoding"]
+        # The parser takes the chunks away, and nobody what is below them.
+        if codings != [b"chunked"] or self._parser.get_http_version() == "1.0":
+            raise _RefusedError(_FRAMED_TWICE)
+
+    def _check_expectations(self, headers: list[tuple[bytes, bytes]]) -> None:
+        """Refuse what nobody here fulfils (RFC 9110, 10.1.1)."""
+        wanted = {value.lower() for name, value in headers if name == b"expect"}
+        if wanted != {b"100-continue"} and self._parser.get_http_version() != "1.0":
+            raise _RefusedError(_EXPECTS)
 
     def _too_large(self) -> _Refusal:
         return _Refusal(413, "body_too_large", f"the body has more than {self._server.max_body} bytes")

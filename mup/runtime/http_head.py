@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 
+from mup.runtime.header_rules import VALUE
+
 __all__ = ["WITHOUT_CONTENT", "response_head"]
 
 WITHOUT_CONTENT = frozenset({204, 304})
@@ -48,10 +50,9 @@ def _checked(headers: Mapping[str, str], cookies: Sequence[str]) -> str:
     Raises:
         ValueError: A header would not be one.
     """
-    fields = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
-    if cookies:
-        fields += "".join([f"Set-Cookie: {cookie}\r\n" for cookie in cookies])
-    lines = len(headers) + len(cookies)
-    if fields.count("\n") != lines or fields.count("\r") != lines or "\0" in fields:
-        raise ValueError(f"a header has a line break or a zero byte: {fields!r:.500}")
-    return fields
+    lines = [f"{name}: {value}" for name, value in headers.items()]
+    lines += [f"Set-Cookie: {cookie}" for cookie in cookies]
+    for line in lines:
+        if not VALUE.fullmatch(line):
+            raise ValueError(f"a header has a control character: {line!r:.500}")
+    return "".join([f"{line}\r\n" for line in lines])

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import httptools
 
+from mup.runtime.header_rules import header_text
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -142,7 +144,7 @@ class ResponseReader:
         partial.count += 1
         if partial.count > MAX_HEADERS:
             raise BrokenError(f"more than {MAX_HEADERS} headers")
-        partial.headers[name.decode("latin-1").lower()] = value.decode("latin-1").strip()
+        partial.headers[name.decode("latin-1").lower()] = header_text(value).strip()
 
     def on_headers_complete(self) -> None:
         """Learn what kind of response it is.

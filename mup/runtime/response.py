@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,14 +9,11 @@ import msgspec
 
 from mup.communication import Cookie
 from mup.errors import MupError
+from mup.runtime.header_rules import OF_THE_CONNECTION, TOKEN, VALUE
 from mup.runtime.wire import Answer
 
-__all__ = ["OF_THE_CONNECTION", "encoded"]
+__all__ = ["encoded"]
 
-OF_THE_CONNECTION = frozenset({"content-length", "transfer-encoding", "connection"})
-"""Headers that say how a message is sent; users pass on others' but do not choose these."""
-
-_TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _encode = msgspec.json.Encoder().encode
 # A tuple that is made once; the union of types would be made anew, with every body.
 _BYTES = (bytes, bytearray, memoryview)
@@ -50,9 +46,9 @@ def encoded(
     if not headers and not cookies:
         return Answer(status, complete, data)
     for name, value in (headers or {}).items():
-        if not isinstance(value, str) or any(c in value for c in "\r\n\0") or not _is_text(value):
-            raise MupError(f"header {name!r} must be a text without line breaks, got {value!r}")
-        if not _TOKEN.fullmatch(name):
+        if not isinstance(value, str) or not VALUE.fullmatch(value) or not _is_text(value):
+            raise MupError(f"header {name!r} must be a text without control characters, got {value!r}")
+        if not isinstance(name, str) or not TOKEN.fullmatch(name):
             raise MupError(f"{name!r} cannot be the name of a header")
         if name.lower() == "content-type":
             complete["Content-Type"] = value
@@ -78,7 +74,7 @@ def _set_cookies(cookies: Mapping[str, str | Cookie]) -> tuple[str, ...]:
     for name, given in cookies.items():
         cookie = Cookie(value=given) if isinstance(given, str) else given
         for what, text in (("path", cookie.path), ("domain", cookie.domain)):
-            if any(c in text for c in ";,\r\n\0") or not text.isascii():
+            if any(c in text for c in ";,") or not (text.isascii() and text.isprintable()):
                 raise MupError(f"the {what} of cookie {name!r} cannot be {text!r}")
         if cookie.same_site not in ("Strict", "Lax", "None"):
             raise MupError(

@@ -25,10 +25,11 @@ from mup.retries import IDEMPOTENT
 from mup.routes import WITHOUT_BODY, query_string, target_of
 from mup.runtime.calls import CallFuture, Operation, QueryFuture, connect_and_send
 from mup.runtime.content import Content
+from mup.runtime.header_rules import check_call_headers, header_text
 from mup.runtime.http_client import ConnectionPool, RawRequest
 from mup.runtime.last_statement import returns_next
 from mup.runtime.resolver import Resolver
-from mup.runtime.response import OF_THE_CONNECTION, encoded
+from mup.runtime.response import encoded
 from mup.runtime.tracing import child_header
 from mup.runtime.wire import Answer, FromWorker, Request
 
@@ -167,8 +168,7 @@ class WorkerCommunication(Communication):
         """Headers of the request."""
         if self._headers is None:
             self._headers = Headers(
-                (name.decode("latin-1"), value.decode("utf-8", "surrogateescape"))
-                for name, value in self._request.headers
+                (name.decode("latin-1"), header_text(value)) for name, value in self._request.headers
             )
         return self._headers
 
@@ -237,6 +237,8 @@ class WorkerCommunication(Communication):
         idempotent: bool | None = None,
     ) -> MupFuture:
         """Call an endpoint of a service; see :meth:`Communication.call`."""
+        if headers:
+            check_call_headers(headers)
         tools = self._tools
         site = self._log.site(sys._getframe(1))  # noqa: SLF001 - the only way to see who calls
         self._seq += 1
@@ -421,7 +423,7 @@ class WorkerCommunication(Communication):
             "X-Mup-Request": f"{child_id(self._request.request, seq):016x}",
             "X-Mup-Trace": f"{self._request.trace:016x}",
             "X-Mup-Deadline": f"{seconds * 1000:.0f}",
-            **{name: value for name, value in headers.items() if name.lower() not in OF_THE_CONNECTION},
+            **headers,
         }
         if not self._request.sampled:
             complete["X-Mup-Sampled"] = "0"
@@ -435,7 +437,7 @@ def _header_in(headers: Sequence[tuple[bytes, bytes]], wanted: bytes) -> str:
     # Most requests are asked for one or two headers: that is no reason to decode all of them.
     for name, value in headers:
         if name == wanted:
-            return value.decode("utf-8", "surrogateescape")
+            return header_text(value)
     return ""
 
 

@@ -12,6 +12,7 @@ from mup.errors import CallError, CommunicationError, MupError, UsageError
 from mup.future import MupFuture, Response
 from mup.routes import WITHOUT_BODY, CallRoutes, query_string, target_of
 from mup.runtime.calls import decode_body
+from mup.runtime.header_rules import check_call_headers
 from mup.runtime.response import encoded
 from mup.runtime.worker_communication import WorkerCommunication
 
@@ -150,6 +151,8 @@ class StubCommunication(WorkerCommunication):
         idempotent: bool | None = None,  # noqa: ARG002 - stubs answer at the first attempt
     ) -> MupFuture:
         """Ask a stub; see :meth:`Communication.call`."""
+        if headers:
+            check_call_headers(headers)
         if timeout is not None and timeout <= 0:
             raise CommunicationError(f"timeout must be > 0 seconds, got {timeout!r}")
         plain = path.partition("?")[0]

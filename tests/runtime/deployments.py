@@ -132,8 +132,7 @@ class Caller(MS):
 
     @EP("/pass-headers/")
     def pass_headers(self, comm: Communication) -> None:
-        framing = {"Content-Length": "3", "transfer-encoding": "chunked", "Connection": "close"}
-        comm.respond(comm.call("Caller", "/echo/", {"a": 1}, headers={"User-Agent": "x", **framing}).get())
+        comm.respond(comm.call("Caller", "/echo/", {"a": 1}, headers={"User-Agent": "x"}).get())
 
     @EP("/deadline/")
     def deadline(self, comm: Communication) -> None:

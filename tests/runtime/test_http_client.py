@@ -268,7 +268,8 @@ def test_addresses_of_ipv6() -> None:
     [
         pytest.param(RawRequest("GET", "/", {"X": "a\r\nY: b"}), id="line-break"),
         pytest.param(RawRequest("GET", "/", {"X\n": "a"}), id="line-break-in-name"),
-        pytest.param(RawRequest("GET", "/", {"X": "\u20ac"}), id="letter"),
+        pytest.param(RawRequest("GET", "/", {"X": "\udcff"}), id="no-letter"),
+        pytest.param(RawRequest("GET", "/", {"X": "a\x7f"}), id="control"),
         pytest.param(RawRequest("GET", "/", {"X": None}), id="no-text"),  # type: ignore[dict-item]
         pytest.param(RawRequest("GET", "/ HTTP/1.1\r\nX: y"), id="path"),
     ],

@@ -127,6 +127,40 @@ def test_byte_by_byte(server: Running) -> None:
         ),
         pytest.param(CHUNKED.replace(b"chunked", b"gzip"), 400, "bad_http", id="other-encoding"),
         pytest.param(CHUNKED.replace(b"chunked", b"gzip, chunked"), 400, "bad_http", id="two-encodings"),
+        *(
+            pytest.param(
+                CHUNKED.replace(b"Transfer-Encoding: chunked", b"Transfer-Encoding: %s" % codings),
+                400,
+                "bad_http",
+                id=f"coding-{number}",
+            )
+            for number, codings in enumerate(
+                (
+                    b"gzip\r\nTransfer-Encoding: chunked",
+                    b"chunked\r\nTransfer-Encoding: chunked",
+                    b"identity\r\ntransfer-encoding: chunked",
+                    b"chunked\r\nTransfer-Encoding:",
+                    b"\r\nTransfer-Encoding: chunked",
+                    b"chunked, chunked",
+                    b"identity",
+                    b"",
+                )
+            )
+        ),
+        pytest.param(CHUNKED.replace(b"HTTP/1.1", b"HTTP/1.0"), 400, "bad_http", id="chunks-in-http-1.0"),
+        pytest.param(
+            CHUNKED.replace(b"HTTP/1.1", b"HTTP/1.0\r\nConnection: keep-alive"),
+            400,
+            "bad_http",
+            id="chunks-in-kept-http-1.0",
+        ),
+        pytest.param(POST.replace(b"Host", b"Expect: junk\r\nHost"), 417, "bad_http", id="expects-junk"),
+        pytest.param(
+            GET.replace(b"Host", b"Expect: 100-continue\r\nExpect: more\r\nHost"),
+            417,
+            "bad_http",
+            id="expects-more",
+        ),
         pytest.param(CHUNKED.replace(b"3;", b"g;"), 400, "bad_http", id="chunk-size"),
         pytest.param(CHUNKED.replace(b"bod\r\n", b"body\r\n"), 400, "bad_http", id="chunk-too-long"),
         pytest.param(b"CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n", 400, "bad_http", id="connect"),
