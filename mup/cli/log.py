@@ -46,6 +46,10 @@ def command(paths: tuple[Path, ...], *, jsonl: bool, otlp: bool, as_json: bool) 
     for stream in streams:
         if stream.truncated:
             click.echo(f"mup: {stream.path} is cut off: its process was killed; the rest is here", err=True)
+        if stream.missing:
+            click.echo(
+                f"mup: {stream.path} was off for a while: {stream.missing} records are missing", err=True
+            )
     return 0
 
 
@@ -127,6 +131,7 @@ def _summary(stream: LogStream) -> dict[str, Any]:
         "executions": dict(sorted(counts.items())),
         "left": dict(sorted(left.items())),
         "truncated": stream.truncated,
+        "missing": stream.missing,
     }
 
 

@@ -81,7 +81,10 @@ def command(
     from mup.project import load_project
     from mup.runtime.debugging import Debugging
     from mup.runtime.launcher import Deployment
+    from mup.workload.limits import allow_many_files
 
+    # Each process it starts is some descriptors; they inherit the limit.
+    allow_many_files()
     loaded = load_project(project)
     pool_sizes, copies = assignments(pools, "--pool"), assignments(replicas, "--replicas")
     debugging = None

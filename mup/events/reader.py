@@ -49,6 +49,7 @@ class Log:
         records: Structured array of type ``DTYPE``, in file order, without definitions.
         truncated: It ends in the middle of a record (its process was killed): the rest is complete.
         path: The file, or the first of its segments.
+        missing: Records between two of its segments that could not be written.
     """
 
     header: dict[str, Any]
@@ -57,6 +58,7 @@ class Log:
     records: npt.NDArray[np.void]
     truncated: bool
     path: Path
+    missing: int = 0
 
 
 class RecordDecoder:
@@ -139,6 +141,7 @@ class LogStream:
         header: Of the first segment.
         names, sites: What has been defined up to the last batch: enough to understand it.
         truncated: A segment read so far ends in the middle of a record.
+        missing: Records before a segment read so far that could not be written.
         path: The first segment.
 
     Raises:
@@ -153,6 +156,7 @@ class LogStream:
         self.names: dict[int, str] = {}
         self.sites: dict[int, Site] = {}
         self.truncated = False
+        self.missing = 0
 
     def __iter__(self) -> Iterator[npt.NDArray[np.void]]:
         """Yield arrays of type ``DTYPE``.
@@ -168,7 +172,8 @@ class LogStream:
             yield from self._segment(path)
 
     def _segment(self, path: Path) -> Iterator[npt.NDArray[np.void]]:
-        offset = read_header(path)[1]
+        header, offset = read_header(path)
+        self.missing += header.get("missing", 0)
         decoder = RecordDecoder(path)
         # Every segment repeats the definitions before it, with the same numbers.
         decoder.names, decoder.sites = self.names, self.sites
@@ -185,19 +190,30 @@ class LogStream:
         self.truncated = self.truncated or bool(rest) or decoder.ended
 
 
-def read_log(path: str | Path | Sequence[Path]) -> Log:
+def read_log(path: str | Path | Sequence[Path], *, gaps: bool = False) -> Log:
     """Read one log as a whole.
 
     Args:
         path: The file, or the segments of one process in their order.
+        gaps: Whether records may be missing between segments. Whoever counts what is in a log, or divides by
+            it, would be wrong by an unknown amount.
 
     Raises:
-        LogError: A file cannot be read, is empty, is no event log, or is damaged before its end.
+        LogError: A file cannot be read, is empty, is no event log, or is damaged before its end; or the log
+            was off for a while.
     """
     stream = LogStream(path)
     batches = list(stream)
+    if stream.missing and not gaps:
+        raise LogError(
+            f"{stream.missing} records are missing in this log: it could not be written for a while",
+            where=str(stream.path),
+            hint=f"give the disk of the logs room; {_HINT} ('mup log' shows what there is)",
+        )
     records = np.concatenate(batches) if batches else np.empty(0, DTYPE)
-    return Log(stream.header, stream.names, stream.sites, records, stream.truncated, stream.path)
+    return Log(
+        stream.header, stream.names, stream.sites, records, stream.truncated, stream.path, stream.missing
+    )
 
 
 def log_files(folder: Path) -> list[list[Path]]:

@@ -2,12 +2,14 @@
 
 Records are packed, collected, and written in blocks: when there are enough, on close, and when the worker
 goes idle. Losing the log must never cost a request: a write error switches the log off with one warning, and
-what has been written before stays readable.
+what has been written before stays readable. When there is room again, the log goes on with a new segment,
+whose header says how much is missing before it.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import logging
 import os
@@ -30,6 +32,12 @@ _BLOCK = 65536 // RECORD.size
 """Records (or definitions) that are written at once."""
 _LAST = 0xFFFF  # ids and sequence numbers are u16
 
+RETRY_SECONDS = 5.0
+"""Time between two attempts to write a log again that is off."""
+
+ROOM = 2**18
+"""Bytes a disk has to have for that: with room for a header only it would be off again at once."""
+
 _monotonic_ns = clock.monotonic_ns
 _thread_time_ns = clock.thread_time_ns
 _pack = RECORD.pack
@@ -48,6 +56,7 @@ class EventWriter:
     Attributes:
         path: The file being written.
         problem: Why the log is off; "" while it is not.
+        missing: Records that could not be written since the last one that was.
     """
 
     def __init__(self, path: Path, header: Mapping[str, Any], settings: LogSettings | None = None) -> None:
@@ -63,7 +72,9 @@ class EventWriter:
         self._names: dict[str, int] = {}
         self._sites: dict[Site, int] = {}
         self._folder, self._stem = path.parent, path.stem
-        self._process = self._number = 1
+        self._process = 0  # not known before the folder has been seen
+        self._number = 1
+        self._retry = 0.0
         self._header = {
             "pid": os.getpid(),
             "clock": {"monotonic_ns": _monotonic_ns(), "unix_ns": clock.time_ns()},
@@ -72,10 +83,9 @@ class EventWriter:
         }
         self.path = path
         self.problem = ""
+        self.missing = 0
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            self._process = max((s.process for s in segments_in(self._folder, self._stem)), default=0) + 1
-            self._open()
+            self._begin()
         except OSError as error:
             self._disable(error)
 
@@ -151,6 +161,11 @@ class EventWriter:
         """Flush and close; records written later are dropped."""
         with self._lock:
             self._flush()
+            if self.missing:
+                # The last chance to say so where readers look.
+                self._retry = 0.0
+                self._try_again()
+            self.problem = ""
             if self._fd is not None:
                 os.close(self._fd)
                 self._fd = None
@@ -173,11 +188,14 @@ class EventWriter:
         if count:
             data = b"".join(records[:count])
             del records[:count]
-            self._write(data)
+            self._write(data, count)
         self._flushed = clock.monotonic()
 
-    def _write(self, data: bytes) -> None:
+    def _write(self, data: bytes, count: int) -> None:
+        if self.problem:
+            self._try_again()
         if self._fd is None:
+            self.missing += count
             return
         try:
             if self._size + len(data) > self._settings.segment_bytes and self._size > self._head:
@@ -187,16 +205,54 @@ class EventWriter:
                 self._open()
             self._put(data)
         except OSError as error:
+            self.missing += count
+            if self._fd is not None:
+                self._number += 1
             self._disable(error)
+
+    def _try_again(self) -> None:
+        """Go on with a log that is off, if there is room and it is time to try."""
+        now = clock.monotonic()
+        if now < self._retry:
+            return
+        self._retry = now + RETRY_SECONDS
+        missing = self.missing
+        try:
+            self._begin()
+        except OSError:
+            return
+        self.problem = ""
+        _log.warning("event log %s is on again: %d records are missing before it", self.path, missing)
+
+    def _begin(self) -> None:
+        """Create the first file, or the first one after a failure."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        disk = os.statvfs(self._folder)
+        if self.problem and disk.f_bavail * disk.f_frsize < ROOM:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        if not self._process:
+            self._process = max((s.process for s in segments_in(self._folder, self._stem)), default=0) + 1
+        self._open()
 
     def _open(self) -> None:
         """Create the next file; it can be read without the ones before it."""
         self._fd, self.path = self._create()
-        header = json.dumps({**self._header, "segment": self._number}).encode()
+        told = {**self._header, "segment": self._number}
+        if self.missing:
+            told["missing"] = self.missing
+        header = json.dumps(told).encode()
         names = [_definition(DEFINE_NAME, number, text) for text, number in self._names.items()]
         sites = [_definition(DEFINE_SITE, number, site.to_json()) for site, number in self._sites.items()]
         self._size = 0
-        self._put(b"".join([MAGIC, len(header).to_bytes(4, "little"), header, *names, *sites]))
+        try:
+            self._put(b"".join([MAGIC, len(header).to_bytes(4, "little"), header, *names, *sites]))
+        except OSError:
+            # To readers a file without a header is damage; and the next attempt needs its name.
+            os.close(self._fd)
+            self._fd = None
+            self.path.unlink(missing_ok=True)
+            raise
+        self.missing = 0
         self._head = self._size
         if self._settings.keep:
             self._prune()
@@ -249,7 +305,10 @@ class EventWriter:
 
     def _disable(self, error: OSError) -> None:
         self.problem = error.strerror or str(error)
-        _log.warning("event log %s is off: %s", self.path, self.problem)
+        self._retry = clock.monotonic() + RETRY_SECONDS
+        _log.warning(
+            "event log %s is off: %s; it is tried again every %g s", self.path, self.problem, RETRY_SECONDS
+        )
         if self._fd is not None:
             with contextlib.suppress(OSError):
                 os.close(self._fd)

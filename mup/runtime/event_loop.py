@@ -74,7 +74,7 @@ class _Loop:
         pool = ConnectionPool()
         log, silent = EventLog(writer, run.source), EventLog(None, run.source)
         tools = WorkerTools(run.service, log, silent, run.resolver(pool), pool, patience=run.patience)
-        self._log_off_told = False
+        self._log_off = False
         network = Network(
             run.registry,
             AwaitedLog(writer, run.source),
@@ -100,6 +100,9 @@ class _Loop:
             await asyncio.wait([over], timeout=_FLUSH_SECONDS)
             if writer is not None:
                 writer.flush_if_older(_FLUSH_SECONDS)
+                if (writer.problem != "") is not self._log_off and self._slots:
+                    self._log_off = not self._log_off
+                    self._tell_log_off(self._log_off)
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if not failure:
             await self._tear_down()
@@ -158,6 +161,13 @@ class _Loop:
             slot.send(retried)
             return
 
+    def _tell_log_off(self, off: bool) -> None:
+        """Tell the front of the log, which is that of all workers: of one that is off once."""
+        for slot in self._slots:
+            slot.send(LogOff(off))
+            if off:
+                return
+
     def _begin(self, slot: _Slot, request: Request) -> None:
         slot.task = asyncio.get_running_loop().create_task(self._execute(slot, request))
         self._tasks.add(slot.task)
@@ -178,10 +188,6 @@ class _Loop:
                 values = dispatch.values(key, comm)
                 await getattr(self._instance, dispatch.endpoints[key].method)(comm, **values)
             slot.done(failed=execution.failed)
-            writer = self._tools.tools.log.writer
-            if writer is not None and writer.problem and not self._log_off_told:
-                slot.send(LogOff())
-                self._log_off_told = True
             comm.close()
         except BaseException:  # noqa: BLE001 - whatever it is
             # It ends a worker of any other kind, too. This one must not go on without having said it is free.

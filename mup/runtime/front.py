@@ -151,7 +151,7 @@ class WorkerLink(asyncio.Protocol):
             elif isinstance(message, Done):
                 self.on_done(self, message.failed)
             elif isinstance(message, LogOff):
-                self.log_off = True
+                self.log_off = message.off
             elif isinstance(message, Retried):
                 self.on_retried(message)
             elif not self.ready.done():
@@ -284,6 +284,10 @@ class Front:
     def caller_refused(self) -> None:
         """Count a caller whose certificate is missing or wrong."""
         self._metrics.error("certificate_refused")
+
+    def no_descriptor(self) -> None:
+        """Count a second in which connections could not be accepted."""
+        self._metrics.error("no_descriptor")
 
     def status(self) -> dict[str, object]:
         """Return who serves here, and what is going on."""

@@ -68,6 +68,7 @@ class HttpServer:
         sock: socket.socket,
         tls: ssl.SSLContext | None = None,
         refused: Callable[[], None] = lambda: None,
+        no_room: Callable[[], None] = lambda: None,
     ) -> None:
         """Serve from now on.
 
@@ -75,9 +76,10 @@ class HttpServer:
             sock: Bound, and listening or not.
             tls: Certificate and rules; None = no encryption.
             refused: Told of every caller whose certificate is missing or wrong.
+            no_room: Told once a second while there is no descriptor for another connection.
         """
         self.encrypted = tls is not None
-        self._listener = await listen(self._connect, sock, tls, refused)
+        self._listener = await listen(self._connect, sock, tls, refused, no_room)
 
     def stop_listening(self) -> None:
         """Accept no more connections; those that are open go on."""

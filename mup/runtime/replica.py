@@ -256,7 +256,9 @@ class _Replica:
             server = HttpServer(
                 self._front, max_body=self._limits.max_body, body_seconds=self._limits.body_seconds
             )
-            await server.listen(self._listener, self._tls, self._front.caller_refused)
+            await server.listen(
+                self._listener, self._tls, self._front.caller_refused, self._front.no_descriptor
+            )
             registration = self._registration()
             try:
                 await registration.start()

@@ -98,7 +98,13 @@ class Done(msgspec.Struct, array_like=True, tag=2):
 
 
 class LogOff(msgspec.Struct, array_like=True, tag=3):
-    """The worker's event log cannot be written any more; it has said why."""
+    """The worker's event log cannot be written, or can be again; the worker has said why.
+
+    Attributes:
+        off: Whether it cannot be written.
+    """
+
+    off: bool = True
 
 
 class Retried(msgspec.Struct, array_like=True, tag=4):

@@ -173,11 +173,11 @@ def serve_worker(run: ServiceRun, number: int, line: Line) -> None:
 
 def _serve(instance: MS, run: ServiceRun, tools: WorkerTools, channel: BlockingChannel) -> None:
     writer, pool = tools.log.writer, tools.pool
-    told = False
+    off = False
     while True:
-        if writer is not None and writer.problem and not told:
-            channel.send(LogOff())
-            told = True
+        if writer is not None and (writer.problem != "") is not off:
+            off = not off
+            channel.send(LogOff(off))
         try:
             request = channel.receive()
         except BlockingIOError:

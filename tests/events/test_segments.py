@@ -207,3 +207,50 @@ def test_settings_from_the_environment() -> None:
     settings = LogSettings.from_environment({"MUP_LOG_KEEP": "8", "MUP_LOG_SAMPLE": "10"})
     assert settings == LogSettings(keep=8_000_000, sample=10)
     assert settings.segment_bytes == 2_000_000
+
+
+FULL_FOR_A_WHILE = """
+import resource, sys
+from pathlib import Path
+from mup.events import writer as writers
+from mup.events.record import Event
+
+writers.RETRY_SECONDS = 0.0
+writer = writers.EventWriter(Path(sys.argv[1]), {"role": "worker", "service": "A"})
+name = writer.name("A/a/")
+
+def write(numbers):
+    for number in numbers:
+        writer.write(Event.DONE, number, 1, name=name)
+    writer.flush()
+
+write(range(1, 1001))
+resource.setrlimit(resource.RLIMIT_FSIZE, (10, resource.RLIM_INFINITY))
+write(range(1001, 1501))
+write(range(1501, 2001))
+print(writer.active, writer.missing)
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+if sys.argv[2] == "more":
+    write(range(2001, 3001))
+    print(writer.active, writer.missing)
+writer.close()
+"""
+
+
+@pytest.mark.parametrize("then", ["more", "end"])
+def test_a_log_that_was_off_goes_on(tmp_path: Path, then: str) -> None:
+    """With room again it has another segment, which says how much is missing; nobody takes it for whole."""
+    words = [sys.executable, "-c", FULL_FOR_A_WHILE, str(tmp_path / "a.mlog"), then]
+    run = subprocess.run(words, capture_output=True, text=True, check=True, timeout=60)
+    assert run.stdout.splitlines() == ["False 1000", "True 0"][: 2 if then == "more" else 1]
+    assert run.stderr.count("is off: File too large") == 1
+    assert run.stderr.count("is on again: 1000 records are missing") == 1
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.00002.mlog", "a.mlog"]
+    (segments,) = log_files(tmp_path)
+    with pytest.raises(LogError, match="1000 records are missing"):
+        read_log(segments)
+    log = read_log(segments, gaps=True)
+    assert (log.missing, log.truncated) == (1000, False)
+    kept = [*range(1, 1001), *(range(2001, 3001) if then == "more" else ())]
+    assert log.records["request"].tolist() == kept
+    assert {log.names[name] for name in log.records["name"].tolist()} == {"A/a/"}

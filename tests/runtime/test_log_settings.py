@@ -7,11 +7,14 @@ import resource
 import signal
 import subprocess
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
 from deployments import System, make_project, running, wait_for
 
+from analyzer.estimation.event_logs import executions_of
+from mup.errors import LogError
 from mup.events.ids import child_id
 from mup.events.reader import Log, log_files, read_log
 from mup.events.record import Event
@@ -134,6 +137,74 @@ def test_small_disk(tmp_path: Path) -> None:
         assert not read_log(disk / "Callee.0.w0.mlog").truncated
     finally:
         subprocess.run(["umount", "--lazy", str(disk)], check=False)
+
+
+EVERY_KIND = """
+from mup import EP, MS
+
+class Processes(MS):
+    @EP("/job/")
+    def job(self, comm):
+        comm.respond("x")
+
+class Threads(MS):
+    runtime = "thread"
+
+    @EP("/job/")
+    def job(self, comm):
+        comm.respond("x")
+
+class Loop(MS):
+    runtime = "async"
+
+    @EP("/job/")
+    async def job(self, comm):
+        comm.respond("x")
+"""
+
+
+@pytest.mark.slow
+def test_disk_has_room_again(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """The logs of fronts and workers that a full disk has switched off go on, and say what is missing."""
+    disk = tmp_path / "logs"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=2m", "mup-test", str(disk)]
+    if os.geteuid() != 0 or subprocess.run(mount, check=False, capture_output=True).returncode:
+        pytest.skip("a small disk can be had by root only, where it may mount")
+    services = ["Processes", "Threads", "Loop"]
+    try:
+        with running(make_project(tmp_path, EVERY_KIND, *services)) as system:
+
+            def off(service: str, count: int) -> bool:
+                """Serve some requests; return whether so many logs of the service are off."""
+                assert all(system.ask(service, "/job/").status == 200 for _ in range(20))
+                text = system.ask(service, "/mup/metrics").raw.decode()
+                return f'mup_event_logs_off{{service="{service}",replica="0"}} {count}' in text
+
+            assert all(off(service, 0) for service in services)
+            with suppress(OSError), (disk / "filler").open("wb", buffering=0) as filler:
+                while filler.write(b"x" * 4096):
+                    pass
+            for service in services:
+                wait_for(partial(off, service, 2), 60.0)
+            (disk / "filler").unlink()
+            for service in services:
+                wait_for(partial(off, service, 0), 60.0)
+                assert system.ask(service, "/job/", X_Mup_Request="77").status == 200
+        logs = {log.path.stem: log for log in (read_log(paths, gaps=True) for paths in log_files(disk))}
+        assert len(logs) == 6
+        for name, log in logs.items():
+            event = Event.ARRIVE if log.header["role"] == "front" else Event.DONE
+            assert 0x77 in requests(log, event), name
+            assert log.missing > 0
+            assert not log.truncated
+        with pytest.raises(LogError, match="records are missing"):
+            executions_of(disk)
+    finally:
+        subprocess.run(["umount", "--lazy", str(disk)], check=False)
+    said = capfd.readouterr().err
+    assert said.count("is off: No space left on device") == 6
+    assert said.count("is on again") == 6
 
 
 def metrics_of(system: System) -> str:
