@@ -4,7 +4,8 @@ A template is a path in which whole segments may be parameters: ``/orders/{order
 requests with them, callers fill them in. An *address* says in one text what an endpoint serves: its path, and
 its HTTP method behind a space if it has one (``/orders/{order_id} PUT``); the registry hands addresses on. A
 *key* names the endpoint within its service in logs and models: the path, with the method only where
-several endpoints share the path.
+several endpoints share the path. Neither is what a call writes: that is a path or a name, with the method
+beside it (`CallRoutes.find`).
 """
 
 from __future__ import annotations
@@ -24,8 +25,10 @@ __all__ = [
     "Routes",
     "pick",
     "query_string",
+    "spelled_with_method",
     "target_of",
     "template_problem",
+    "typed",
 ]
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
@@ -141,15 +144,17 @@ class CallRoutes:
         self._known: dict[tuple[str, str], Route] = {}
 
     def find(self, path: str, method: str) -> Route:
-        """Return the endpoint a call means.
+        """Return the endpoint a call means: the one rule for analyzer, runtime and tests.
 
         Args:
-            path: Its name, path or template, or a path with the parameters filled in. What nobody serves is
-                returned as it is: the callee answers 404 and knows what was meant.
+            path: Its name, path or template, or a path with the parameters filled in; the slash in front may
+                be missing. What nobody serves is returned as it is: the callee answers 404 and knows what was
+                meant.
             method: HTTP method; "" = the one of the endpoint.
 
         Raises:
-            CommunicationError: Several methods share the path, and the call does not say which.
+            CommunicationError: Several methods share the path, and the call does not say which; or it asks
+                the endpoint of a name for a method of others; or the path is what logs call an endpoint.
         """
         known = self._known.get((path, method))
         if known is None:
@@ -159,12 +164,32 @@ class CallRoutes:
                 self._known[path, method] = known
         return known
 
+    @property
+    def routes(self) -> Iterable[Route]:
+        """The endpoints."""
+        return self._routes.routes.values()
+
+    def serves(self, route: Route) -> bool:
+        """Return whether a route that was found is one of an endpoint."""
+        return any(route is own for own in self.routes)
+
     def _find(self, path: str, method: str) -> Route:
         named = self.endpoints.get(path)
         if named is not None:
-            return self._routes.routes[named]
-        if not path.startswith("/"):
-            return Route(f"/{path}", method, f"/{path}")
+            route = self._routes.routes[named]
+            if method and pick({route.method: route}, method) is None:
+                raise CommunicationError(
+                    f"the endpoint named {path!r} is for {route.method}, not for {method}",
+                    hint="leave the method out, or say another path or name",
+                )
+            return route
+        if spelled_with_method(path)[1]:
+            plain, verb = spelled_with_method(path)
+            raise CommunicationError(
+                f"{path!r} is no path: the HTTP method stands beside it",
+                hint=f"write {typed(plain, verb)} as arguments of the call",
+            )
+        path = path if path.startswith("/") else f"/{path}"
         methods: Mapping[str, Route] | None = self._routes.by_path.get(path)
         if methods is None:
             found = self._routes.find(quote(path, safe="/%"))
@@ -176,7 +201,7 @@ class CallRoutes:
         if len(methods) > 1 and "" not in methods:
             raise CommunicationError(
                 f"{path!r} has several methods: {', '.join(sorted(methods))}",
-                hint="say which: comm.call(..., method=...)",
+                hint=f"say which: comm.call(..., {typed(path, min(methods))})",
             )
         return methods.get("") or next(iter(methods.values()))
 
@@ -195,7 +220,8 @@ def target_of(
         CommunicationError: A param of the path is missing, or cannot stand there.
     """
     if not path.startswith("/"):
-        path = route.path
+        # A name has no slash in it.
+        path = f"/{path}" if "/" in path else route.path
     if route.names and path == route.path:
         return _fill(path, route.names, params or {})
     return path, params
@@ -266,6 +292,18 @@ def _text_of(value: Any) -> str:
     )
 
 
+def spelled_with_method(text: str) -> tuple[str, str]:
+    """Return path and method of ``/orders GET``, as logs have it, or ``GET /orders``; else text and ""."""
+    path, method = _split(text)
+    verb, space, rest = text.partition(" ")
+    return (rest, verb) if space and verb in METHODS else (path, method)
+
+
+def typed(path: str, method: str) -> str:
+    """Return how a call says which endpoint it means."""
+    return f"{path!r}, method={method!r}" if method else repr(path)
+
+
 def template_problem(path: str) -> str:
     """Return what is wrong with the parameters of a path, or ""."""
     names = []
@@ -279,7 +317,7 @@ def template_problem(path: str) -> str:
             return f"the name of a parameter must be one of Python, got {name!r}"
         if names.count(name) > 1:
             return f"parameter {name!r} occurs twice"
-    if path.rpartition(" ")[2] in METHODS:
+    if _split(path)[1]:
         return "an HTTP method is given by @EP(path, method=...)"
     return ""
 

@@ -38,22 +38,35 @@ class Catalogue:
             path: Path, template or name of the endpoint; or a path with its parameters filled in.
             method: HTTP method; "" = the one of the endpoint.
         """
-        if service not in self._routes:
-            self._routes[service] = CallRoutes(self._endpoints[service])
+        routes = self._routes_of(service)
         try:
-            route = self._routes[service].find(path, method)
+            route = routes.find(path.partition("?")[0], method)
         except CommunicationError:
             return None
-        return route.key if route.address in self._endpoints[service].values() else None
+        return route.key if routes.serves(route) else None
 
     def service_hint(self, name: str) -> str:
         """Return the remedy for a service nobody defines."""
         return did_you_mean(name, list(self._endpoints))
 
-    def endpoint_hint(self, service: str, address: str) -> str:
-        """Return the remedy for an endpoint the service does not have."""
-        known = [*self._endpoints[service], *self._endpoints[service].values()]
-        return did_you_mean(address, list(dict.fromkeys(known)))
+    def endpoint_hint(self, service: str, path: str, method: str) -> str:
+        """Return the remedy for a call of an endpoint the service does not have: what to write instead."""
+        routes = self._routes_of(service)
+        path = path.partition("?")[0]
+        try:
+            routes.find(path, method)
+            other = routes.find(path, "")
+        except CommunicationError as error:
+            return f"{error.message}; {error.hint}"
+        if method and routes.serves(other):
+            return f"{path!r} is for {other.method}"
+        paths = (route.path for route in routes.routes)
+        return did_you_mean(path, list(dict.fromkeys([*routes.endpoints, *paths])))
+
+    def _routes_of(self, service: str) -> CallRoutes:
+        if service not in self._routes:
+            self._routes[service] = CallRoutes(self._endpoints[service])
+        return self._routes[service]
 
     def database_problem(self, name: str) -> tuple[str, str] | None:
         """Return what is wrong with the name of a database, and the remedy; None if nothing is."""

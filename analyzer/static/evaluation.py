@@ -70,6 +70,7 @@ from analyzer.static.variables import Context, Variables
 from mup.errors import ModelError, UsageError
 from mup.events.sites import Site
 from mup.lqn.distributions import Constant, Distribution, Empirical, Exponential
+from mup.routes import typed
 from mup.workload.times_file import read_times
 
 __all__ = ["Arguments", "Context", "Evaluation", "Failure", "Points", "Results", "Role", "TooManyPathsError"]
@@ -1560,9 +1561,9 @@ class Evaluation(Variables):
             key = self.catalogue.key(service, endpoint, method)
             if key is not None:
                 return f"{service}{key}"
-            asked = f"{endpoint} {method}" if method else endpoint
-            hint = self.catalogue.endpoint_hint(service, asked)
-            self.report("MUP012", f"service {service!r} has no endpoint {asked!r}", endpoint_node, hint)
+            hint = self.catalogue.endpoint_hint(service, endpoint, method)
+            asked = typed(endpoint, method)
+            self.report("MUP012", f"service {service!r} has no endpoint {asked}", endpoint_node, hint)
         return f"{service}{endpoint}" if endpoint.startswith("/") else f"{service}/{endpoint}"
 
     def _check_database(self, name: str, node: cst.CSTNode) -> None:

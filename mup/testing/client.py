@@ -136,6 +136,9 @@ class TestClient:
             status: HTTP status.
             headers: Headers of the answer.
             method: For calls with this ``method`` only.
+
+        Raises:
+            CommunicationError: No call can be written like this (``/orders GET``).
         """
         self._stubs.add_call(dest_ms, path, method, answer, status, headers or {})
 

@@ -59,7 +59,12 @@ class Stubs:
     def add_call(
         self, dest: str, path: str, method: str, answer: Any, status: int, headers: Mapping[str, str]
     ) -> None:
-        """Lay out what a call gets."""
+        """Lay out what a call gets.
+
+        Raises:
+            CommunicationError: No call can be written like this.
+        """
+        _NOBODY.find(path, method)
         self._calls[dest, path, method] = _Stub(answer, status, headers)
 
     def add_query(self, database: str, name: str, answer: Any) -> None:
