@@ -188,7 +188,6 @@ def test_what_can_be_approximated_is_refused_and_offered(changed: Model, expecte
             ),
             "processors do not nest",
         ),
-        (replace(model(), name="$x"), "variable"),
         (replace(model(), tasks=model().tasks[1:]), "nothing generates load"),
     ],
 )

@@ -129,8 +129,7 @@ class EntryWriter:
     def entry(self, entry: Entry, where: str) -> Element:
         """Return the element of an entry without its work."""
         losses = self.losses
-        name = losses.name(self.labels[self.task.name, entry.name], f"{where}.name")
-        element = Element("entry", {"name": name})
+        element = Element("entry", {"name": self.labels[self.task.name, entry.name]})
         if entry.priority:
             element.attributes["priority"] = str(entry.priority)
         if entry.token:
@@ -286,7 +285,7 @@ class EntryWriter:
         """Return the element of one activity or phase."""
         losses = self.losses
         spot = f"{where}.activities[{part.of or part.name!r}]"
-        element = Element("activity", {"name": losses.name(part.name, spot), **attributes})
+        element = Element("activity", {"name": part.name, **attributes})
         mean, scv = losses.moments(part.demand, self.scheduling, f"{spot}.demand")
         element.attributes["host-demand-mean"] = number_text(mean)
         if mean > 0 and scv != 1:

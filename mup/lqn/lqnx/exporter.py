@@ -123,7 +123,7 @@ class _Exporter:
 
     def root(self) -> Element:
         model = self.model
-        root = Element("lqn-model", {"name": self.losses.name(model.name, "name")})
+        root = Element("lqn-model", {"name": model.name})
         root.children.append(Element("solver-params", dict(_SOLVER)))
         if not any(t.is_reference or any(e.arrivals for e in t.entries) for t in model.tasks):
             self.losses.problem("nothing generates load: no reference task, no arrivals", "tasks")
@@ -146,7 +146,7 @@ class _Exporter:
 
     def processor(self, processor: Processor) -> Element:
         where = f"processors[{processor.name!r}]"
-        element = Element("processor", {"name": self.losses.name(processor.name, f"{where}.name")})
+        element = Element("processor", {"name": processor.name})
         scheduling: str = processor.discipline
         if processor.parent is not None:
             self.losses.problem(f"it is a part of {processor.parent!r}, and processors do not nest", where)
@@ -158,6 +158,8 @@ class _Exporter:
             if processor.cores > 1:
                 what = "threads stick to their core" if processor.migration is None else "threads migrate"
                 self.losses.nearly(what, "all cores are shared", f"{where}.discipline")
+        elif scheduling == "pp":
+            scheduling = "pri"  # "pp" of the schema is unknown to LQNS itself
         if scheduling == "infinite" or processor.cores == math.inf:
             scheduling = "inf"
         elif processor.cores > 1:
@@ -177,7 +179,7 @@ class _Exporter:
 
     def task(self, task: Task) -> Element:
         where = f"tasks[{task.name!r}]"
-        element = Element("task", {"name": self.losses.name(task.name, f"{where}.name")})
+        element = Element("task", {"name": task.name})
         scheduling = self.scheduling(task, where)
         element.attributes["scheduling"] = scheduling
         threads = task.threads

@@ -77,7 +77,7 @@ class TaskGraph:
 
     def _names(self, side: Element) -> tuple[str, ...]:
         """Return the activities on one side of a precedence; unknown ones are a problem."""
-        names = [self.report.name(a, f"line {a.line}: {side.tag}") for a in side.children]
+        names = [self.report.name(a, f"line {a.line}: {side.tag}") for a in side.all("activity")]
         if not names:
             self.report.problem("needs at least one activity", f"line {side.line}: {side.tag}")
         if side.tag == "post-LOOP" and "end" in side.attributes:
@@ -119,7 +119,7 @@ class TaskGraph:
         self.arcs.append(arc)
 
     def _probabilities(self, side: Element, where: str) -> tuple[float, ...]:
-        odds = tuple(self.report.number(a, "prob", where, 1.0) for a in side.children)
+        odds = tuple(self.report.number(a, "prob", where, 1.0) for a in side.all("activity"))
         total = math.fsum(odds)
         if abs(total - 1) > ROUNDED:
             self.report.problem(f"the probabilities sum to {total:.9g}, not to 1", f"{where}.prob")
@@ -129,7 +129,7 @@ class TaskGraph:
         return odds
 
     def _counts(self, side: Element, where: str) -> tuple[Distribution | None, ...]:
-        return tuple(Geometric(self.report.number(a, "count", where, 1.0)) for a in side.children)
+        return tuple(Geometric(self.report.number(a, "count", where, 1.0)) for a in side.all("activity"))
 
     def _add_reply(self, element: Element) -> None:
         entry = self.report.name(element, f"line {element.line}: reply-entry")

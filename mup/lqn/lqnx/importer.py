@@ -62,12 +62,14 @@ _PROCESSORS: dict[str, Discipline] = {
     "hol": "hol",
     "pp": "pp",
     "ppr": "pp",
+    "pri": "pp",
 }
 _ADMISSIONS: dict[str, Admission] = {
     "fcfs": "fifo",
     "hol": "hol",
     "pp": "hol",
     "ppr": "hol",
+    "pri": "hol",
     "rand": "random",
 }
 _REFERENCES = ("ref", "burst", "uniform")
@@ -247,7 +249,7 @@ class _Importer:
             )
         elif scheduling not in known:
             report.problem(f"unknown scheduling {scheduling!r}; {did_you_mean(scheduling, known)}", where)
-        if scheduling in ("pp", "ppr"):
+        if scheduling in ("pp", "ppr", "pri"):
             report.note(f"task {name}: a thread is not preempted; the highest priority is served next")
         reference = scheduling in _REFERENCES
         threads = report.whole(element, "multiplicity", where, 1, inf=True)

@@ -63,12 +63,6 @@ class Losses:
                 hint="--approximate writes what follows 'approximately'" if self._can_approximate else "",
             )
 
-    def name(self, name: str, where: str) -> str:
-        """Return a name that is no variable (a model has no names that XML cannot hold)."""
-        if name.lstrip().startswith("$"):
-            self.problem("the name begins with '$', which makes it a variable", where)
-        return name
-
     def measured(
         self, value: Distribution | None, place: Place, where: str, default: Distribution
     ) -> Distribution:

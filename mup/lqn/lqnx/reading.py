@@ -21,7 +21,7 @@ _PRES, _POSTS = "pre pre-OR pre-AND", "post post-OR post-AND post-LOOP"
 
 _VOCABULARY = {
     "lqn-model": (
-        "name description lqn-schema-version lqncore-schema-version xml-filename",
+        "name description lqn-schema-version lqncore-schema-version xml-filename xml-debug",
         "solver-params run-control plot-control processor lqx",
     ),
     "processor": ("name multiplicity speed-factor scheduling replication quantum", "task group"),
@@ -50,6 +50,17 @@ _VOCABULARY = {
     "reply-entry": ("name", "reply-activity"),
     "reply-activity": ("name", ""),
 }
+
+_COMMENTED = frozenset(("processor", "group", "task", "entry", "forwarding", "activity", *_CALLS.split()))
+"""Elements that may say something to people in ``comment``."""
+
+_NUMBERS = (
+    "multiplicity speed-factor replication quantum share think-time priority queue-length initially value",
+    "open-arrival-rate prob host-demand-mean host-demand-cvsq max-service-time calls-mean fanin fanout",
+    "count quorum",
+)
+_PARAMETERS = frozenset(" ".join(_NUMBERS).split())
+"""Attributes in which a program of the file may put a number: only there is ``$x`` a variable."""
 
 MAX_NUMBER = 10**9
 """Of anything that is counted; more is a mistake in the file."""
@@ -98,10 +109,12 @@ class Report:
             attributes, children = (words.split() for words in _VOCABULARY.get(element.tag, ("", "")))
             if element.tag == "activity" and parent not in ("entry-phase-activities", "task-activities"):
                 attributes, children = ["name", "prob", "count"], []
+            if element.tag in _COMMENTED:
+                attributes = [*attributes, "comment"]
             for name, value in element.attributes.items():
                 if name not in attributes:
                     self.problem(f"unknown attribute {name!r}; {did_you_mean(name, attributes)}", where)
-                elif value.lstrip().startswith("$"):
+                elif name in _PARAMETERS and value.lstrip().startswith("$"):
                     self.problem(
                         f"{value!r} is a variable; only files with numbers can be read",
                         f"{where}.{name}",

@@ -1,0 +1,90 @@
+"""Are files read as LQNS writes them: with keywords in texts, comments, requests for histograms in joins?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from lqnx_samples import CLIENT, arc, file, graph, phases, read, server, there_and_back
+
+from mup.errors import ModelError
+from mup.lqn import Model, Processor
+from mup.lqn.lqnx import model_to_lqnx
+from simulator import simulate
+
+OK = server(phases("e", 'host-demand-mean="1"'))
+
+
+def test_a_keyword_in_a_text_is_no_variable() -> None:
+    """``$Id: ... $`` in a description or comment is text; only where a number stands ``$x`` is a variable."""
+    text = file(CLIENT, OK).replace(
+        'name="m"', 'name="$m" description="$Id: x.lqnx 17 greg $" xml-debug="no"'
+    )
+    for tag in (
+        'task name="c"',
+        'entry name="ce"',
+        'activity name="ce_1"',
+        'synch-call dest="e"',
+        'processor name="p"',
+    ):
+        assert tag in text
+        text = text.replace(tag, f'{tag} comment="$Revision$"')
+    model = read(text)
+    assert model.name == "$m"
+    assert there_and_back(model) == replace(model, provenance={})
+    with pytest.raises(ModelError, match=r"line 5: activity.host-demand-mean: '\$d' is a variable"):
+        read(text.replace('host-demand-mean="0.5"', 'host-demand-mean="$d"'))
+
+
+def test_a_histogram_of_a_join_is_no_activity() -> None:
+    """A join may ask for the histogram of its delay; what it joins are its activities alone."""
+    steps = arc("a", "b c", post="post-AND") + arc("b c", "d", pre="pre-AND")
+    ask = '<service-time-distribution min="0" max="10" number-bins="10"/>'
+    text = file(CLIENT, server(graph("a; b; c; d", steps, reply="d")))
+    model = read(text.replace("<pre-AND>", f"<pre-AND>{ask}"))
+    assert model.tasks == read(text).tasks
+    assert any("histograms" in note for note in model.provenance["lqnx"]["notes"])
+
+
+def urgent(word: str) -> Model:
+    """Two customers on one core, the first of the higher priority; think time and demand have mean 1."""
+    tasks = "".join(
+        f'<task name="{name}" scheduling="ref" think-time="1" priority="{priority}"><entry name="e{name}">'
+        f'<entry-phase-activities><activity name="a{name}" phase="1" host-demand-mean="1"/>'
+        "</entry-phase-activities></entry></task>"
+        for name, priority in (("hi", 2), ("lo", 1))
+    )
+    return read(file(f'<processor name="cpu" scheduling="{word}">{tasks}</processor>'))
+
+
+@pytest.mark.parametrize("word", ["pri", "pp", "ppr"])
+def test_preemptive_priority_has_three_names(word: str) -> None:
+    """``pri`` is what LQNS calls preemptive priority, ``pp`` what the schema of its files calls it."""
+    assert urgent(word).processors == (Processor(name="cpu", discipline="pp"),)
+
+
+def test_preemptive_priority_is_written_as_lqns_reads_it() -> None:
+    """LQNS knows the word ``pri`` alone."""
+    text = model_to_lqnx(urgent("pp")).text
+    assert '<processor name="cpu" scheduling="pri"' in text
+    assert read(text).tasks == urgent("pp").tasks
+
+
+def test_preemptive_priority_is_exact() -> None:
+    """The Markov chain of two customers (at the core or thinking): the urgent one never waits."""
+    states = [(hi, lo) for hi in (0, 1) for lo in (0, 1)]
+    rates = np.zeros((4, 4))
+    for i, (hi, lo) in enumerate(states):
+        rates[i, states.index((1 - hi, lo))] += 1.0
+        if lo == 0 or hi == 0:  # thinking ends; served only while the urgent one is away
+            rates[i, states.index((hi, 1 - lo))] += 1.0
+    rates -= np.diag(rates.sum(axis=1))
+    share = np.linalg.lstsq(np.vstack([rates.T, np.ones(4)]), np.array([0.0] * 4 + [1.0]), rcond=None)[0]
+    exact = {"hi": share[2] + share[3], "lo": share[1]}
+    assert exact["hi"] == pytest.approx(0.5)
+    result = simulate(urgent("pri"), horizon=50000.0, seed=1)
+    for name, throughput in exact.items():
+        found = result.tasks[name].throughput
+        assert abs(found.mean - throughput) <= 3 * found.ci95, name
+        assert found.ci95 < 0.02
