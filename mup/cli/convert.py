@@ -20,7 +20,8 @@ __all__ = ["command"]
 def command(source: Path, target: Path, *, approximate: bool, as_json: bool) -> int:
     """Convert a model between the native format (.json) and lqnx (.lqnx, .xml).
 
-    lqnx is the format of the layered queueing tools LQNS and LQSIM. What one format says and the other
+    lqnx is the format of the layered queueing tools LQNS and LQSIM; their text format (.lqn, .in, .xlqn)
+    is read, too. What one format says and the other
     cannot is named: as an error if it changes figures, as a note if not.
     """
     from mup.cli.options import check_output
@@ -29,7 +30,7 @@ def command(source: Path, target: Path, *, approximate: bool, as_json: bool) -> 
     output = format_of_output(target)
     check_output(target, starts=("{",) if output == "json" else ("<",))
     model = read_model(source)
-    notes = model.provenance["lqnx"]["notes"] if format_of_input(source) == "lqnx" else []
+    notes = [] if format_of_input(source) == "json" else model.provenance["lqnx"]["notes"]
     approximated, left_out = write_model(model, target, approximate=approximate)
     notes = [*notes, *left_out]
     if as_json:

@@ -1,55 +1,71 @@
 """In which format is a model file, and who reads and writes it?
 
-The suffix decides: ``.json`` is the native format, ``.lqnx`` and ``.xml`` are lqnx. A file of any other
-name is read as what its first character says.
+A file that is read says itself what it is: its first word decides, and only if that says nothing the
+suffix. A file that is written has no words yet: its suffix decides.
 """
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from mup.errors import ModelError, UsageError
 from mup.lqn.model import Model
 
 __all__ = ["Format", "format_of_input", "format_of_output", "read_model", "write_model"]
 
-Format = Literal["json", "lqnx"]
+Format = Literal["json", "lqnx", "lqn"]
 
-_SUFFIXES: dict[str, Format] = {".json": "json", ".lqnx": "lqnx", ".xml": "lqnx"}
-_HEAD = 256
+_WRITTEN: Final[dict[str, Format]] = {".json": "json", ".lqnx": "lqnx", ".xml": "lqnx"}
+_READ: Final[dict[str, Format]] = {**_WRITTEN, ".lqn": "lqn", ".xlqn": "lqn", ".in": "lqn"}
+
+_HEAD: Final = 1 << 16
+"""Bytes; comments before the first word are not longer."""
+
+_FIRST_WORDS: Final[dict[Format, re.Pattern[bytes]]] = {
+    "lqnx": re.compile(rb"<"),
+    "json": re.compile(rb"[{\[]"),
+    "lqn": re.compile(rb"(?:\#[^\n]*\n\s*)*(?:\$\w+\s*[=,]|\$solver|G\s*\"|P\s*\d)"),
+}
 
 
 def read_model(path: str | Path) -> Model:
-    """Read a model in the native format or as lqnx.
+    """Read a model in the native format, as lqnx, or as an LQNS text.
 
     Raises:
         ModelError: The file cannot be read, or breaks rules; all problems are listed.
     """
-    if format_of_input(path) == "lqnx":
-        from mup.lqn.lqnx.importer import load_lqnx  # noqa: PLC0415  (most models are not lqnx)
+    found = format_of_input(path)
+    if found == "lqnx":
+        from mup.lqn.lqnx.importer import load_lqnx  # noqa: PLC0415  (most models are native)
 
         return load_lqnx(path)
+    if found == "lqn":
+        from mup.lqn.lqntext import load_lqn_text  # noqa: PLC0415
+
+        return load_lqn_text(path)
     from mup.lqn.json_io import load_model  # noqa: PLC0415
 
     return load_model(path)
 
 
 def format_of_input(path: str | Path) -> Format:
-    """Return the format a file is in, by its suffix, or else by how it begins.
+    """Return the format a file is in, by how it begins, or else by its suffix.
 
     Raises:
         ModelError: The file cannot be read.
     """
-    found = _SUFFIXES.get(Path(path).suffix.lower())
-    if found is not None:
-        return found
     try:
         with Path(path).open("rb") as file:
             head = file.read(_HEAD)
     except OSError as error:
         raise ModelError(f"cannot read the model: {error.strerror}", where=str(path)) from error
-    return "lqnx" if head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<") else "json"
+    head = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    for found, first_word in _FIRST_WORDS.items():
+        if first_word.match(head):
+            return found
+    return _READ.get(Path(path).suffix.lower(), "json")
 
 
 def format_of_output(path: str | Path) -> Format:
@@ -58,10 +74,13 @@ def format_of_output(path: str | Path) -> Format:
     Raises:
         UsageError: Its suffix says nothing.
     """
-    found = _SUFFIXES.get(Path(path).suffix.lower())
+    suffix = Path(path).suffix.lower()
+    found = _WRITTEN.get(suffix)
     if found is None:
         raise UsageError(
-            f"the name ends in {Path(path).suffix!r}, which is no format of a model",
+            "the text format of LQNS is read, but not written"
+            if suffix in _READ
+            else f"the name ends in {Path(path).suffix!r}, which is no format of a model",
             where=str(path),
             hint="name it .json for the native format, .lqnx for the layered queueing tools",
         )
