@@ -42,7 +42,7 @@ def read_model(path: str | Path) -> Model:
 
         return load_lqnx(path)
     if found == "lqn":
-        from mup.lqn.lqntext import load_lqn_text  # noqa: PLC0415
+        from mup.lqn.lqntext.grammar import load_lqn_text  # noqa: PLC0415
 
         return load_lqn_text(path)
     from mup.lqn.json_io import load_model  # noqa: PLC0415

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -33,7 +34,7 @@ def test_a_keyword_in_a_text_is_no_variable() -> None:
     model = read(text)
     assert model.name == "$m"
     assert there_and_back(model) == replace(model, provenance={})
-    with pytest.raises(ModelError, match=r"line 5: activity.host-demand-mean: '\$d' is a variable"):
+    with pytest.raises(ModelError, match=r"line 5: activity.host-demand-mean: '\$d' is a variable without"):
         read(text.replace('host-demand-mean="0.5"', 'host-demand-mean="$d"'))
 
 
@@ -88,3 +89,52 @@ def test_preemptive_priority_is_exact() -> None:
         found = result.tasks[name].throughput
         assert abs(found.mean - throughput) <= 3 * found.ci95, name
         assert found.ci95 < 0.02
+
+
+WITH_VARIABLES = file(CLIENT.replace('multiplicity="3"', 'multiplicity="$n"'), OK)
+
+
+def with_parameters(text: str) -> str:
+    return WITH_VARIABLES.replace("<processor", f"<parameters>{text}</parameters><processor", 1)
+
+
+def test_parameters_of_one_value_are_put_in() -> None:
+    """``<parameters>`` are assignments; what a solver is to print is no part of the model."""
+    text = with_parameters("\n$half = 2.5\n$n = 2 * $half\n")
+    text = text.replace("</lqn-model>", "<results-collection>$n $x</results-collection></lqn-model>")
+    assert read(text).task("c").threads == 5
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (WITH_VARIABLES, "line 3: task.multiplicity: '$n' is a variable without a value"),
+        (with_parameters("\n$m = 1"), "'$n' is a variable without a value"),
+        (with_parameters("\n\n$n = [1, 2]"), "line 5: '$n' takes several values"),
+        (with_parameters("$n = 1 2"), "line 3: expected a variable and '=', got '2'"),
+        (with_parameters("$n = 2.5"), "multiplicity: must be a whole number"),
+        (
+            WITH_VARIABLES.replace("</lqn-model>", "<lqx>$n = 1;</lqx></lqn-model>"),
+            "a program that computes models",
+        ),
+        (
+            WITH_VARIABLES.replace(
+                "</lqn-model>", "<convergence-collection>$n = $m</convergence-collection></lqn-model>"
+            ),
+            "solved again until its variables converge",
+        ),
+    ],
+)
+def test_variables_without_one_value_are_refused(text: str, expected: str) -> None:
+    """The message names the variable, or why it has no single value, with the line."""
+    with pytest.raises(ModelError) as caught:
+        read(text)
+    assert expected in str(caught.value)
+
+
+def test_infinity_has_the_name_lqns_writes() -> None:
+    """LQNS writes infinitely many threads or cores as ``@infinity``."""
+    text = server(phases("e", ""), 'multiplicity="@infinity"', 'multiplicity="@infinity"')
+    model = read(file(CLIENT, text))
+    assert model.task("s").threads == math.inf
+    assert model.processor("p").discipline == "infinite"

@@ -63,8 +63,9 @@ class Tokens:
         where: The name of the file, for messages.
     """
 
-    def __init__(self, text: str, where: str, line: int = 1) -> None:
+    def __init__(self, text: str, where: str, line: int = 1, hint: str = FORMAT_HINT) -> None:
         self.where = where
+        self._hint = hint
         self._source = _tokens(text, line)
         self._ahead: deque[Token] = deque()
 
@@ -115,13 +116,13 @@ class Tokens:
         token = self.peek()
         self.error(f"expected {expected}, got {token}", token.line)
 
-    def error(self, message: str, line: int, hint: str = FORMAT_HINT) -> NoReturn:
+    def error(self, message: str, line: int, hint: str = "") -> NoReturn:
         """Report what is wrong on a line.
 
         Raises:
             ModelError: Always.
         """
-        raise ModelError(message, where=f"{self.where}: line {line}", hint=hint)
+        raise ModelError(message, where=f"{self.where}: line {line}", hint=hint or self._hint)
 
 
 def _tokens(text: str, line: int) -> Iterator[Token]:

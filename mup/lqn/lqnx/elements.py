@@ -17,6 +17,8 @@ __all__ = ["Element", "parse_xml", "read_xml"]
 
 MAX_DEPTH = 100
 
+_WITH_TEXT = ("parameters",)
+
 _ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\n": "&#10;", "\r": "&#13;", "\t": "&#9;"}
 
 
@@ -29,12 +31,14 @@ class Element:
         attributes: In file order, without those of a namespace (``xsi:...``, ``xmlns``).
         children: The elements inside.
         line: Where it begins, counted from 1; 0 if it was not read from a file.
+        content: The text inside, of those elements whose text means something.
     """
 
     tag: str
     attributes: dict[str, str] = field(default_factory=dict)
     children: list[Element] = field(default_factory=list)
     line: int = 0
+    content: str = ""
 
     def all(self, *tags: str) -> list[Element]:
         """Return the children with one of these tags."""
@@ -103,6 +107,10 @@ def parse_xml(data: bytes, where: str) -> Element:
     def end(_name: str) -> None:
         trail.pop()
 
+    def text(part: str) -> None:
+        if trail[-1].tag in _WITH_TEXT:
+            trail[-1].content += part
+
     def doctype(*_: object) -> None:
         raise ModelError(
             "has a document type, and with it entities; both are refused",
@@ -112,6 +120,8 @@ def parse_xml(data: bytes, where: str) -> Element:
 
     parser.StartElementHandler = start
     parser.EndElementHandler = end
+    parser.CharacterDataHandler = text
+    parser.buffer_text = True
     parser.StartDoctypeDeclHandler = doctype
     try:
         parser.Parse(data, True)

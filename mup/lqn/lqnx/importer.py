@@ -29,6 +29,7 @@ from mup.lqn.lqnx.flows import flow_ends, has_unjoined_branches
 from mup.lqn.lqnx.graphs import TaskGraph
 from mup.lqn.lqnx.reading import OUTPUT_REQUESTS, Report, join_problems
 from mup.lqn.lqnx.replication import expand_replication
+from mup.lqn.lqnx.variables import put_in_values
 from mup.lqn.model import (
     Activity,
     Admission,
@@ -116,6 +117,7 @@ def model_from_element(root: Element, where: str) -> Model:
         raise ModelError(
             f"the outermost element is <{root.tag}>", where=where, hint="an lqnx file has <lqn-model> there"
         )
+    put_in_values(root, where)
     report = Report()
     report.vocabulary(root)
     if report.problems:

@@ -22,7 +22,7 @@ _PRES, _POSTS = "pre pre-OR pre-AND", "post post-OR post-AND post-LOOP"
 _VOCABULARY = {
     "lqn-model": (
         "name description lqn-schema-version lqncore-schema-version xml-filename xml-debug",
-        "solver-params run-control plot-control processor lqx",
+        "solver-params run-control plot-control processor lqx parameters results-collection",
     ),
     "processor": ("name multiplicity speed-factor scheduling replication quantum", "task group"),
     "group": ("name share cap", "task"),
@@ -54,13 +54,16 @@ _VOCABULARY = {
 _COMMENTED = frozenset(("processor", "group", "task", "entry", "forwarding", "activity", *_CALLS.split()))
 """Elements that may say something to people in ``comment``."""
 
-_NUMBERS = (
+_WITH_NUMBERS = (
     "multiplicity speed-factor replication quantum share think-time priority queue-length initially value",
     "open-arrival-rate prob host-demand-mean host-demand-cvsq max-service-time calls-mean fanin fanout",
     "count quorum",
 )
-_PARAMETERS = frozenset(" ".join(_NUMBERS).split())
-"""Attributes in which a program of the file may put a number: only there is ``$x`` a variable."""
+NUMBERS = frozenset(" ".join(_WITH_NUMBERS).split())
+"""Attributes that hold numbers: only there is ``$x`` a variable."""
+
+_SKIPPED = ("solver-params", "run-control", "plot-control", "parameters", "results-collection")
+"""Elements that do not describe the network; ``parameters`` were put in before."""
 
 MAX_NUMBER = 10**9
 """Of anything that is counted; more is a mistake in the file."""
@@ -101,7 +104,12 @@ class Report:
             self.notes.append(text)
 
     def vocabulary(self, root: Element) -> None:
-        """Report elements and attributes that lqnx does not have, and variables."""
+        """Report elements and attributes that lqnx does not have, and variables that have no value."""
+        for program in root.all("lqx"):
+            what = "the file is a program that computes models, not a model"
+            remedy = "let the program's tool write one of the models"
+            self.problem(what, f"line {program.line}: lqx", remedy)
+            return  # its variables are part of the program
         stack = [(root, "")]
         while stack:
             element, parent = stack.pop()
@@ -114,25 +122,26 @@ class Report:
             for name, value in element.attributes.items():
                 if name not in attributes:
                     self.problem(f"unknown attribute {name!r}; {did_you_mean(name, attributes)}", where)
-                elif name in _PARAMETERS and value.lstrip().startswith("$"):
+                elif name in NUMBERS and value.lstrip().startswith("$"):
                     self.problem(
-                        f"{value!r} is a variable; only files with numbers can be read",
+                        f"{value!r} is a variable without a value",
                         f"{where}.{name}",
-                        hint="let the tool that wrote the file put the values in",
+                        hint=f"put the number in, or assign it: <parameters>{value.strip()} = 1</parameters>",
                     )
             for child in element.children:
                 if child.tag in OUTPUT_REQUESTS or child.tag.startswith("result-"):
                     continue
-                if child.tag == "lqx":
+                if child.tag == "convergence-collection":
                     self.problem(
-                        "the file is a program that computes models, not a model", f"line {child.line}: lqx"
+                        "the file is solved again until its variables converge; it is many models, not one",
+                        f"line {child.line}: {child.tag}",
                     )
                 elif child.tag not in children:
                     self.problem(
                         f"unknown element <{child.tag}>; {did_you_mean(child.tag, children)}",
                         f"line {child.line}: in {element.tag}",
                     )
-                elif child.tag not in ("solver-params", "run-control", "plot-control"):
+                elif child.tag not in _SKIPPED:
                     stack.append((child, element.tag))
 
     def name(self, element: Element, where: str, attribute: str = "name") -> str:
@@ -161,7 +170,7 @@ class Report:
         if text is None:
             return default
         value = _float(text)
-        if inf and text.strip().lower() in ("inf", "infinity"):
+        if inf and text.strip().lower() in ("inf", "infinity", "@infinity"):
             return math.inf
         if not low <= value <= MAX_NUMBER or value != math.floor(value):
             wanted = f"a whole number from {low} to {MAX_NUMBER}{' or inf' if inf else ''}"
