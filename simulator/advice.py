@@ -74,8 +74,13 @@ class Suspect:
             known = float(stdtrit(self.freedom, 0.975)) * float(self.effects.std(ddof=1)) / self.amount
         what = KINDS[self.kind]
         if self.kind in ("probabilities", "counts"):
-            return f"{self.label} ({what}: its mean time is known to +- {100 * known:.2g} %)"
-        return f"{self.label} ({what} known to +- {100 * known:.2g} %)"
+            return f"{self.label} ({what}: its mean time is known to +- {_percentage(known)})"
+        return f"{self.label} ({what} known to +- {_percentage(known)})"
+
+
+def _percentage(part: float) -> str:
+    """Return a part without an exponent; beyond a hundred percent as good as nothing is known."""
+    return "over 100 %" if part > 1 else f"{100 * part:.2g} %" if part < 0.1 else f"{100 * part:.0f} %"
 
 
 def suspects(model: Model) -> list[Suspect]:

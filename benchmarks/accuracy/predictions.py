@@ -241,7 +241,7 @@ def correct(results: Results, name: str, kind: str) -> dict[str, Any]:
     for point in record["points"]:
         found = measured(folder.repeats(point))
         if found is not None:
-            # The example burns until a CPU clock has advanced: its work does not depend on speed.
+            # In the recorded runs the example burned until a CPU clock had advanced, whatever the speed.
             ratio = 1.0 if name == TRANSLATOR else _ratio(model, record, found)
             wanted[point] = {"ratio": ratio, "think": found.think}
     stale = [p for p, now in wanted.items() if not _same(record["corrected"].get(p), now)]

@@ -11,6 +11,8 @@ import click
 from mup.cli.vocabulary import option
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from mup.lqn.model import Model
     from simulator.autoscale import Step
     from simulator.rehearsal import Rehearsal
@@ -114,7 +116,7 @@ def command(
         }
         click.echo(json.dumps(document, indent=1))
     else:
-        _show(steps)
+        print_steps(console(), steps)
 
 
 def label(step: Step) -> str:
@@ -123,19 +125,20 @@ def label(step: Step) -> str:
     return f"{step.clients}-{parallel}-{step.bottleneck}"
 
 
-def _show(steps: Sequence[Step]) -> None:
+def print_steps(out: Console, steps: Sequence[Step]) -> None:
     """Print the schedule, one step per row."""
-    from mup.cli.display import console
-    from mup.cli.figures import interval, print_table
+    from mup.cli.display import say
+    from mup.cli.figures import interval
+    from mup.cli.tables import print_table
 
-    out = console()
     services = list(steps[0].pools)
     tasks = list(steps[0].seen.utilization)
     processors = list(steps[0].seen.processors)
     rows = [
         [
             f"{step.clients}",
-            f"{step.bottleneck}{' (new)' if step.shifted else ''}",
+            f"{step.bottleneck} {100 * step.seen.utilization[step.bottleneck].mean:.0f} %"
+            + (", a new one" if step.shifted else ""),
             " ".join(_threads(step, name) for name in services),
             *(_percent(step.seen.utilization[name], bold=name == step.bottleneck) for name in tasks),
             *(_percent(step.seen.processors[name], bold=False) for name in processors),
@@ -146,36 +149,36 @@ def _show(steps: Sequence[Step]) -> None:
         ]
         for step in steps
     ]
+    shares = [f"{name} %" for name in (*tasks, *processors)]
     headings = [
         "clients",
         "bottleneck",
         "threads",
-        *(f"{name} %" for name in (*tasks, *processors)),
+        *shares,
         "cycle s",
         "response ms",
         "throughput 1/s",
         "then",
     ]
-    print_table(out, "", headings, rows, texts=3)
+    print_table(out, "", headings, rows, texts=3, words=("then",), spare=(*shares, "cycle s", "threads"))
     warmups = [step.seen.warmup for step in steps]
-    out.print(
+    say(
+        out,
         f"Each step: what load runs of {steps[0].seen.seconds:g} s show after a warm-up of"
         f" {min(warmups):.3g} to {max(warmups):.3g} s in which clients come; +- is the half-width of the 95 %"
-        " interval of their mean."
+        " interval of their mean.",
     )
-    out.print(
+    say(
+        out,
         "threads: per replica of "
         + ", ".join(services)
-        + ", 'x' replicas; cycle: with think time, response: without; %: utilization, * of the bottleneck."
+        + ", 'x' replicas; cycle: with think time, response: without; %: utilization, * of the bottleneck.",
     )
     rough = [step for step in steps if step.seen.reached > step.seen.precision]
     if rough:
         which = ", ".join(str(step.number) for step in rough)
         worst = max(step.seen.reached for step in rough)
-        out.print(
-            f"warning: simulated less precisely than asked for (up to {worst:.1%}): steps {which}",
-            markup=False,
-        )
+        say(out, f"warning: simulated less precisely than asked for (up to {worst:.1%}): steps {which}")
 
 
 def _threads(step: Step, name: str) -> str:

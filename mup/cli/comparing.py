@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mup.cli.display import console, percent
-from mup.cli.figures import interval, number, print_table, span
+from mup.cli.display import console, percent, say
+from mup.cli.figures import interval, number, plain, span
 from mup.cli.report import Report, comparison_charts, write_report
+from mup.cli.tables import print_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,13 +24,15 @@ if TYPE_CHECKING:
 __all__ = [
     "comparison_document",
     "comparison_warnings",
+    "headline",
     "print_comparison",
     "report_comparison",
     "run_comparison",
+    "speed_text",
 ]
 
-WIDE = 104
-"""Columns of a terminal from which on the prediction intervals fit."""
+BETWEEN, INSIDE = "95 % interval", "inside"
+"""Headings."""
 
 TABLE_NOTE = (
     "Response times in milliseconds per client cycle, think time excluded. +- is the 95 % half-width of the"
@@ -93,13 +96,12 @@ def comparison_document(comparisons: Sequence[Comparison], prediction_file: Path
     }
 
 
-def _columns(comparisons: Sequence[Comparison], *, wide: bool) -> list[str]:
+def _columns(comparisons: Sequence[Comparison]) -> list[str]:
     corrected = ["corrected"] if any(c.corrected for c in comparisons) else []
-    between = ["95 % interval"] if wide else []
-    return ["scenario", "figure", "predicted", *between, "measured", "error", *corrected, "inside"]
+    return ["scenario", "figure", "predicted", BETWEEN, "measured", "error", *corrected, INSIDE]
 
 
-def _rows(comparisons: Sequence[Comparison], *, wide: bool) -> list[list[str]]:
+def _rows(comparisons: Sequence[Comparison]) -> list[list[str]]:
     """Return one row per scenario and figure."""
     corrected = any(c.corrected for c in comparisons)
     rows = []
@@ -115,7 +117,7 @@ def _rows(comparisons: Sequence[Comparison], *, wide: bool) -> list[list[str]]:
                     str(c.scenario) if name == "response_time" else "",
                     label,
                     _mean(getattr(raw.predicted, name).mean * factor, between, factor),
-                    *([_between(between, factor)] if wide else []),
+                    _between(between, factor),
                     interval(measured.to_json(), factor),
                     percent(raw.error(name)),
                     *(
@@ -132,15 +134,15 @@ def _rows(comparisons: Sequence[Comparison], *, wide: bool) -> list[list[str]]:
             if predicted is None or measured is None:
                 continue
             between = None if found is None else found.utilization.get(task)
-            again = "-" if c.corrected is None else f"{c.corrected.utilization_errors[task]:+.3f}"
+            again = "-" if c.corrected is None else _share_error(c.corrected.utilization_errors[task])
             rows.append(
                 [
                     "",
                     f"{task} busy",
                     f"{predicted.mean:.3f}",
-                    *([_between(between, 1.0)] if wide else []),
-                    interval(measured.to_json()),
-                    f"{error:+.3f}",
+                    _between(between, 1.0),
+                    f"{measured.mean:.3f}" if measured.ci95 is None else interval(measured.to_json()),
+                    _share_error(error),
                     *([again] if corrected else []),
                     _inside(raw.inside["utilization"].get(task), None, task),
                 ]
@@ -148,8 +150,14 @@ def _rows(comparisons: Sequence[Comparison], *, wide: bool) -> list[list[str]]:
     return rows
 
 
+def _share_error(error: float) -> str:
+    """Return the error of a utilization; no sign where nothing is left of it."""
+    text = f"{error:+.3f}"
+    return text if float(text) else "0.000"
+
+
 def _mean(value: float, between: Interval | None, factor: float) -> str:
-    return f"{value:.5g}" if between is None else number(value, between.half_width * factor)
+    return plain(value) if between is None else number(value, between.half_width * factor)
 
 
 def _between(found: Interval | None, factor: float) -> str:
@@ -162,20 +170,69 @@ def _inside(raw: bool | None, corrected: Judgement | None, name: str) -> str:
         return "-"
     text = "yes" if raw else "no"
     again = None if corrected is None else corrected.inside[name]
-    return text if again is None or again == raw else f"{text}, corrected {'yes' if again else 'no'}"
+    return text if again is None or again == raw else f"{text}, corrected: {'yes' if again else 'no'}"
 
 
 def print_comparison(out: Console, comparisons: Sequence[Comparison]) -> None:
-    """Print the errors, one row per scenario and figure; intervals where the terminal is wide enough."""
-    wide = out.width >= WIDE
-    print_table(out, "", _columns(comparisons, wide=wide), _rows(comparisons, wide=wide), texts=2)
-    out.print(_note(comparisons), markup=False)
-    inside = [c.best.inside["response_time"] for c in comparisons]
-    known = [i for i in inside if i is not None]
-    if known:
-        out.print(
-            f"{sum(known)} of {len(known)} measured mean response times lie in their 95 % prediction interval"
+    """Print the errors, one row per scenario and figure, and what they come to."""
+    columns = _columns(comparisons)
+    print_table(
+        out, "", columns, _rows(comparisons), texts=2, words=(INSIDE,), spare=(BETWEEN,), more="--report"
+    )
+    say(out, _note(comparisons))
+    out.print()
+    for line in headline(comparisons):
+        say(out, line)
+
+
+def headline(comparisons: Sequence[Comparison]) -> list[str]:
+    """Say how far off the mean response times are: as predicted, and corrected for the machine's speed.
+
+    Void measurements are left out, unless all are void.
+    """
+    from analyzer.validation import max_abs_error
+
+    valid = [c for c in comparisons if not c.void] or list(comparisons)
+    left_out = len(comparisons) - len(valid)
+    raw = max_abs_error(valid)
+    lines = [f"Largest error of a mean response time, as predicted: {raw['response_time']:.1%}."]
+    if any(c.corrected for c in valid):
+        corrected = max_abs_error(valid, corrected=True)
+        lines.append(
+            f"Corrected for the machine's speed ({speed_text(valid)}): {corrected['response_time']:.1%}."
         )
+    inside = _inside_text(valid)
+    if inside:
+        lines.append(inside)
+    if left_out:
+        lines.append(f"{left_out} void measurement{'s are' if left_out > 1 else ' is'} left out of this.")
+    return lines
+
+
+def _inside_text(comparisons: Sequence[Comparison]) -> str:
+    """Say how many measured mean response times lie in the interval that was predicted."""
+    raw = [c.raw.inside["response_time"] for c in comparisons]
+    known = [i for i in raw if i is not None]
+    if not known:
+        return ""
+    text = f"{sum(known)} of {len(known)} measured mean response times lie in their 95 % prediction interval"
+    again = [i for c in comparisons if (i := c.best.inside["response_time"]) is not None]
+    if sum(again) != sum(known):
+        text += f", and {sum(again)} in that of the corrected prediction"
+    return text + "."
+
+
+def speed_text(comparisons: Sequence[Comparison]) -> str:
+    """Say how fast the machine was while it was measured, compared with the exploratory run."""
+    changes = [c.speed - 1 for c in comparisons if c.speed is not None]
+    low, high = min(changes), max(changes)
+    if round(100 * low) == round(100 * high) == 0:
+        return "the same as in the exploratory run"
+    if low < 0 < high and round(100 * low) and round(100 * high):
+        return f"between {-low:.0%} slower and {high:.0%} faster than in the exploratory run"
+    which = "faster" if low + high > 0 else "slower"
+    ends = sorted({round(100 * abs(low)), round(100 * abs(high))})
+    return f"{' to '.join(map(str, ends))} % {which} than in the exploratory run"
 
 
 def _note(comparisons: Sequence[Comparison]) -> str:
@@ -198,8 +255,11 @@ def comparison_warnings(comparisons: Sequence[Comparison]) -> list[str]:
         )
     moved = {str(c.scenario): c.speed for c in comparisons if c.speed and abs(c.speed - 1) > SPEED_LIMIT}
     if moved:
-        speeds = ", ".join(f"{name}: {speed - 1:+.0%}" for name, speed in moved.items())
-        found.append(f"the machine was not as fast as when the model was calibrated ({speeds})")
+        speeds = ", ".join(
+            f"{name}: {abs(speed - 1):.0%} {'faster' if speed > 1 else 'slower'}"
+            for name, speed in moved.items()
+        )
+        found.append(f"the machine had another speed than when the model was calibrated ({speeds})")
     for c in comparisons:
         found += [f"{c.scenario}: {text}" for text in c.warnings]
     return found
@@ -238,8 +298,8 @@ def report_comparison(
                 f" {corrected['utilization']:.3f}."
             ),
             charts=comparison_charts([c.to_json() for c in comparisons]),
-            columns=_columns(comparisons, wide=True),
-            rows=_rows(comparisons, wide=True),
+            columns=_columns(comparisons),
+            rows=_rows(comparisons),
             table_note=_note(comparisons),
             coverage=f"The exploratory run covered {observed} of {paths} execution paths in the source.",
             uncovered=provenance.get("uncovered", ()),

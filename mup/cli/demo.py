@@ -12,6 +12,8 @@ from mup.errors import UsageError
 
 STEPS = 6
 WHATIF_POOLS = (2, 4, 8)
+PICTURE = "predictions.svg"
+"""Of the response times, predicted and measured."""
 
 
 @click.command()
@@ -48,7 +50,8 @@ def command(
 
     Source code becomes a model, one user calibrates it, the model predicts many users, and a real load
     run shows how far off it is. Everything is written to a folder that is a project of its own: change
-    its code and run the single commands there.
+    its code and run the single commands there. It takes about three minutes, and one more where the machine
+    has to be measured first.
     """
     import json
 
@@ -56,18 +59,20 @@ def command(
     from analyzer.calibration.of_project import calibrate_project
     from analyzer.calibration.rundir import load_run
     from analyzer.static import analyse_project
-    from analyzer.validation import MeasureSettings, default_prediction_file, max_abs_error, predict
+    from analyzer.validation import MeasureSettings, default_prediction_file, predict
     from mup.cli.comparing import (
         comparison_document,
         comparison_warnings,
+        headline,
         print_comparison,
         report_comparison,
         run_comparison,
     )
-    from mup.cli.display import console, reject_errors
+    from mup.cli.display import console, reject_errors, say
     from mup.cli.exploring import exploring
     from mup.cli.figures import span
     from mup.cli.options import whole_numbers
+    from mup.cli.report import comparison_charts
     from mup.lqn import save_model
     from mup.lqn.drawing import draw
     from mup.project import load_project
@@ -129,13 +134,10 @@ def command(
         precision=precision,
         seed=seed,
         prediction_file=prediction_file,
-        # The example works until a clock says that it is enough: a slower machine does not take longer.
-        speed_correction=False,
     )
     print_comparison(out, comparisons)
     for warning in comparison_warnings(comparisons):
-        out.print(f"  note: {warning}", soft_wrap=True, markup=False)
-    worst = max_abs_error(comparisons)
+        say(out, f"note: {warning}", indent="  ")
 
     step(6, "what if? (predictions only)")
     bigger = grid(
@@ -164,11 +166,11 @@ def command(
         comparisons=comparisons,
         whatif=whatif,
     )
-    out.print(
-        f"\nlargest error of the mean response time: {worst['response_time']:.1%}"
-        f" (throughput {worst['throughput']:.1%})"
-    )
-    for path in (report, folder / "model.svg", folder / "model.json"):
+    (folder / PICTURE).write_text(comparison_charts([c.to_json() for c in comparisons])[0], encoding="utf-8")
+    out.print()
+    for line in headline(comparisons):
+        say(out, line)
+    for path in (report, folder / PICTURE, folder / "model.svg", folder / "model.json"):
         out.print(f"  {path}", soft_wrap=True)
     out.print(f"next: cd {folder} && mup whatif model.json --clients 8,64 --pool B=2,6", soft_wrap=True)
     if as_json:

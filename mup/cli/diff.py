@@ -39,21 +39,24 @@ def command(old: Path, new: Path, *, as_json: bool) -> int:
     if not changes:
         click.echo(f"{old} and {new}: the same model")
         return 0
-    from rich.markup import escape
-    from rich.table import Table
-
     from mup.cli.display import console, percent
+    from mup.cli.tables import print_table
 
-    table = Table(title=f"{old} -> {new} (times in seconds)", title_justify="left")
-    for name in ("element", "change", "old", "new"):
-        table.add_column(name)
-    table.add_column("relative", justify="right")
-    for change in changes:
-        before, after = change.texts()
-        relative = percent(change.relative) if change.relative else ""
-        table.add_row(
-            escape(change.where), escape(change.field or change.kind), escape(before), escape(after), relative
-        )
-    console().print(table)
+    rows = [
+        [
+            change.where,
+            change.field or change.kind,
+            *change.texts(),
+            percent(change.relative) if change.relative else "",
+        ]
+        for change in changes
+    ]
+    print_table(
+        console(),
+        f"{old} -> {new} (times in seconds)",
+        ["element", "change", "old", "new", "relative"],
+        rows,
+        texts=4,
+    )
     click.echo(f"{len(changes)} difference{'s' if len(changes) > 1 else ''}")
     return 1

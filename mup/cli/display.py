@@ -1,8 +1,10 @@
-"""What several commands show the same way: the console, numbers with intervals, progress."""
+"""What several commands show the same way: the console, sentences, numbers with intervals."""
 
 from __future__ import annotations
 
+import contextlib
 import os
+import sys
 from typing import TYPE_CHECKING, Any
 
 from mup.errors import AnalysisError
@@ -13,17 +15,42 @@ if TYPE_CHECKING:
     from analyzer.static.application import Application
 
 
-PIPE_WIDTH = 160
+PIPE_WIDTH = 120
+"""Columns of a table that goes to a file or a program; COLUMNS or a terminal beside it says others."""
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Return a console; results go to stdout, everything else to stderr. A pipe is not cut at 80 columns."""
+    """Return a console; results go to stdout, everything else to stderr."""
     from rich.console import Console
 
     made = Console(stderr=stderr, highlight=False)
-    if not made.is_terminal and "COLUMNS" not in os.environ:
-        made.width = max(made.width, PIPE_WIDTH)
+    if not made.is_terminal and "COLUMNS" not in os.environ and not _terminal_beside():
+        made.width = PIPE_WIDTH
     return made
+
+
+def _terminal_beside() -> bool:
+    """Return whether some standard stream has a width, as in ``mup ... | less``."""
+    for stream in (0, 1, 2):
+        with contextlib.suppress(OSError):
+            os.get_terminal_size(stream)
+            return True
+    return False
+
+
+def say(out: Console, text: str, *, indent: str = "") -> None:
+    """Print a sentence, broken between words where the width is known; other programs get one line.
+
+    Args:
+        out: Where.
+        text: Printed as it is, without markup; lines of it stay lines.
+        indent: Before all of it.
+    """
+    from mup.cli.tables import wrapped
+
+    width = out.width - len(indent) if out.is_terminal or "COLUMNS" in os.environ else sys.maxsize
+    for line in text.splitlines():
+        out.print(indent + wrapped(line, width, indent=len(indent) + 2), soft_wrap=True, markup=False)
 
 
 def milliseconds(figure: dict[str, Any]) -> str:
@@ -35,7 +62,10 @@ def milliseconds(figure: dict[str, Any]) -> str:
 
 def percent(value: float | None) -> str:
     """Return a signed share as a percentage; ``-`` if unknown."""
-    return "-" if value is None else f"{value:+.1%}"
+    if value is None:
+        return "-"
+    text = f"{value:+.1%}"
+    return text if text.strip("+-0.%") else "0.0%"
 
 
 def reject_errors(application: Application) -> None:

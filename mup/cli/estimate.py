@@ -139,8 +139,9 @@ def _task_name(found: Estimate) -> str:
 
 
 def _print(found: Estimate, output: Path | None) -> None:
-    from mup.cli.display import console
-    from mup.cli.figures import print_table, span
+    from mup.cli.display import console, say
+    from mup.cli.figures import span
+    from mup.cli.tables import print_table
 
     rows = []
     for r, name in enumerate(found.classes):
@@ -159,16 +160,17 @@ def _print(found: Estimate, output: Path | None) -> None:
     threads = "unlimited threads" if math.isinf(found.threads) else f"{found.threads:g} threads"
     title = f"Demands by {found.method}, {found.cores:g} cores, {threads}"
     print_table(out, title, ["class", "demand ms", "95 %", "scv", "per second", "samples"], rows)
-    out.print(f"method {found.method}: {found.reason}", markup=False)
+    say(out, f"method {found.method}: {found.reason}")
     for note in found.notes:
-        out.print(f"note: {note}", markup=False)
+        say(out, f"note: {note}")
     if output is not None:
-        out.print(f"wrote {output}", markup=False)
+        say(out, f"wrote {output}")
 
 
 def _print_track(tracked: Tracked) -> None:
-    from mup.cli.display import console
-    from mup.cli.figures import number, print_table
+    from mup.cli.display import console, say
+    from mup.cli.figures import number
+    from mup.cli.tables import print_table
 
     alarmed = {alarm.period: alarm.test for alarm in tracked.alarms}
     rows = []
@@ -185,7 +187,7 @@ def _print_track(tracked: Tracked) -> None:
         "alarm",
     ]
     out = console()
-    print_table(out, "Demands over time, 95 %", headings, rows, texts=0)
+    print_table(out, "Demands over time, 95 %", headings, rows, texts=0, words=("alarm",))
     for alarm in tracked.alarms:
         what = (
             "what was measured is too far from what the demands explain"
@@ -194,9 +196,9 @@ def _print_track(tracked: Tracked) -> None:
             if alarm.statistic > 0
             else "what was measured swings from one side to the other"
         )
-        out.print(f"alarm at {tracked.end[alarm.period]:g} s: {what}; the filter starts over", markup=False)
+        say(out, f"alarm at {tracked.end[alarm.period]:g} s: {what}; the filter starts over")
     if not tracked.alarms:
-        out.print("no alarm: the demands explain what was measured")
+        say(out, "no alarm: the demands explain what was measured")
 
 
 def _draw(tracked: Tracked, path: str) -> None:

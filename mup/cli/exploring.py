@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from mup.cli.display import console
+from mup.cli.display import console, say
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-    from rich.table import Table
 
     from analyzer.calibration.explore import ExploreSettings, Progress
     from analyzer.calibration.rundir import PathUse, RunInfo, Width
@@ -29,12 +28,12 @@ def exploring(settings: ExploreSettings) -> Iterator[Callable[[Progress], None]]
 
     out = console(stderr=True)
     if not out.is_terminal:
-        yield lambda progress: out.print(_line(progress), soft_wrap=True, markup=False)
+        yield lambda progress: say(out, _line(progress))
         return
     quiet = settings.idle_seconds + settings.warmup_seconds
     start = f"exploring: the services start; then {quiet:g} s of silence and warm-up"
     with Live(start, console=out, auto_refresh=False, transient=True) as live:
-        yield lambda progress: live.update(_picture(progress), refresh=True)
+        yield lambda progress: live.update(_picture(progress, out.width), refresh=True)
 
 
 def _line(progress: Progress) -> str:
@@ -48,8 +47,10 @@ def _line(progress: Progress) -> str:
     return f"{text}, widest interval {reached}, {state.seen} of {state.total} paths"
 
 
-def _picture(progress: Progress) -> RenderableType:
+def _picture(progress: Progress, width: int) -> RenderableType:
     from rich.console import Group
+
+    from mup.cli.tables import table
 
     state = progress.state
     lines = [
@@ -60,27 +61,30 @@ def _picture(progress: Progress) -> RenderableType:
         lines.append(
             f"{progress.void} rounds do not count" + (f"; the last: {progress.note}" if progress.note else "")
         )
-    return Group(*lines, _table(state.widths, state.cold_widths, state.paths))
+    rows = _rows(state.widths, state.cold_widths, state.paths)
+    return Group(*lines, table(HEADINGS, rows, width=width))
 
 
-def _table(widths: Mapping[str, Width], cold: Mapping[str, Width], paths: Mapping[str, Any]) -> Table:
-    from rich.table import Table
+HEADINGS = ("endpoint", "mean ms", "+- 95 %", "executions", "with think ms", "think +- 95 %", "paths seen")
 
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("endpoint")
-    for title in ("mean ms", "+- 95 %", "executions", "with think ms", "+- 95 %", "paths seen"):
-        table.add_column(title, justify="right")
+
+def _rows(
+    widths: Mapping[str, Width], cold: Mapping[str, Width], paths: Mapping[str, Any]
+) -> list[list[str]]:
+    rows = []
     for label in sorted({*widths, *cold, *paths}):
         uses = paths.get(label, ())
         seen = sum(1 for use in uses if use.executions)
-        table.add_row(
-            label,
-            *_cells(widths.get(label)),
-            str(widths[label].executions) if label in widths else "",
-            *_cells(cold.get(label)),
-            f"{seen} of {len(uses)}" if uses else "",
+        rows.append(
+            [
+                label,
+                *_cells(widths.get(label)),
+                str(widths[label].executions) if label in widths else "",
+                *_cells(cold.get(label)),
+                f"{seen} of {len(uses)}" if uses else "",
+            ]
         )
-    return table
+    return rows
 
 
 def _cells(width: Width | None) -> tuple[str, str]:
@@ -92,18 +96,20 @@ def _cells(width: Width | None) -> tuple[str, str]:
 
 def print_exploration(info: RunInfo) -> None:
     """Print what a run found."""
+    from mup.cli.tables import print_table
+
     out = console()
-    out.print(f"explored for {info.observed_seconds:.0f} s; stopped because {info.stop}")
-    out.print(_table(info.widths, info.cold_widths, info.paths))
+    say(out, f"explored for {info.observed_seconds:.0f} s; stopped because {info.stop}")
+    print_table(out, "", HEADINGS, _rows(info.widths, info.cold_widths, info.paths))
     for label, uses in info.paths.items():
         for use in uses:
             if not use.executions:
-                out.print(f"never seen: {label}: {use.path}", soft_wrap=True, markup=False)
+                say(out, f"never seen: {label}: {use.path}")
     for phase, factor in _scales(info).items():
         if factor not in (0.0, 1.0):
-            out.print(f"think times in {phase} rounds: x {factor:.3g}")
+            say(out, f"think times in {phase} rounds: x {factor:.3g}")
     for text in _remarks(info):
-        out.print(f"warning: {text}", soft_wrap=True, markup=False)
+        say(out, f"warning: {text}")
 
 
 def exploration_document(info: RunInfo) -> dict[str, Any]:

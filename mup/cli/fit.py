@@ -196,8 +196,9 @@ def command(
 
 
 def _show(found: Fit, others: list[Settings], content: dict[str, Any]) -> None:
-    from mup.cli.display import console
-    from mup.cli.figures import number, print_table, span
+    from mup.cli.display import console, say
+    from mup.cli.figures import number, span
+    from mup.cli.tables import print_table
 
     out = console()
     percent = f"{100 * content['level']:g} %"
@@ -207,7 +208,7 @@ def _show(found: Fit, others: list[Settings], content: dict[str, Any]) -> None:
         joint = span(*p["joint"])
         rows.append([path, number(p["value"], half), span(p["low"], p["high"]), joint, p["method"]])
     headings = ["parameter", "value", f"{percent} interval", "all at once", "found by"]
-    print_table(out, "Fitted parameters", headings, rows)
+    print_table(out, "Fitted parameters", headings, rows, words=("found by",))
     for setting, prediction in zip(others, content["predictions"], strict=True):
         rows = [
             [
@@ -225,10 +226,10 @@ def _show(found: Fit, others: list[Settings], content: dict[str, Any]) -> None:
         if content["p_value"] is None
         else f"; residuals this large have probability {content['p_value']:.2g}"
     )
-    out.print(
+    say(
+        out,
         f"E = {content['squares']:.4g} with {content['freedom']} degrees of freedom{goodness}; errors of "
         f"measurements: {SOURCES[content['errors']]}; {_solver(found)}",
-        markup=False,
     )
     if content["experiments"]:
         rows = [
@@ -242,43 +243,46 @@ def _show(found: Fit, others: list[Settings], content: dict[str, Any]) -> None:
     if "versus" in content:
         _show_comparison(content["versus"])
     for doubt in content["doubts"]:
-        out.print(f"warning: {doubt}", markup=False)
+        say(out, f"warning: {doubt}")
 
 
 def _show_comparison(versus: dict[str, Any]) -> None:
-    from mup.cli.display import console
-    from mup.cli.figures import number, print_table, span
+    from mup.cli.display import console, say
+    from mup.cli.figures import number, span
+    from mup.cli.tables import print_table
 
     out = console()
     rows = [
         [path, number(p["value"], (p["high"] - p["low"]) / 2), span(p["low"], p["high"]), p["method"]]
         for path, p in versus["parameters"].items()
     ]
-    print_table(out, "The other structure", ["parameter", "value", "interval", "found by"], rows)
+    print_table(
+        out, "The other structure", ["parameter", "value", "interval", "found by"], rows, words=("found by",)
+    )
     test = versus["test"]
     if test["statistic"] is None:
-        out.print(
+        say(
+            out,
             f"both structures have {test['parameters'][0]} parameters, so there is nothing to test: with the "
             f"same weights E is {test['squares'][0]:.4g} for the model and {test['squares'][1]:.4g} for the "
             "other; the smaller one explains more",
-            markup=False,
         )
     else:
         _show_test(test)
     for doubt in versus["doubts"]:
-        out.print(f"warning: of the other structure: {doubt}", markup=False)
+        say(out, f"warning: of the other structure: {doubt}")
 
 
 def _show_test(test: dict[str, Any]) -> None:
-    from mup.cli.display import console
+    from mup.cli.display import console, say
 
     verdict = "explain more than chance would" if test["significant"] else "explain no more than chance would"
     statistic = test["statistic"] if isinstance(test["statistic"], str) else f"{test['statistic']:.3g}"
-    console().print(
+    say(
+        console(),
         f"{test['parameters'][1]} parameters {verdict} compared with {test['parameters'][0]}: "
         f"E {test['squares'][1]:.4g} and {test['squares'][0]:.4g}, "
         f"F({test['freedom'][0]}, {test['freedom'][1]}) = {statistic}, p = {test['p_value']:.2g}",
-        markup=False,
     )
 
 

@@ -90,8 +90,9 @@ def follow(
 
 
 def _show(tracked: Tracked) -> None:
-    from mup.cli.display import console
-    from mup.cli.figures import number, print_table
+    from mup.cli.display import console, say
+    from mup.cli.figures import number
+    from mup.cli.tables import print_table
 
     alarmed = {alarm.period: alarm.verdict for alarm in tracked.alarms}
     scales = [UNITS.get(p.kind, ("", 1.0)) for p in tracked.parameters]
@@ -110,23 +111,24 @@ def _show(tracked: Tracked) -> None:
         "Parameters over time, with their standard deviations",
         ["period", *headings, "size of innovation (1 = expected)", "alarm"],
         rows,
+        words=("alarm",),
     )
-    out.print(
+    say(
+        out,
         f"drift {tracked.drift:.2g} per period; errors of measurements: {ERRORS[tracked.noise]}; the first "
         f"{tracked.learning} periods are learned from",
-        markup=False,
     )
     for doubt in tracked.doubts:
-        out.print(f"warning: {doubt}", markup=False)
+        say(out, f"warning: {doubt}")
     for (verdict, _), alarms in groupby(tracked.alarms, key=lambda a: (a.verdict, a.measure)):
         same = list(alarms)
-        out.print(f"alarm in period {_alarm(tracked, same[0])}", markup=False)
+        say(out, f"alarm in period {_alarm(tracked, same[0])}")
         if len(same) > 1:
             last = tracked.series.names[same[-1].period]
-            out.print(f"  and {len(same) - 1} times more, until period {last}", markup=False)
-        out.print(f"  {ADVICE[verdict]}", markup=False)
+            say(out, f"  and {len(same) - 1} times more, until period {last}")
+        say(out, f"  {ADVICE[verdict]}")
     if not tracked.alarms:
-        out.print("no alarm: the model explains what was measured")
+        say(out, "no alarm: the model explains what was measured")
 
 
 ERRORS: Final = {

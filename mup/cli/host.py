@@ -44,7 +44,7 @@ def command(output: str | None, seconds: float, as_json: bool) -> None:
 
     from analyzer.host.measure import profile_host
     from analyzer.host.profile import save_profile
-    from mup.cli.display import console
+    from mup.cli.display import console, say
     from mup.cli.options import check_output
     from mup.cli.profiling import profiling
 
@@ -57,32 +57,29 @@ def command(output: str | None, seconds: float, as_json: bool) -> None:
         return
     out = console()
     _print(out, profile)
-    out.print(f"written to {written}", markup=False, soft_wrap=True)
+    say(out, f"written to {written}")
 
 
 def _print(out: Console, profile: HostProfile) -> None:
-    from rich.table import Table
+    from mup.cli.display import say
+    from mup.cli.tables import print_table
 
     machine = profile.identity
-    out.print(
+    say(
+        out,
         f"{machine.hostname}: {machine.cpu}, {machine.cores} cores, Linux {machine.kernel}, "
         f"Python {profile.python}; measured in {profile.seconds:.0f} s",
-        markup=False,
     )
-    table = Table(box=None, pad_edge=False)
-    table.add_column("figure")
-    table.add_column("value", justify="right")
-    table.add_column("+-", justify="right")
-    table.add_column("unit")
+    rows = []
     for name, estimate, factor, unit in _rows(profile):
         half = "-" if estimate.half is None else _number(estimate.half * factor)
-        table.add_row(name, _number(estimate.mean * factor), half, unit)
-    out.print(table)
+        rows.append([name, _number(estimate.mean * factor), half, unit])
+    print_table(out, "", ["figure", "value", "+-", "unit"], rows, words=("unit",))
     out.print()
     _print_cold(out, profile)
     out.print()
     _print_scheduler(out, profile.scheduler)
-    out.print("+- is the half-width of the 95 % interval; times are medians.")
+    say(out, "+- is the half-width of the 95 % interval; times are medians.")
 
 
 def _rows(profile: HostProfile) -> Iterator[tuple[str, Estimate, float, str]]:
@@ -111,49 +108,52 @@ def _rows(profile: HostProfile) -> Iterator[tuple[str, Estimate, float, str]]:
 
 
 def _print_cold(out: Console, profile: HostProfile) -> None:
-    from rich.table import Table
+    from mup.cli.tables import print_table
 
     idles = sorted({case.idle for case in profile.cold})
-    table = Table(
-        box=None, pad_edge=False, title="extra processor time after idling, us", title_justify="left"
-    )
-    table.add_column("work")
-    for idle in idles:
-        table.add_column(f"{idle * 1e3:g} ms idle", justify="right")
+    rows = []
     for work in sorted({case.work for case in profile.cold}):
         cells = {case.idle: case.extra for case in profile.cold if case.work == work}
-        table.add_row(
-            f"{work * 1e3:g} ms",
-            *(
-                f"{cells[idle].mean * 1e6:.0f} +- {(cells[idle].half or 0) * 1e6:.0f}"
-                if idle in cells
-                else "-"
-                for idle in idles
-            ),
+        rows.append(
+            [
+                f"{work * 1e3:g} ms",
+                *(
+                    f"{cells[idle].mean * 1e6:.0f} +- {(cells[idle].half or 0) * 1e6:.0f}"
+                    if idle in cells
+                    else "-"
+                    for idle in idles
+                ),
+            ]
         )
-    out.print(table)
+    headings = ["work", *(f"{idle * 1e3:g} ms idle" for idle in idles)]
+    print_table(out, "extra processor time after idling, us", headings, rows)
 
 
 def _print_scheduler(out: Console, scheduler: Scheduler) -> None:
     """Say which processor the machine is, and why."""
+    from mup.cli.display import say
+
     loads = " / ".join(f"{load:.0%}" for load in scheduler.loads)
     seen = scheduler.behaviour
     if seen is not None:
         idle = " / ".join(f"{share:.1%}" for share in seen.idle_while_waiting)
-        out.print(f"scheduler, traced at {loads} load: a core idles while work waits {idle} of the time")
-        out.print(
-            f"  woken while its core is busy and another idle, moves there {seen.wake.mean:.0%} of the time"
+        say(out, f"scheduler, traced at {loads} load: a core idles while work waits {idle} of the time")
+        say(
+            out,
+            f"  woken while its core is busy and another idle, moves there {seen.wake.mean:.0%} of the time",
         )
-        out.print(
+        say(
+            out,
             f"  a core falling idle takes waiting work {seen.steal.mean:.0%} of the time; "
-            f"{seen.balance.mean:.0f} moves/s while queues differ by 2"
+            f"{seen.balance.mean:.0f} moves/s while queues differ by 2",
         )
-        out.print(
+        say(
+            out,
             f"  woken onto a busy core, runs at once {seen.preempts.mean:.0%} of the time; "
-            f"median turn of an awaited thread {1e3 * seen.turn[2]:.2f} ms"
+            f"median turn of an awaited thread {1e3 * seen.turn[2]:.2f} ms",
         )
     else:
-        out.print(f"scheduler, inferred without a trace from an application at {loads} load")
+        say(out, f"scheduler, inferred without a trace from an application at {loads} load")
     moves = scheduler.migration
     what = "an ideal processor (ps)"
     if moves is not None:
@@ -161,10 +161,10 @@ def _print_scheduler(out: Console, scheduler: Scheduler) -> None:
             f"a queue per core (cores): wake {moves.wake:.2f}, steal {moves.steal:.2f}, "
             f"balance {moves.balance:.0f}/s"
         )
-    out.print(f"  the model's processor is {what}, by {scheduler.source}")
+    say(out, f"  the model's processor is {what}, by {scheduler.source}")
     for name, errors in scheduler.errors.items():
         listing = ", ".join(f"{error:+.1%}" for error in errors)
-        out.print(f"  simulated time per round of that application, {name}: {listing}")
+        say(out, f"  simulated time per round of that application, {name}: {listing}")
 
 
 def _number(value: float) -> str:

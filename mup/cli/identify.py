@@ -334,12 +334,11 @@ def _save(found: Experiment, document: dict[str, Any], name: str, output: str) -
 
 
 def _show(found: Experiment, compared: tuple[Comparison, ...], document: dict[str, Any]) -> None:
-    from rich.table import Table
-
-    from mup.cli.display import console
+    from mup.cli.display import console, say
+    from mup.cli.tables import print_table
 
     out, station = console(), found.station
-    table = Table(
+    headings = [
         "requests/s",
         "requests",
         "response ms",
@@ -349,10 +348,9 @@ def _show(found: Experiment, compared: tuple[Comparison, ...], document: dict[st
         "waited",
         "load",
         "cpu",
-        box=None,
-    )
-    for step in station.steps:
-        table.add_row(
+    ]
+    rows = [
+        [
             f"{step.rate:.1f}",
             str(step.requests),
             f"{1e3 * step.response_time:.1f}",
@@ -362,26 +360,30 @@ def _show(found: Experiment, compared: tuple[Comparison, ...], document: dict[st
             f"{step.waited:.0%}",
             f"{step.load:.2f}",
             "-" if step.utilization is None else f"{step.utilization:.0%}",
-        )
-    out.print(table)
+        ]
+        for step in station.steps
+    ]
+    print_table(out, "", headings, rows, texts=0)
     least = "" if station.servers.bounded else "at least "
-    out.print(
+    say(
+        out,
         f"servers: {least}{station.servers.count}; service time {1e3 * station.distribution.mean:.2f} +- "
         f"{1e3 * station.half_width:.2f} ms, cv {station.distribution.scv**0.5:.2f}; "
         f"latency outside of them {1e3 * station.servers.latency:.2f} ms; "
-        f"capacity {station.capacity:.3g} requests/s"
+        f"capacity {station.capacity:.3g} requests/s",
     )
-    out.print(f"distribution: {station.family.reason}", soft_wrap=True)
+    say(out, f"distribution: {station.family.reason}")
     low, high = found.validity
-    out.print(f"seen from {low:.3g} to {high:.3g} requests/s; {found.ended}", soft_wrap=True)
+    say(out, f"seen from {low:.3g} to {high:.3g} requests/s; {found.ended}")
     for each in compared:
         verdict = "holds" if each.holds else "DOES NOT HOLD"
-        out.print(
+        say(
+            out,
             f"held back: {each.rate:.3g} requests/s, response time {1e3 * each.measured:.1f} ms, "
             f"predicted {1e3 * each.predicted:.1f} "
-            f"({1e3 * each.interval[0]:.1f} to {1e3 * each.interval[1]:.1f}): {verdict}"
+            f"({1e3 * each.interval[0]:.1f} to {1e3 * each.interval[1]:.1f}): {verdict}",
         )
     if "model" in document:
-        out.print(f"model: {document['model']}", soft_wrap=True)
+        say(out, f"model: {document['model']}")
     for warning in document["warnings"]:
         click.echo(f"mup: warning: {warning}", err=True)

@@ -103,19 +103,16 @@ def _list_columns(model: Model, *, as_json: bool) -> None:
 
 
 def _show(out: Console, learned: LearnedLqn) -> None:
-    from rich.table import Table
+    from mup.cli.display import say
+    from mup.cli.tables import print_table
 
-    table = Table(box=None, pad_edge=False)
-    for name in ("time", "mean", "+-", "fluid alone"):
-        table.add_column(name, justify="left" if name == "time" else "right")
+    rows = []
     for key, time in learned.times.items():
         half = "-" if time.ci95 is None else f"{1e3 * time.ci95:.3g}"
         known = "" if time.known else "  (not known)"
-        table.add_row(f"{key}{known}", f"{1e3 * time.mean:.4g} ms", half, f"{1e3 * time.uncorrected:.4g} ms")
-    out.print(table)
-    out.print(
-        "+- is the half-width of the 95 % interval, from leaving out one trace at a time.", soft_wrap=True
-    )
+        rows.append([f"{key}{known}", f"{1e3 * time.mean:.4g}", half, f"{1e3 * time.uncorrected:.4g}"])
+    print_table(out, "", ["time", "mean ms", "+- ms", "fluid alone ms"], rows)
+    say(out, "+- is the half-width of the 95 % interval, from leaving out one trace at a time.")
     out.print()
     errors = {
         "fluid, learned from": learned.err_train,
@@ -125,9 +122,10 @@ def _show(out: Console, learned: LearnedLqn) -> None:
     }
     for name, error in errors.items():
         if error is not None:
-            out.print(f"{100 * error:.2f} % of the requests in the wrong place ({name})", markup=False)
+            say(out, f"{100 * error:.2f} % of the requests in the wrong place ({name})")
     for sentence in learned.warnings:
-        out.print(f"warning: {sentence}", markup=False, soft_wrap=True)
-    out.print(
-        f"{learned.seconds:.1f} s of processor time to learn, {learned.correction_seconds:.1f} s to correct"
+        say(out, f"warning: {sentence}")
+    say(
+        out,
+        f"{learned.seconds:.1f} s of processor time to learn, {learned.correction_seconds:.1f} s to correct",
     )

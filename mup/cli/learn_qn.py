@@ -140,13 +140,12 @@ def _ends(text: str) -> tuple[str, str]:
 
 
 def _show(out: Console, learned: LearnedNetwork) -> None:
-    from rich.table import Table
+    from mup.cli.display import say
+    from mup.cli.tables import print_table
 
     network = learned.network
     half, spread = learned.rates_half, learned.routing_half
-    table = Table(box=None, pad_edge=False)
-    for name in ("station", "servers", "services/s", "+-", "goes to"):
-        table.add_column(name, justify="left" if name in ("station", "goes to") else "right")
+    rows = []
     for i, name in enumerate(network.names):
         targets = [
             f"{network.names[j]} {network.routing[i, j]:.3f}"
@@ -155,23 +154,24 @@ def _show(out: Console, learned: LearnedNetwork) -> None:
             if network.routing[i, j] > 5e-4
         ]
         rate_half = "-" if half is None else f"{half[i]:.2g}"
-        table.add_row(
-            name, f"{network.servers[i]:g}", f"{network.rates[i]:.4g}", rate_half, ", ".join(targets)
+        rows.append(
+            [name, f"{network.servers[i]:g}", f"{network.rates[i]:.4g}", rate_half, ", ".join(targets)]
         )
-    out.print(table)
-    out.print("+- is the half-width of the 95 % interval, from leaving out groups of traces.", soft_wrap=True)
+    headings = ["station", "servers", "services/s", "+-", "goes to"]
+    print_table(out, "", headings, rows, words=("goes to",))
+    say(out, "+- is the half-width of the 95 % interval, from leaving out groups of traces.")
     out.print()
-    errors = Table(box=None, pad_edge=False)
-    for name in ("clients at the wrong station, at worst", "traces", "mean", "worst"):
-        errors.add_column(name, justify="left" if name.startswith("clients") else "right")
-    rows = {"fluid, learned from": learned.err_train, "fluid, held back": learned.err_validation}
-    rows |= {f"simulated, held back, {name}": error for name, error in learned.held_back.items()}
-    for name, error in rows.items():
-        errors.add_row(name, str(error.traces), f"{error.mean:.2f} %", f"{error.worst:.2f} %")
-    out.print(errors)
-    for sentence in learned.unknown:
-        out.print(f"not known: {sentence}", markup=False, soft_wrap=True)
-    out.print(
-        f"correction: {learned.correction}; {sum(learned.seconds.values()):.1f} s of processor time",
-        markup=False,
+    errors = {"fluid, learned from": learned.err_train, "fluid, held back": learned.err_validation}
+    errors |= {f"simulated, held back, {name}": error for name, error in learned.held_back.items()}
+    print_table(
+        out,
+        "",
+        ["clients at the wrong station, at worst", "traces", "mean", "worst"],
+        [
+            [name, str(error.traces), f"{error.mean:.2f} %", f"{error.worst:.2f} %"]
+            for name, error in errors.items()
+        ],
     )
+    for sentence in learned.unknown:
+        say(out, f"not known: {sentence}")
+    say(out, f"correction: {learned.correction}; {sum(learned.seconds.values()):.1f} s of processor time")

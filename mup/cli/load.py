@@ -314,138 +314,137 @@ def _display() -> Iterator[Callable[[str], None]]:
 
 
 def _show(measured: Measurement, out: Console) -> None:
-    from rich.table import Table
+    from mup.cli.display import say
+    from mup.cli.tables import print_table
 
     runs = f" in {_count(measured.repeats, 'run')}" if measured.repeats > 1 else ""
-    out.print(f"{measured.load}, {measured.window_seconds:.1f} s measured{runs}")
+    say(out, f"{measured.load}, {measured.window_seconds:.1f} s measured{runs}")
     if measured.void:
-        out.print(f"VOID: {measured.void}")
+        say(out, f"VOID: {measured.void}")
     if not measured.cycles:
         # Every figure would be a zero that nobody measured.
-        out.print(f"no cycle succeeded, {measured.errors} failed")
+        say(out, f"no cycle succeeded, {measured.errors} failed")
         return
-    table = Table("figure", "value", "+- 95 %", "unit", box=None, pad_edge=False)
-    for column in table.columns[1:3]:
-        column.justify = "right"
+    rows: list[tuple[str, str, str, str]] = []
     since = ", from the intended start" if measured.kind == "open" else ""
-    _times(table, "response time", measured.response_time, since)
+    _times(rows, "response time", measured.response_time, since)
     if measured.service_response is not None:
         service = measured.service_response
-        table.add_row(
-            "response time, mean", f"{service.mean * 1e3:.2f}", _ms(service.ci95), "ms, from the real start"
+        rows.append(
+            ("response time, mean", f"{service.mean * 1e3:.2f}", _ms(service.ci95), "ms, from the real start")
         )
     if measured.repeats > 1:
-        table.add_row(
-            "response time, median",
-            f"{measured.median_response_time * 1e3:.2f}",
-            "",
-            "ms, of the runs' means",
+        rows.append(
+            (
+                "response time, median",
+                f"{measured.median_response_time * 1e3:.2f}",
+                "",
+                "ms, of the runs' means",
+            )
         )
-    table.add_row("throughput", *_rate(measured.throughput), "cycles/s")
+    rows.append(("throughput", *_rate(measured.throughput), "cycles/s"))
     for name, share in measured.utilization.items():
         if share is None:
-            table.add_row(f"utilization of {name}", "?", "", "unknown: no log of an attached system")
+            rows.append((f"utilization of {name}", "?", "", "unknown: no log of an attached system"))
         else:
             half = measured.utilization_ci95[name]
-            table.add_row(
-                f"utilization of {name}",
-                f"{share:.1%}",
-                "?" if half is None else f"{half:.1%}",
-                "of its workers",
+            rows.append(
+                (
+                    f"utilization of {name}",
+                    f"{share:.1%}",
+                    "?" if half is None else f"{half:.1%}",
+                    "of its workers",
+                )
             )
     for name, seconds in measured.cpu.seconds.items():
-        table.add_row(f"CPU of {name}", f"{seconds / measured.cycles * 1e3:.2f}", "", "ms per cycle")
-    table.add_row("CPU of the host", f"{measured.cpu.host_utilization:.1%}", "", "of all cores")
+        rows.append((f"CPU of {name}", f"{seconds / measured.cycles * 1e3:.2f}", "", "ms per cycle"))
+    rows.append(("CPU of the host", f"{measured.cpu.host_utilization:.1%}", "", "of all cores"))
     for label, late in (("think times", measured.late_thinks), ("starts", measured.late_starts)):
         if late is not None:
-            table.add_row(
-                f"lateness of {label}",
-                f"{late.mean * 1e3:.2f}",
-                "",
-                f"ms; 95 % below {late.p95 * 1e3:.2f}, all below {late.max * 1e3:.2f}",
+            rows.append(
+                (
+                    f"lateness of {label}",
+                    f"{late.mean * 1e3:.2f}",
+                    "",
+                    f"ms; 95 % below {late.p95 * 1e3:.2f}, all below {late.max * 1e3:.2f}",
+                )
             )
-    table.add_row("failed cycles", str(measured.errors), "", f"of {measured.cycles + measured.errors}")
+    rows.append(("failed cycles", str(measured.errors), "", f"of {measured.cycles + measured.errors}"))
     speed = measured.speed
-    table.add_row(
-        "speed of the machine",
-        f"{speed.speed:.0f}",
-        "",
-        f"units/s per core; changed by {speed.jump:.1%} from before to after the run",
+    rows.append(
+        (
+            "speed of the machine",
+            f"{speed.speed:.0f}",
+            "",
+            f"units/s per core; changed by {speed.jump:.1%} from before to after the run",
+        )
     )
     if measured.monitored_speed is not None:
-        table.add_row("speed during the window", f"{measured.monitored_speed:.0f}", "", "loops/s per core")
-    out.print(table)
+        rows.append(("speed during the window", f"{measured.monitored_speed:.0f}", "", "loops/s per core"))
+    print_table(out, "", ["figure", "value", "+- 95 %", "unit"], rows, words=("unit",))
     _show_endpoints(measured, out)
     if not measured.steady:
         _show_course(measured, out)
 
 
 def _show_endpoints(measured: Measurement, out: Console) -> None:
-    from rich.table import Table
+    from mup.cli.tables import print_table
 
-    table = Table(
-        "endpoint",
-        "seen by",
-        "mean ms",
-        "+-",
-        "p95 ms",
-        "+-",
-        "per second",
-        "+-",
-        "busy",
-        "+-",
-        "failed",
-        box=None,
-        pad_edge=False,
-    )
-    for column in table.columns[2:]:
-        column.justify = "right"
-    for label, seen in measured.calls.items():
-        table.add_row(
-            label, "clients", *_cells(seen.response_time), *_rate(seen.throughput), "", "", str(seen.errors)
-        )
+    rows = [
+        [label, "clients", *_cells(seen.response_time), _rate_text(seen.throughput), "", str(seen.errors)]
+        for label, seen in measured.calls.items()
+    ]
     for label, figures in measured.endpoints.items():
         busy = figures.utilization
-        table.add_row(
-            label,
-            "service",
-            *_cells(figures.response_time),
-            *_rate(figures.throughput),
-            f"{busy.mean:.1%}",
-            "?" if busy.ci95 is None else f"{busy.ci95:.1%}",
-            str(figures.errors),
+        half = "?" if busy.ci95 is None else f"{busy.ci95:.1%}"
+        rows.append(
+            [
+                label,
+                "service",
+                *_cells(figures.response_time),
+                _rate_text(figures.throughput),
+                f"{busy.mean:.1%} +- {half}",
+                str(figures.errors),
+            ]
         )
-    if table.rows:
+    if rows:
         out.print()
-        out.print(table)
+        headings = ["endpoint", "seen by", "mean ms", "p95 ms", "per second", "busy", "failed"]
+        print_table(out, "", headings, rows, words=("seen by",), spare=("busy",))
 
 
 def _show_course(measured: Measurement, out: Console) -> None:
-    from rich.table import Table
+    from mup.cli.tables import print_table
 
-    table = Table("second", "starts/s", "cycles/s", "response ms", box=None, pad_edge=False)
-    for column in table.columns:
-        column.justify = "right"
+    rows = []
     for point in measured.series:
         mean = "-" if point.response_time is None else f"{point.response_time * 1e3:.2f}"
-        table.add_row(f"{point.seconds:.1f}", f"{point.starts:.2f}", f"{point.throughput:.2f}", mean)
+        rows.append([f"{point.seconds:.1f}", f"{point.starts:.2f}", f"{point.throughput:.2f}", mean])
     out.print()
-    out.print(table)
+    print_table(out, "", ["second", "starts/s", "cycles/s", "response ms"], rows, texts=0)
 
 
-def _times(table: Any, name: str, times: ResponseTime, since: str) -> None:
-    table.add_row(f"{name}, mean", f"{times.mean * 1e3:.2f}", _ms(times.ci95), f"ms{since}")
+def _times(rows: list[tuple[str, str, str, str]], name: str, times: ResponseTime, since: str) -> None:
+    rows.append((f"{name}, mean", f"{times.mean * 1e3:.2f}", _ms(times.ci95), f"ms{since}"))
     for percentile in ("p50", "p90", "p95", "p99"):
         half = _ms(times.p95_ci95) if percentile == "p95" else ""
-        table.add_row(f"{name}, {percentile}", f"{getattr(times, percentile) * 1e3:.2f}", half, "ms")
+        rows.append((f"{name}, {percentile}", f"{getattr(times, percentile) * 1e3:.2f}", half, "ms"))
 
 
-def _cells(times: ResponseTime) -> tuple[str, str, str, str]:
-    return (f"{times.mean * 1e3:.2f}", _ms(times.ci95), f"{times.p95 * 1e3:.2f}", _ms(times.p95_ci95))
+def _cells(times: ResponseTime) -> tuple[str, str]:
+    """Return mean and 95th percentile in milliseconds with their intervals."""
+    return (
+        f"{times.mean * 1e3:.2f} +- {_ms(times.ci95)}",
+        f"{times.p95 * 1e3:.2f} +- {_ms(times.p95_ci95)}",
+    )
 
 
 def _rate(figure: Figure) -> tuple[str, str]:
     return f"{figure.mean:.2f}", "?" if figure.ci95 is None else f"{figure.ci95:.2f}"
+
+
+def _rate_text(figure: Figure) -> str:
+    return " +- ".join(_rate(figure))
 
 
 def _count(number: int, thing: str) -> str:

@@ -10,7 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mup.cli.figures import interval, print_table
+from mup.cli.display import say
+from mup.cli.figures import interval
+from mup.cli.tables import print_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -91,8 +93,9 @@ def print_result(out: Console, document: Document, *, everything: bool) -> None:
             _print(out, kind, shown, heading, columns)
         if len(shown) < len(rows):
             weight = "time" if columns[1].factor == 1e3 else "use"
-            out.print(
-                f"  the {len(shown)} of {len(rows)} {kind} with the most {weight}; --all prints every one"
+            say(
+                out,
+                f"  the {len(shown)} of {len(rows)} {kind} with the most {weight}; --all prints every one",
             )
 
 

@@ -211,19 +211,20 @@ def _show(deployment: Deployment, *, as_json: bool) -> None:
 
         click.echo(json.dumps(described, indent=1))
         return
-    from rich.console import Console
-    from rich.table import Table
+    from mup.cli.display import console, say
+    from mup.cli.tables import print_table
 
-    table = Table("service", "replicas", "pool (workers per replica)", "URL")
-    for name, service in described["services"].items():
-        urls = service["replicas"]
-        table.add_row(name, str(len(urls)), str(service["pool_size"]), "\n".join(urls))
-    console = Console()
-    console.print(table)
-    console.print(f"registry  {deployment.registry_url}", highlight=False)
+    rows = [
+        [name, str(len(service["replicas"])), str(service["pool_size"]), "\n".join(service["replicas"])]
+        for name, service in described["services"].items()
+    ]
+    out = console()
+    headings = ["service", "replicas", "pool (workers per replica)", "URL"]
+    print_table(out, "", headings, rows, words=("URL",))
+    say(out, f"registry  {deployment.registry_url}")
     for name, database in deployment.databases().items():
         kind = "embedded, in memory" if database.embedded else database.version
-        console.print(f"database  {name}: {_server(database.uri)} ({kind})", highlight=False, markup=False)
+        say(out, f"database  {name}: {_server(database.uri)} ({kind})")
     click.echo("running; Ctrl-C stops", err=True)
 
 

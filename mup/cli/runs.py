@@ -11,7 +11,7 @@ from mup.cli.vocabulary import option
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rich.table import Table
+    from rich.console import Console
 
     from analyzer.calibration.run_list import RunEntry
     from mup.project import Project
@@ -48,7 +48,7 @@ def command(
     import sys
 
     from analyzer.calibration.run_list import delete_runs, list_runs, prunable
-    from mup.cli.display import console
+    from mup.cli.display import console, say
     from mup.errors import UsageError
     from mup.project import load_project
 
@@ -63,9 +63,9 @@ def command(
         if as_json:
             click.echo(json.dumps({"runs": [run.to_json() for run in runs]}, indent=1))
         elif runs:
-            out.print(_table(runs))
+            _print(out, runs)
         else:
-            out.print(f"no runs below {loaded.state / 'runs'}; 'mup explore' makes one", soft_wrap=True)
+            say(out, f"no runs below {loaded.state / 'runs'}; 'mup explore' makes one")
         return
     if keep is None:
         keep = 1 if older_than is None else 0
@@ -77,9 +77,9 @@ def command(
                 hint="add --yes to delete them",
             )
         err = console(stderr=True)
-        err.print(_table(going))
+        _print(err, going)
         if not click.confirm(f"Delete these {len(going)} of {len(runs)} runs?", err=True):
-            out.print("nothing was deleted")
+            say(out, "nothing was deleted")
             return
     delete_runs(going)
     if as_json:
@@ -87,7 +87,7 @@ def command(
         click.echo(json.dumps({"deleted": [str(run.path) for run in going], "runs": left}, indent=1))
         return
     freed = sum(run.size for run in going)
-    out.print(f"deleted {len(going)} of {len(runs)} runs ({_size(freed)})")
+    say(out, f"deleted {len(going)} of {len(runs)} runs ({_size(freed)})")
 
 
 def _current_fingerprints(project: Project) -> Mapping[str, str] | None:
@@ -103,29 +103,25 @@ def _current_fingerprints(project: Project) -> Mapping[str, str] | None:
     return None if application.errors else fingerprints(application)
 
 
-def _table(runs: Sequence[RunEntry]) -> Table:
-    from rich.table import Table
+def _print(out: Console, runs: Sequence[RunEntry]) -> None:
+    from mup.cli.tables import print_table
 
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("run", no_wrap=True)
-    table.add_column("created")
-    for title in ("observed s", "endpoints", "size"):
-        table.add_column(title, justify="right")
-    for title in ("state", "source", "used by"):
-        table.add_column(title)
-    for run in runs:
-        info = run.info
-        table.add_row(
+    rows = [
+        [
             run.path.name,
-            info.created[:16].replace("T", " ") if info else "",
+            info.created[:16].replace("T", " ") if (info := run.info) else "",
             f"{info.observed_seconds:.0f}" if info else "",
             str(len(info.widths)) if info else "",
             _size(run.size),
             _state(run),
             run.source,
             ", ".join(run.used_by),
-        )
-    return table
+        ]
+        for run in runs
+    ]
+    headings = ["run", "created", "observed s", "endpoints", "size", "state", "source", "used by"]
+    spare = ("created", "endpoints")
+    print_table(out, "", headings, rows, words=("created", "state", "source", "used by"), spare=spare)
 
 
 def _state(run: RunEntry) -> str:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from mup.cli.figures import number, print_table, span
+from mup.cli.display import say
+from mup.cli.figures import number, span
+from mup.cli.tables import print_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -13,13 +15,14 @@ if TYPE_CHECKING:
     from simulator.grids import Outcome
     from simulator.prediction import Interval, Prediction
 
-__all__ = ["print_predictions"]
+__all__ = ["print_predictions", "scenario_names"]
 
 MAX_DETAILED = 8
 """Scenarios of which every figure is printed; of more, the response time alone."""
+MAX_NAMED = 3
+"""Scenarios that are named one by one where something is true of several."""
 
-PARTS = ("calibration", "simulation", "measurement", "discrepancy")
-NAMES = {"discrepancy": "model error"}
+NAMES = {"measurement": "noise of the run", "discrepancy": "model error"}
 REMEDIES = {
     "calibration": "'mup model' on an exploratory run finds it",
     "discrepancy": "'mup validate' shows it for this system",
@@ -41,28 +44,37 @@ def print_predictions(out: Console, outcomes: Sequence[Outcome]) -> None:
     for name, prediction in found:
         figures = _figures(prediction) if len(found) <= MAX_DETAILED else _figures(prediction)[:1]
         for index, (label, interval, factor) in enumerate(figures):
-            shares = [f"{100 * interval.parts[p]:.0f}" if p in interval.parts else "?" for p in PARTS]
-            parts = "/".join(shares)
+            part, share = max(interval.parts.items(), key=lambda item: item[1], default=("", 0.0))
+            cause = f"{NAMES.get(part, part)} {100 * share:.0f} %" if part else "-"
             value = number(interval.mean * factor, interval.half_width * factor)
             between = span(interval.low * factor, interval.high * factor)
-            rows.append(["" if index else name, label, value, between, parts])
+            rows.append(["" if index else name, label, value, between, cause])
     times = "a real run" if run.repeats == 1 else f"{run.repeats} real runs"
+    out.print()
     title = f"Where {times} of {run.seconds:g} s would land, 19 times of 20"
-    print_table(out, title, ["scenario", "figure", "predicted", "95 % interval", "c/s/m/e %"], rows, texts=2)
-    out.print(
-        "c/s/m/e: shares of calibration error, simulation, noise of the measured run, and the model's"
-        " own error in the variance; ? = not known, not covered."
+    print_table(
+        out,
+        title,
+        ["scenario", "figure", "predicted", "95 % interval", "mostly from"],
+        rows,
+        texts=2,
+        words=("mostly from",),
+    )
+    say(
+        out,
+        "Mostly from: the largest part of the interval's variance: calibration, simulation, noise of the real"
+        " run, or the model's own error. --json has every part.",
     )
     if len(found) > MAX_DETAILED:
-        out.print("More figures are in --json and --csv.")
+        say(out, "More figures are in --json and --csv.")
     for text, names in _grouped((_missing(p), name) for name, p in found):
-        out.print(f"not covered{_about(names, found)}: {text}", markup=False, soft_wrap=True)
+        say(out, f"not covered{_about(names, found)}: {text}")
     # What narrows the widest interval is said; others whose largest part is the same need the same thing.
     widest = sorted(found, key=lambda item: -item[1].response_time.half_width / item[1].response_time.mean)
     texts = {p.advice.part: p.advice.text for _, p in reversed(widest)}
     for part, names in _grouped((p.advice.part, name) for name, p in widest):
         about = _about(names, found)
-        out.print(f"to narrow the response time{about}: {texts[part]}", markup=False, soft_wrap=True)
+        say(out, f"to narrow the response time{about}: {texts[part]}")
 
 
 def _figures(prediction: Prediction) -> list[tuple[str, Interval, float]]:
@@ -96,6 +108,11 @@ def _grouped(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, list[str]]]:
 
 def _about(names: Sequence[str], everybody: Sequence[object]) -> str:
     """Say which scenarios something is about, unless it is all of them."""
-    if len(names) == len(everybody):
-        return ""
-    return f" ({names[0]})" if len(names) == 1 else f" ({names[0]} and {len(names) - 1} more)"
+    return "" if len(names) == len(everybody) else f" ({scenario_names(names)})"
+
+
+def scenario_names(names: Sequence[str]) -> str:
+    """Name scenarios; of many, say how many there are besides the first."""
+    if len(names) <= MAX_NAMED:
+        return "; ".join(names)
+    return f"{names[0]}; and {len(names) - 1} other scenarios"

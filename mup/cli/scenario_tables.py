@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 from typing import TYPE_CHECKING
 
-from mup.cli.figures import interval, print_table
-from mup.cli.scenario_predictions import print_predictions
+from mup.cli.display import say
+from mup.cli.figures import interval
+from mup.cli.scenario_predictions import print_predictions, scenario_names
+from mup.cli.tables import print_table
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from mup.lqn.model import Model
     from simulator.grids import Outcome
     from simulator.result import Figure
 
 __all__ = ["print_scenarios"]
 
 MAX_COLUMNS = 6
-WIDE = 120
-"""Columns of a terminal from which on p95 fits, and utilizations if there are no differences."""
+SMALL = 5e-4
+"""Relative changes below this are not written as a percentage: it would be 0.0."""
+LARGE = 10.0
+"""Relative changes from this on are written as a factor."""
 
 
 def print_scenarios(out: Console, outcomes: Sequence[Outcome]) -> None:
@@ -30,14 +36,10 @@ def print_scenarios(out: Console, outcomes: Sequence[Outcome]) -> None:
     """
     from simulator.whatif import bottleneck, utilizations
 
-    wide = out.width >= WIDE
-    compared = any(o.difference for o in outcomes)
     shares = [utilizations(o.result) for o in outcomes]
     # The fullest servers somewhere in the grid are the interesting ones.
     peaks = {name: max(s[name].mean for s in shares if name in s) for share in shares for name in share}
     names = sorted(sorted(peaks, key=lambda n: -peaks[n])[:MAX_COLUMNS], key=list(peaks).index)
-    if not wide or compared:
-        names = []  # the bottleneck says which server matters; --json and --csv have all of them
     rows = []
     for outcome, share in zip(outcomes, shares, strict=True):
         cycle, most = outcome.result.cycle, bottleneck(outcome.scenario.model, outcome.result)
@@ -46,46 +48,69 @@ def print_scenarios(out: Console, outcomes: Sequence[Outcome]) -> None:
                 str(outcome.scenario),
                 "-" if most is None else f"{most[0]} {100 * most[1].mean:.0f} %",
                 interval(cycle.response_time, 1e3),
-                *([_change(outcome, "response_time", 1e3)] if compared else []),
-                *([interval(cycle.response_time.p95, 1e3)] if wide else []),
+                interval(cycle.response_time.p95, 1e3),
                 interval(cycle.throughput),
-                *([_change(outcome, "throughput", 1.0)] if compared else []),
                 *(f"{100 * share[n].mean:.1f}" if n in share else "-" for n in names),
             ]
         )
-    headings = [
-        "scenario",
-        "bottleneck",
-        "response ms",
-        *(["change ms"] if compared else []),
-        *(["p95 ms"] if wide else []),
-        "throughput 1/s",
-        *(["change 1/s"] if compared else []),
-        *(f"{name} %" for name in names),
-    ]
-    print_table(out, "", headings, rows, texts=2)
+    used = [f"{name} %" for name in names]
+    headings = ["scenario", "bottleneck", "response ms", "p95 ms", "throughput 1/s", *used]
+    # The bottleneck says which server matters most: the others go first, the least used before all.
+    spare = sorted(used, key=lambda heading: peaks[heading.removesuffix(" %")])
+    print_table(out, "", headings, rows, texts=2, spare=spare, more="--json and --csv")
     _print_limits(out, outcomes)
-    out.print(
-        "Response times exclude think time; +- is the half-width of the simulation's 95 % interval;"
-        " % is utilization."
+    say(
+        out,
+        "Response times exclude think time; +- is the half-width of the simulation's 95 % interval; % is"
+        " utilization.",
     )
-    if compared:
-        pairs = next(o.difference.replications for o in outcomes if o.difference)
-        out.print(f"A change is the mean of {pairs} paired runs with common random numbers.")
+    if text := _falling(outcomes):
+        say(out, text)
+    if any(o.difference for o in outcomes):
+        _print_changes(out, outcomes)
     print_predictions(out, outcomes)
     for outcome in outcomes:
         for warning in outcome.result.warnings:
-            out.print(f"warning: {outcome.scenario}: {warning}", markup=False)
+            say(out, f"warning: {outcome.scenario}: {warning}")
 
 
-def _change(outcome: Outcome, name: str, factor: float) -> str:
+def _print_changes(out: Console, outcomes: Sequence[Outcome]) -> None:
+    """Print what differs from the baseline."""
+    compared = [o for o in outcomes if o.difference is not None]
+    rows = [
+        [str(o.scenario), *_change(o, "response_time", 1e3), *_change(o, "throughput", 1.0)] for o in compared
+    ]
+    pairs = next(o.difference.replications for o in compared if o.difference)
+    out.print()
+    print_table(
+        out,
+        "Change against the model as it is",
+        ["scenario", "response ms", "that is", "throughput 1/s", "in all"],
+        rows,
+    )
+    say(out, f"A change is the mean of {pairs} paired runs with common random numbers.")
+
+
+def _change(outcome: Outcome, name: str, factor: float) -> tuple[str, str]:
     """Return the difference to the baseline, and what part of it that is."""
     if outcome.difference is None:
-        return ""
+        return "", ""
     figure: Figure = outcome.difference.figures["cycle", name]
     part = outcome.difference.relative("cycle", name)
-    relative = "" if part is None else f" ({100 * part.mean:+.1f} %)"
-    return f"{interval(figure, factor, signed=True)}{relative}"
+    if figure.mean == 0 and not figure.ci95:
+        return "none", ""
+    if abs(figure.mean) <= figure.ci95:
+        return f"none seen, +- {figure.ci95 * factor:.2g}", ""
+    return interval(figure, factor, signed=True), "" if part is None else relative_text(part.mean)
+
+
+def relative_text(part: float) -> str:
+    """Return a relative change in words that are as short as its size allows."""
+    if part >= LARGE:
+        return f"{part + 1:.3g} times"
+    if abs(part) < SMALL:
+        return "under 0.1 %"
+    return f"{100 * part:+.1f} %"
 
 
 def _print_limits(out: Console, outcomes: Sequence[Outcome]) -> None:
@@ -94,7 +119,42 @@ def _print_limits(out: Console, outcomes: Sequence[Outcome]) -> None:
     for outcome in outcomes:
         if outcome.saturation is not None:
             groups.setdefault(outcome.saturation.limit, []).append(str(outcome.scenario))
+    if len(groups) == 1:
+        say(out, next(iter(groups)))
+        return
     for text, scenarios in groups.items():
-        who = scenarios[0] if len(scenarios) == 1 else f"{scenarios[0]} and {len(scenarios) - 1} more"
-        prefix = "" if len(groups) == 1 else f"{who}: "
-        out.print(f"{prefix}{text}", markup=False)
+        say(out, f"{text} ({scenario_names(scenarios)})")
+
+
+def _falling(outcomes: Sequence[Outcome]) -> str:
+    """Say why more clients are served faster, where that is so and the model knows why."""
+    if not any(_costs_more_idle(o.scenario.model) for o in outcomes):
+        return ""
+    found = []
+    for one, other in combinations(outcomes, 2):
+        few, many = sorted((one, other), key=lambda o: _clients(o.scenario.model))
+        before, after = few.result.cycle.response_time, many.result.cycle.response_time
+        alike = _others(few) == _others(many) and _clients(few.scenario.model) < _clients(many.scenario.model)
+        if alike and after.mean + after.ci95 < before.mean - before.ci95:
+            found.append((before.mean - after.mean, few, many))
+    if not found:
+        return ""
+    _, few, many = max(found, key=lambda item: item[0])
+    times = [f"{1e3 * o.result.cycle.response_time.mean:.4g} ms" for o in (few, many)]
+    return (
+        f"More clients are served faster ({few.scenario}: {times[0]}, {many.scenario}: {times[1]}): on a"
+        " machine that is mostly idle a request costs more processor time, because caches are cold and cores"
+        " have to wake up."
+    )
+
+
+def _costs_more_idle(model: Model) -> bool:
+    return any(p.idling for p in model.processors) or any(t.warmth is not None for t in model.tasks)
+
+
+def _clients(model: Model) -> float:
+    return sum(t.threads for t in model.tasks if t.is_reference and not t.is_open)
+
+
+def _others(outcome: Outcome) -> frozenset[object]:
+    return frozenset(c for c in outcome.scenario.changes if c.kind != "clients")

@@ -25,17 +25,15 @@ def command(project: str, registry: str, as_json: bool) -> None:
 
         click.echo(json.dumps(listed, indent=1))
         return
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
+    from mup.cli.display import console, say
+    from mup.cli.tables import print_table
 
-    table = Table("service", "replica", "URL", "process")
+    rows = []
     for name, live in listed["services"].items():
-        for replica in live:
-            table.add_row(escape(name), str(replica["replica"]), escape(replica["url"]), str(replica["pid"]))
+        rows += [[name, str(each["replica"]), each["url"], str(each["pid"])] for each in live]
         if not live:
-            table.add_row(escape(name), "none alive", "", "")
-    console = Console()
-    console.print(table)
+            rows.append([name, "none alive", "", ""])
+    out = console()
+    print_table(out, "", ["service", "replica", "URL", "process"], rows, texts=3)
     for name, uri in listed["databases"].items():
-        console.print(f"database  {name}: {uri}", highlight=False, markup=False)
+        say(out, f"database  {name}: {uri}")

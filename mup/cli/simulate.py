@@ -37,12 +37,13 @@ SIMULATORS = ("compiled", "reference")
 @option("--seed", default=None, show_default="0")
 @option("--clients", type=int, show_default="as in the model")
 @option("--arrivals", type=float, help="Rate of arrivals: cycles begun per second, instead of clients.")
-@option("--activities")
+@option("--details")
+@option("--activities", help="Print the details, and the figures of every activity.")
 @option(
     "--saturation/--no-saturation",
     help="Also find what saturates first, and at what load (a few short simulations).",
 )
-@option("--all", "everything")
+@option("--all", "everything", help="Print the details, long tables whole.")
 @option("--json")
 def command(
     model: str,
@@ -52,14 +53,16 @@ def command(
     seed: int | None,
     clients: int | None,
     arrivals: float | None,
+    details: bool,
     activities: bool,
     saturation: bool,
     everything: bool,
     as_json: bool,
 ) -> None:
-    """Simulate the calibrated MODEL (.json or .lqnx) and print every figure with its 95 % interval.
+    """Simulate the calibrated MODEL (.json or .lqnx) and print what matters, with 95 % intervals.
 
-    Response times exclude think time; intervals are half-widths.
+    That is response time, throughput, the bottleneck, and what saturates first; --details prints every
+    figure. Response times exclude think time; intervals are half-widths.
     """
     import json
 
@@ -76,6 +79,7 @@ def command(
         loaded = with_clients(loaded, clients)
     if arrivals is not None:
         loaded = with_arrivals(loaded, arrivals)
+    limit = ""
     if engine in ESTIMATES:
         given = {"--precision": precision, "--seed": seed, "--activities": activities or None}
         if engine == "analytic":
@@ -91,9 +95,7 @@ def command(
     if as_json:
         click.echo(json.dumps(document, indent=1))
         return
-    _show(document, everything=everything)
-    if engine in SIMULATORS and saturation:
-        click.echo(limit)
+    _show(loaded, document, limit, details=details or activities or everything, everything=everything)
 
 
 def _estimate(model: Model, engine: str, horizon: float | None) -> dict[str, Any]:
@@ -154,26 +156,36 @@ def _saturation(model: Model, seed: int) -> tuple[dict[str, Any] | None, str]:
     return found.to_json(), str(found)
 
 
-def _show(document: dict[str, Any], *, everything: bool) -> None:
-    """Print the figures as tables, and what they are."""
-    from mup.cli.display import console
+def _show(model: Model, document: dict[str, Any], limit: str, *, details: bool, everything: bool) -> None:
+    """Print the summary, or all figures as tables, and what they are."""
+    from mup.cli.display import console, say
+    from mup.cli.result_summary import print_summary
     from mup.cli.result_tables import print_result
 
     out = console()
-    print_result(out, document, everything=everything)
+    if details:
+        print_result(out, document, everything=everything)
+    else:
+        print_summary(out, model, document, limit)
     if document["engine"] in ESTIMATES:
         method = "layered mean values" if document["engine"] == "analytic" else "fluid approximation"
         moment = document.get("time")
-        out.print(
+        say(
+            out,
             f"An ESTIMATE ({method}) without intervals, in {1e3 * document['wall_seconds']:.0f} ms"
             + ("" if moment is None else f"; means {moment:g} s after all clients began a cycle")
-            + "; --engine compiled simulates"
+            + "; --engine compiled simulates",
         )
     else:
-        out.print(
+        say(
+            out,
             f"{document['simulated_seconds']:.4g} simulated s ({document['warmup_seconds']:.3g} s warm-up "
             f"deleted), {document['events']} events in {document['wall_seconds']:.2f} s; +- is the "
-            f"half-width of the 95 % interval from {document['batches']} batches; seed {document['seed']}"
+            f"half-width of the 95 % interval from {document['batches']} batches; seed {document['seed']}",
         )
     for warning in document["warnings"]:
-        out.print(f"warning: {warning}", markup=False)
+        say(out, f"warning: {warning}")
+    if details and limit:
+        say(out, limit)
+    if not details:
+        say(out, "--details prints every task, entry, call and processor.")

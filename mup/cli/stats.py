@@ -33,17 +33,14 @@ def command(model: Path, *, as_json: bool) -> int:
     if as_json:
         click.echo(json.dumps(found.to_json(), indent=1))
         return 0
-    from rich.console import Console
-    from rich.table import Table
+    from mup.cli.display import console
+    from mup.cli.tables import print_table
 
-    table = Table(title=f"Size of {loaded.name}", title_justify="left")
-    table.add_column("count of")
-    for name in ("Table 3", "full", "all paths"):
-        table.add_column(name, justify="right")
+    rows = []
     views = [asdict(view) for view in (found.table3, found.full, found.all_paths)]
     for row in ROWS:
-        table.add_row(row.replace("or_nodes", "OR-nodes"), *(str(view[row]) for view in views))
+        rows.append([row.replace("or_nodes", "OR-nodes"), *(str(view[row]) for view in views)])
         if row == "arcs":
-            table.add_row("arcs, every branch counted", str(found.correct_arcs), "", "")
-    Console(highlight=False).print(table)
+            rows.append(["arcs, every branch counted", str(found.correct_arcs), "", ""])
+    print_table(console(), f"Size of {loaded.name}", ["count of", "Table 3", "full", "all paths"], rows)
     return 0

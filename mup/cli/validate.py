@@ -76,7 +76,7 @@ def command(
         report_comparison,
         run_comparison,
     )
-    from mup.cli.display import console, reject_errors
+    from mup.cli.display import console, reject_errors, say
     from mup.cli.options import assignments, check_output, whole_numbers
     from mup.errors import ModelError, UsageError
     from mup.lqn import load_model
@@ -140,10 +140,10 @@ def command(
         out = console()
         print_comparison(out, comparisons)
         for warning in comparison_warnings(comparisons):
-            out.print(f"note: {warning}", soft_wrap=True, markup=False)
+            say(out, f"note: {warning}")
         verdict = "within" if worst <= tolerance else "beyond"
-        kind = " (corrected)" if any(c.corrected for c in comparisons) else ""
-        out.print(f"largest error of the mean response time{kind}: {worst:.1%}, {verdict} {tolerance:.0%}")
-        out.print(f"predictions, as written before the first run: {prediction_file}", soft_wrap=True)
+        kind = "corrected error" if any(c.corrected for c in comparisons) else "error"
+        say(out, f"The largest {kind}, {worst:.1%}, is {verdict} the tolerance of {tolerance:.0%}.")
+        say(out, f"predictions, as written before the first run: {prediction_file}")
     if worst > tolerance:
         raise SystemExit(1)

@@ -182,6 +182,7 @@ WORDS: dict[str, Word] = {
     "--jsonl": Word("Print every record as one line of JSON."),
     "--otlp": Word("Print spans as OTLP/JSON, one document per line."),
     "--all": Word("Print long tables whole."),
+    "--details": Word("Print all figures instead of those that matter most."),
     "--activities": Word("Also print figures of every activity."),
     "--plot": Word("Also draw a chart into this file.", (SVG,), PATH),
     "--csv": Word("Also write one line per scenario to this file.", ("FILE.csv",), PATH),

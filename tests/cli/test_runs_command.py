@@ -104,7 +104,7 @@ def test_runs_are_listed_newest_first(project: Path, capsys: pytest.CaptureFixtu
     assert first["size"] == 1000 + (new / "run.json").stat().st_size
     code, out, _ = run(capsys, "runs", str(project))
     assert code == 0
-    assert [line.split()[0] for line in out.splitlines()[1:]] == [new.name, old.name]
+    assert [line.split()[0] for line in out.splitlines()[2:]] == [new.name, old.name]
     assert "interrupted" in out
 
 

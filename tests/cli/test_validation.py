@@ -21,7 +21,7 @@ from analyzer.validation import (
     speed_ratio,
     watched,
 )
-from mup.cli.comparing import comparison_document, comparison_warnings, print_comparison
+from mup.cli.comparing import comparison_document, comparison_warnings, headline, print_comparison, speed_text
 from mup.cli.display import console
 from mup.cli.report import comparison_charts
 from mup.errors import UsageError
@@ -255,11 +255,48 @@ def test_people_see_errors_intervals_and_corrections(capsys: pytest.CaptureFixtu
     out = capsys.readouterr().out
     assert "95 % interval" in out
     assert "corrected" in out
-    assert "2 of 2 measured mean response times lie in" in out
-    assert any("4 clients: -15%" in text for text in comparison_warnings(found))
+    assert "1 of 2 measured mean response times lie in their" in out
+    assert "and 2 in that of the corrected prediction" in out
+    assert any("4 clients: 15% slower" in text for text in comparison_warnings(found))
+    assert "Largest error of a mean response time, as predicted: 23" in out
+    assert "Corrected for the machine's speed (0 to 15 % slower than in the exploratory run): " in out
     document = comparison_document(found, Path("p.json"))
     assert document["corrected_max_abs_error"]["response_time"] < document["max_abs_error"]["response_time"]
     json.dumps(document, allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    ("speeds", "says"),
+    [
+        ((1.15, 1.19), "15 to 19 % faster"),
+        ((0.81, 0.9), "10 to 19 % slower"),
+        ((1.1,), "10 % faster"),
+        ((0.95, 1.1), "between 5% slower and 10% faster"),
+        ((1.001, 0.999), "the same"),
+    ],
+)
+def test_a_faster_machine_is_called_faster(speeds: tuple[float, ...], says: str) -> None:
+    """In the headline and in the note."""
+    outcomes = predicted(shop(), *range(1, len(speeds) + 1))
+    found = [
+        compare(o, measurement(0.02, speed=s * CALIBRATED_AT)) for o, s in zip(outcomes, speeds, strict=True)
+    ]
+    assert says in speed_text(found)
+    notes = " ".join(comparison_warnings(found))
+    assert ("faster" in notes) == any(s > 1.04 for s in speeds)
+    assert ("slower" in notes) == any(s < 0.96 for s in speeds)
+    assert "not as fast" not in notes
+
+
+def test_void_measurements_are_left_out_of_the_headline() -> None:
+    """And it says so."""
+    outcomes = predicted(shop(known()), 1, 2)
+    times = [o.result.cycle.response_time.mean for o in outcomes]
+    good = compare(outcomes[0], measurement(1.1 * times[0]))
+    void = compare(outcomes[1], measurement(3 * times[1], void="the machine's speed changed"))
+    lines = headline([good, void])
+    assert "as predicted: 9.1%" in lines[0]
+    assert lines[-1] == "1 void measurement is left out of this."
 
 
 def test_the_charts_show_band_points_and_correction() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -66,7 +67,7 @@ def test_simulate_json_has_the_promised_shape(mup: Run, file: str) -> None:
 
 def test_simulate_prints_tables_with_units(mup: Run, file: str) -> None:
     """The human output has units and intervals, on stdout."""
-    code, out, _ = mup("simulate", file, "--horizon", "200")
+    code, out, _ = mup("simulate", file, "--horizon", "200", "--details")
     assert code == 0
     for text in (
         "response time ms",
@@ -78,6 +79,25 @@ def test_simulate_prints_tables_with_units(mup: Run, file: str) -> None:
         "B/b/",
     ):
         assert text in out
+
+
+def test_simulate_prints_what_matters_in_ten_lines(mup: Run, file: str) -> None:
+    """Response time, p95, throughput, bottleneck and saturation with intervals and units; no solver internals."""
+    code, out, _ = mup("simulate", file, "--horizon", "200")
+    assert code == 0
+    for text in ("response time", "ms per cycle", "95 % of cycles", "cycles/s", "+-", "bottleneck: task ",
+                 "task A saturates first", "2 clients", "--details"):  # fmt: skip
+        assert text in out
+    assert len(out.splitlines()) <= 13
+    for text in ("B/b/", "->", "waiting requests", "activity"):
+        assert text not in out
+
+
+def test_figures_without_interval_have_four_digits_and_no_exponent(mup: Run, file: str) -> None:
+    """What an estimate's solver leaves over, such as 6.6e-63 waiting requests, is 0."""
+    _, out, _ = mup("simulate", file, "--engine", "analytic", "--details")
+    assert not re.search(r"\de[-+]?\d", out)
+    assert not re.search(r"\d\.\d{4}", out.split("tasks")[0])
 
 
 def test_whatif_json_is_a_grid_with_its_baseline(mup: Run, file: str) -> None:
