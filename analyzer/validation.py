@@ -29,7 +29,7 @@ from mup.workload.measure import measure_load
 from mup.workload.measurement import Measurement
 from mup.workload.speed_monitor import monitor_load
 from simulator.grids import Outcome, run_scenarios
-from simulator.prediction import Prediction, RealRun
+from simulator.prediction import Missing, Prediction, RealRun
 from simulator.whatif import Scenario
 
 __all__ = [
@@ -136,7 +136,7 @@ class Judgement:
         None where there is no such interval: one that does not know the error of the calibration is none.
         """
         found = self.prediction
-        if found is None or "calibration" in found.missing:
+        if found is None or Missing("calibration") in found.missing:
             return {"response_time": None, "p95": None, "throughput": None, "utilization": {}}
         measured = self.measured
         return {

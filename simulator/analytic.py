@@ -24,7 +24,7 @@ import numpy as np
 
 from mup.errors import SimulationError
 from mup.lqn.model import Model
-from simulator.doubts import doubts
+from simulator.doubts import doubts, meetings
 from simulator.entry_times import EntryTimes, Moments
 from simulator.layers import Layers, Plan, targets
 from simulator.loads import APART, BESIDE, MEETING, ROWS, SQUARES, TIME, VISITS, WORK, Rows
@@ -51,6 +51,9 @@ SOON = 1.0
 
 ALIKE = 0.1
 """Squared coefficient of variation of think times up to which they are taken as always equally long."""
+
+UNBOUNDED = 20.0
+"""Sources, and as many times the jobs they have there, that stand for requests nothing bounds."""
 
 SIBLINGS = 6
 """Parallel branches at one station beyond which more of them make no difference."""
@@ -223,6 +226,9 @@ class _Solver:
         self.extra: list[dict[str, float]] = [{}] * len(self.plans)
         self.jobs = [0.0] * count
         self.second = [0.0] * len(self.plans)
+        # Arrivals from outside and messages: requests whose number no client bounds.
+        calls = (call for plan in self.plans for step in plan.steps for call in step.calls)
+        self.unbounded = any(call.kind == "send" for call in calls) or any(p.arrivals for p in self.plans)
         self.after = [0.0] * count
         self.loose_visits = [0.0] * count
         self.loose_work = [0.0] * count
@@ -777,7 +783,12 @@ class _Solver:
         return SharedView(rates, waiting, crowd, min(customers, queue.length)), ease
 
     def _clients(self) -> float:
-        """Return how many flows all clients have at most, on average over their parallel sections."""
+        """Return how many flows all clients have at most, on average over their parallel sections.
+
+        Messages and arrivals have no bound.
+        """
+        if self.unbounded:
+            return math.inf
         flows = 0.0
         for member in self.roots:
             if member.is_open:
@@ -806,7 +817,7 @@ class _Solver:
         """
         usual = sources = limit = callees = 0.0
         skipped = False
-        everyone = self._clients()
+        everyone = min(self._clients(), UNBOUNDED + UNBOUNDED * inside)
         beneath = self._beneath(own)
         for number, member in (*((None, r) for r in self.roots), *self.members.items()):
             flow = float(member.rate * member.profile[VISITS, at])
@@ -833,7 +844,7 @@ class _Solver:
                     limit += max(math.ceil(free), 1)
         more = 0.0
         if self.loose_visits[at] > 0:
-            more = 20 + 20 * inside
+            more = UNBOUNDED + UNBOUNDED * inside
         elif self.after[at] > 0:
             more = self._places(at)
         return usual + more, sources + more, limit + more, more == 0, min(callees, sources)
@@ -862,6 +873,8 @@ class _Solver:
         for at in (None, *self.order):
             for member in self.roots if at is None else [self.members[at]]:
                 if at is not None:
+                    # Messages and arrivals hold threads, too: whatever these visit sees them.
+                    self._loose(at, served, worked, jobs, waiting, crowds)
                     self._occupy(member, crowds[at], at)
                 chain = member.chain
                 if chain is None:
@@ -882,7 +895,8 @@ class _Solver:
                     waiting[number] += view.waiting_of(there, theta)
                     view.add_total(there, theta, crowds[number], visited)
         for at, station in enumerate(self.stations):
-            self._loose(at, served, worked, jobs, waiting, crowds)
+            if at not in self.members:
+                self._loose(at, served, worked, jobs, waiting, crowds)
             if served[at] <= 0:
                 continue
             crowd = crowds[at] / crowds[at].sum()
@@ -1063,6 +1077,7 @@ class _Report:
             )
         warnings = list(self.layers.doubts)
         warnings += self._doubts(tasks, processors)
+        warnings += self._meetings()
         if not converged:
             warnings.append(f"the iteration had not settled after {solver.iterations} rounds")
         return Estimate(
@@ -1075,6 +1090,18 @@ class _Report:
             wall_seconds=time.perf_counter() - started,
             warnings=tuple(warnings),
         )
+
+    def _meetings(self) -> Iterator[str]:
+        """Yield where messages come at the same moments as other work, which is not estimated."""
+        for station, senders in meetings(self.layers.plans).items():
+            first, more = self.layers.plans[senders[0]].label, len(senders) - 1
+            place = self.layers.stations[station].name
+            others = f" and {more} other{'s' * (more > 1)}" if more else ""
+            yield (
+                f"messages sent by {first!r}{others} meet at {place} the work of"
+                " their sender or of each other, and the estimate takes them to come at random moments:"
+                " waiting times there can be several times as long; simulate it"
+            )
 
     def _doubts(
         self, tasks: Mapping[str, TaskEstimate], processors: Mapping[str, float | None]

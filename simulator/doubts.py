@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
-__all__ = ["doubts"]
+from simulator.layers import Plan, targets
+
+__all__ = ["doubts", "meetings"]
 
 CONVOYS = 0.5
 """Utilization of the busiest station from which on clients who always think equally long are doubted."""
@@ -50,3 +52,48 @@ def doubts(
                 f"{called!r} and {caller!r}, which waits for it, are both nearly full: throughput of the"
                 " estimate can be some 10 % off; simulate it"
             )
+
+
+def meetings(plans: Sequence[Plan]) -> dict[int, list[int]]:
+    """Return where messages meet the work of the request that sent them, or of each other.
+
+    They get there at about the same moment, while an estimate takes everything that nobody waits for to come
+    at random moments.
+
+    Args:
+        plans: Of a model.
+
+    Returns:
+        Per station of a processor, the plans that send the messages.
+    """
+    behind: dict[int, frozenset[int]] = {}
+
+    def places(index: int, seen: frozenset[int]) -> frozenset[int]:
+        """Return the processors that a request and everything that comes of it visit."""
+        if index in behind:
+            return behind[index]
+        if index in seen:
+            return frozenset()
+        found = _own(plans[index]).union(*(places(t, seen | {index}) for t in targets(plans[index])))
+        if not seen:
+            behind[index] = found
+        return found
+
+    met: dict[int, list[int]] = {}
+    for index, plan in enumerate(plans):
+        sent = [(c.target, c.count[0]) for s in plan.steps for c in s.calls if c.kind == "send"]
+        if not sent:
+            continue
+        awaited = [c.target for s in plan.steps for c in s.calls if c.kind != "send"]
+        groups = [_own(plan).union(*(places(t, frozenset()) for t in awaited))]
+        for target, count in sent:
+            groups += [places(target, frozenset())] * (2 if count > 1 else 1)
+        for station in sorted(frozenset().union(*groups)):
+            if sum(station in group for group in groups) > 1:
+                met.setdefault(station, []).append(index)
+    return met
+
+
+def _own(plan: Plan) -> frozenset[int]:
+    used = plan.processor is not None and any(step.slices > 0 for step in plan.steps)
+    return frozenset((plan.processor,)) if used and plan.processor is not None else frozenset()

@@ -91,6 +91,7 @@ __all__ = [
     "sample",
     "sift_down",
     "sift_up",
+    "stays",
     "thin_out",
 ]
 
@@ -267,10 +268,8 @@ def leave(levels: Floats, level: int, now: float, since: float) -> None:
 def sample(values: Any, counts: Longs, which: int, end: float, value: float, scratch: Floats) -> None:
     """Keep a single time, or not (see ``simulator.recording.Samples``)."""
     mask = counts[which, 1]
-    if mask:
-        scratch[0] = end
-        if mix(scratch.view(np.uint64)[0]) & np.uint64(mask):
-            return
+    if mask and not stays(end, mask, scratch):
+        return
     count = counts[which, 0]
     values[which, count, 0] = end
     values[which, count, 1] = value
@@ -280,14 +279,23 @@ def sample(values: Any, counts: Longs, which: int, end: float, value: float, scr
 
 
 @internal
+def stays(moment: float, mask: int, scratch: Floats) -> bool:
+    """Tell whether the times that ended at a moment are kept under a mask other than 0.
+
+    See ``simulator.recording.stays``: the hash of 0 is 0, which no mask would thin out.
+    """
+    scratch[0] = moment
+    return moment > 0.0 and mix(scratch.view(np.uint64)[0]) & np.uint64(mask) == 0
+
+
+@internal
 def thin_out(values: Any, counts: Longs, which: int, scratch: Floats) -> None:
     """Keep half of the single times, or a quarter, ..., so that there is room again."""
     while counts[which, 0] >= values.shape[1]:
         mask = 2 * counts[which, 1] + 1
         kept = 0
         for i in range(counts[which, 0]):
-            scratch[0] = values[which, i, 0]
-            if not mix(scratch.view(np.uint64)[0]) & np.uint64(mask):
+            if stays(values[which, i, 0], mask, scratch):
                 values[which, kept, 0] = values[which, i, 0]
                 values[which, kept, 1] = values[which, i, 1]
                 kept += 1

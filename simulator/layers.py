@@ -2,7 +2,8 @@
 
 A *station* is anything requests queue for: the threads of a task, its front, the cores of a processor.
 A *plan* is one entry (or one of the two works of a front) with means and variances in place of
-distributions. A task whose threads never run out is no station: its callers use what it uses.
+distributions. A task whose threads never run out, or are never held for any time, is no station: its callers
+use what it uses.
 """
 
 from __future__ import annotations
@@ -375,16 +376,31 @@ class _Builder:
                         for caller, times in width.get(index, {}).items()
                         if times == math.inf or caller != index
                     )
+        timeless = self._timeless()
         for index, most in crowd.items():
             task = model.tasks[index]
             enough = most * (SECOND_PHASES if index in second else 1)
             if task.is_reference or task.threads == math.inf or task.threads >= enough:
+                continue
+            if layers.of_task[index] and all(number in timeless for number in layers.of_task[index]):
                 continue
             layers.stations.append(
                 Station(f"tasks[{task.name!r}]", task.threads, task.replicas, False, index)
             )
             for number in layers.of_task[index]:
                 layers.plans[number].station = len(layers.stations) - 1
+
+    def _timeless(self) -> set[int]:
+        """Return the plans that answer at the very moment they are asked: no thread is ever held for them."""
+        found: set[int] = set()
+        for index in reversed(self.layers.order):
+            plan = self.layers.plans[index]
+            waited = [c.target for s in plan.steps for c in s.calls if c.kind != "send"]
+            waited += [t for t in (*(f for f, _ in plan.forwards), plan.before, plan.behind) if t is not None]
+            own = any(step.slices > 0 or step.delay[0] > 0 for step in plan.steps)
+            if not own and all(target in found for target in waited):
+                found.add(index)
+        return found
 
     def _threads(self, index: int, crowd: dict[int, float]) -> float:
         """Return how many threads of a task can be busy at once; at least one if it is ever called."""

@@ -31,7 +31,7 @@ from simulator.calibration_spread import FIGURES, Key, Spread, figures
 from simulator.result import Figure, Result
 from simulator.whatif import Scenario, utilizations
 
-__all__ = ["PARTS", "Interval", "Prediction", "RealRun", "predict_interval"]
+__all__ = ["PARTS", "Interval", "Missing", "Prediction", "RealRun", "predict_interval"]
 
 PARTS: Final = ("calibration", "simulation", "measurement", "discrepancy")
 
@@ -93,6 +93,23 @@ class Interval:
         return {"mean": self.mean, "low": self.low, "high": self.high, "parts": dict(self.parts)}
 
 
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A part of the variance that is not in the intervals because it is not known.
+
+    Attributes:
+        part: One of ``PARTS``.
+        of: Names of the figures it is missing in (of calibration also: names of tasks); none if it is missing
+            in every figure.
+    """
+
+    part: str
+    of: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.part} of {', '.join(self.of)}" if self.of else self.part
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prediction:
     """Prediction intervals of one scenario.
@@ -102,8 +119,7 @@ class Prediction:
         load: Utilization of the most utilized processor or pool.
         response_time, p95, throughput: Of the cycle.
         utilization: Per task that has a pool.
-        missing: Parts that are not in the intervals because nobody knows them, and of which figures (of
-            calibration also: of which tasks).
+        missing: Parts that are not in the intervals.
         advice: What narrows the interval of the mean response time most.
     """
 
@@ -113,7 +129,7 @@ class Prediction:
     p95: Interval
     throughput: Interval
     utilization: Mapping[str, Interval]
-    missing: tuple[str, ...]
+    missing: tuple[Missing, ...]
     advice: Advice
 
     def to_json(self) -> dict[str, Any]:
@@ -126,7 +142,7 @@ class Prediction:
             "p95": self.p95.to_json(),
             "throughput": self.throughput.to_json(),
             "utilization": {task: interval.to_json() for task, interval in self.utilization.items()},
-            "missing": list(self.missing),
+            "missing": [str(missing) for missing in self.missing],
             "advice": self.advice.text,
         }
 
@@ -167,12 +183,12 @@ def predict_interval(
     )
 
 
-def _missing(sums: Iterable[_Sum], certain: Sequence[str]) -> list[str]:
-    """Return the parts nobody knows, with the figures if it is not all of them.
+def _missing(sums: Iterable[_Sum], certain: Sequence[str]) -> list[Missing]:
+    """Return the parts that are not known, with the figures if it is not all of them.
 
     Args:
         sums: Of all figures.
-        certain: Tasks whose calibration error nobody knows, though that of others is known.
+        certain: Tasks whose calibration error is not known, though that of others is.
     """
     found = []
     every = list(sums)
@@ -180,11 +196,11 @@ def _missing(sums: Iterable[_Sum], certain: Sequence[str]) -> list[str]:
         lacking = [s.key[0] for s in every if part not in s.variances]
         names = [name for name in FIGURES if name in lacking]
         if len(names) == len({s.key[0] for s in every}):
-            found.append(part)
+            found.append(Missing(part))
         elif names:
-            found.append(f"{part} of {', '.join(names)}")
+            found.append(Missing(part, tuple(names)))
         elif part == "calibration" and certain:
-            found.append(f"{part} of {', '.join(certain)}")
+            found.append(Missing(part, tuple(certain)))
     return found
 
 

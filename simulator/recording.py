@@ -17,7 +17,7 @@ import numpy.typing as npt
 from simulator.program import Program
 from simulator.variates import mix
 
-__all__ = ["MAX_BINS", "Bins", "FloatArray", "Layout", "Level", "Samples", "sample_capacities"]
+__all__ = ["MAX_BINS", "Bins", "FloatArray", "Layout", "Level", "Samples", "sample_capacities", "stays"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -233,14 +233,14 @@ class Samples:
 
     def add(self, end: float, value: float) -> None:
         """Record that ``value`` seconds ended at time ``end``."""
-        if self.mask and moment_hash(end) & self.mask:
+        if not stays(end, self.mask):
             return
         self._ends.append(end)
         self._values.append(value)
         while len(self._ends) >= self._capacity:
             self.mask = 2 * self.mask + 1
             pairs = zip(self._ends, self._values, strict=True)
-            kept = [(end, value) for end, value in pairs if not moment_hash(end) & self.mask]
+            kept = [(end, value) for end, value in pairs if stays(end, self.mask)]
             self._ends, self._values = [end for end, _ in kept], [value for _, value in kept]
 
     @classmethod
@@ -260,11 +260,15 @@ class Samples:
         """Return the same in no particular order, which is quicker."""
         ends, values = np.asarray(self._ends, dtype=np.float64), np.asarray(self._values, dtype=np.float64)
         if mask > self.mask:
-            kept = np.array([not moment_hash(end) & mask for end in ends], dtype=bool)
+            kept = np.array([stays(end, mask) for end in ends], dtype=bool)
             ends, values = ends[kept], values[kept]
         return ends, values
 
 
-def moment_hash(moment: float) -> int:
-    """Return 64 bits that look random but depend on the moment alone."""
-    return int(mix(np.float64(moment).view(np.uint64)))
+def stays(moment: float, mask: int) -> bool:
+    """Return whether the times that ended at a moment are kept under a mask.
+
+    The hash looks random but depends on the moment alone. Of 0 it is 0, which no mask would ever thin out,
+    so times that ended at 0 (before anything could take time) go first.
+    """
+    return not mask or (moment > 0 and not int(mix(np.float64(moment).view(np.uint64))) & mask)

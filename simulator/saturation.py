@@ -146,7 +146,7 @@ def saturation(
         may_pile_up=True,
         progress=progress,
     )
-    sources = _sources(model)
+    sources = [_paced(model, source) for source in _sources(model)]
     # Rate of cycles per second that one client, or one arrival per second, of each source adds ...
     speeds: list[float] = []
     # ... and the share of each resource that is used at the present load.
@@ -277,6 +277,19 @@ def _callers(model: Model, task: str, entry: str) -> Task:
     return Task(
         name=name, role="reference", threads=1, entries=(Entry(name="cycle", start="ask", activities=(ask,)),)
     )
+
+
+def _paced(model: Model, source: _Source) -> _Source:
+    """Return an open source with clients that also wait for the time of everything they only send.
+
+    A cycle that does nothing but send takes no time at all, and clients without any other thing to do would
+    begin infinitely many. Waiting for that time comes before a cycle, so that nothing else becomes longer.
+    """
+    if not source.is_open or not _sends(model):
+        return source
+    (population,) = compile_model(_with_clients(model, source, 1)).populations
+    pace = Constant(population.nominal.total)
+    return replace(source, clients=replace(source.clients, think=pace))
 
 
 def _with_clients(model: Model, source: _Source, clients: int) -> Model:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mup.cli.display import say
@@ -25,6 +26,8 @@ MAX_NAMED = 3
 NAMES = {"measurement": "noise of the run", "discrepancy": "model error"}
 REMEDIES = {
     "calibration": "'mup model' on an exploratory run finds it",
+    "simulation": "a figure of 0 has no relative error",
+    "measurement": "a figure of 0 has no relative error",
     "discrepancy": "'mup validate' shows it for this system",
 }
 
@@ -70,7 +73,7 @@ def print_predictions(out: Console, outcomes: Sequence[Outcome]) -> None:
     for text, names in _grouped((_missing(p), name) for name, p in found):
         say(out, f"not covered{_about(names, found)}: {text}")
     # What narrows the widest interval is said; others whose largest part is the same need the same thing.
-    widest = sorted(found, key=lambda item: -item[1].response_time.half_width / item[1].response_time.mean)
+    widest = sorted(found, key=lambda item: -_relative(item[1].response_time))
     texts = {p.advice.part: p.advice.text for _, p in reversed(widest)}
     for part, names in _grouped((p.advice.part, name) for name, p in widest):
         about = _about(names, found)
@@ -91,10 +94,16 @@ def _figures(prediction: Prediction) -> list[tuple[str, Interval, float]]:
 
 
 def _missing(prediction: Prediction) -> str:
+    """Return what the intervals do not cover, and what would help."""
     return "; ".join(
-        f"{part.replace('discrepancy', NAMES['discrepancy'])} ({REMEDIES[part.split(' ')[0]]})"
-        for part in prediction.missing
+        f"{replace(missing, part=NAMES.get(missing.part, missing.part))} ({REMEDIES[missing.part]})"
+        for missing in prediction.missing
     )
+
+
+def _relative(interval: Interval) -> float:
+    """Return the half-width as a fraction of the figure; 0 of a figure that is 0."""
+    return interval.half_width / interval.mean if interval.mean else 0.0
 
 
 def _grouped(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, list[str]]]:

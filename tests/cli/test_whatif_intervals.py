@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import run, saved, shop
+from command_line import activity, entry, model, run, saved, shop, users
 
-from mup.lqn import Discrepancy, Model, Replicate, Uncertainty
+from mup.lqn import Call, Discrepancy, Model, Processor, Replicate, Task, Uncertainty
 
 FAST = ("--precision", "0.1", "--no-difference", "--no-saturation")
 PARTS = {"calibration", "simulation", "measurement", "discrepancy"}
@@ -154,3 +154,23 @@ def test_another_machine_replaces_the_host(capsys: pytest.CaptureFixture[str], t
     )
     assert (code, out) == (2, "")
     assert "wrong.json" in err
+
+
+def test_a_response_time_of_0_has_an_interval(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Clients who only send do not wait: there is nothing relative to an error of 0, in words and as data."""
+    fire = Call(task="B", entry="/b/", kind="send")
+    quiet = model(
+        users(fire, clients=4, think=1.0),
+        Task(name="B", threads=4, processor="host", entries=(entry("/b/", activity("w", 0.05)),)),
+        processors=(Processor(name="host"),),
+    )
+    file = saved(tmp_path, quiet)
+    code, out, err = run(capsys, "whatif", file, "--clients", "8", *FAST)
+    assert code == 0, err
+    assert "simulation of response_time, p95 (a figure of 0 has no relative error)" in out
+    assert "model error ('mup validate' shows it for this system)" in out
+    code, out, err = run(capsys, "whatif", file, "--clients", "8", *FAST, "--json")
+    assert code == 0, err
+    prediction = json.loads(out)["baseline"]["prediction"]
+    assert prediction["response_time"] == {"mean": 0.0, "low": 0.0, "high": 0.0, "parts": {}}
+    assert "simulation of response_time, p95" in prediction["missing"]
