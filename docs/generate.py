@@ -87,11 +87,14 @@ def _words(top: click.Context) -> list[str]:
     old = []
     for path, option in _options(cli, top, ()):
         word = word_of(option)
-        users.setdefault(word, []).append(path)
+        if not option.hidden:
+            users.setdefault(word, []).append(path)
         if isinstance(option, WordOption) and option.old:
             names = [*option.opts, *option.secondary_opts]
             now = [name for name in names if name.startswith("--")]
             old.append(f"| {path} | {_code(option.old)} | {_code(now)} |")
+        elif isinstance(option, WordOption) and option.now:
+            old.append(f"| {path} | {_code([word])} | {_code([option.now])} |")
     rows = [
         f"| {_code([name])} | {_code(word.values)} | {word.meaning} | {', '.join(users.get(name, ()))} |"
         for name, word in sorted(WORDS.items())
@@ -104,7 +107,7 @@ def _options(
 ) -> Iterator[tuple[str, click.Option]]:
     """Yield path of the command and option for all options of a command and those below it."""
     for parameter in command.params:
-        if isinstance(parameter, click.Option) and word_of(parameter) in WORDS:
+        if isinstance(parameter, WordOption):
             yield " ".join(path), parameter
     if isinstance(command, click.Group):
         for name in command.list_commands(context):

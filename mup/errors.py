@@ -186,5 +186,5 @@ def did_you_mean(name: str, known: list[str] | tuple[str, ...]) -> str:
     from difflib import get_close_matches  # noqa: PLC0415
 
     close = get_close_matches(name, known, n=2, cutoff=0.6) or [k for k in known if k.lower() == name.lower()]
-    guess = f"did you mean {' or '.join(repr(c) for c in close)}? " if close else ""
-    return f"{guess}(known: {', '.join(sorted(known)) or 'none'})"
+    listing = f"known: {', '.join(sorted(known)) or 'none'}"
+    return f"did you mean {' or '.join(repr(c) for c in close)}? ({listing})" if close else listing

@@ -10,13 +10,16 @@ from pathlib import Path
 
 from mup.errors import MupError, UsageError
 
-__all__ = ["write_whole"]
+__all__ = ["STANDARD_STREAM", "write_whole"]
+
+STANDARD_STREAM = "-"
+"""As a path: standard output where something is written, standard input where it is read."""
 
 
 def write_whole(
     path: str | Path, text: str, *, what: str = "the file", error: type[MupError] = UsageError
 ) -> None:
-    """Write a text file whole or not at all.
+    """Write a text file whole or not at all; ``-`` is standard output.
 
     What a link leads to is replaced, not the link. A device or a pipe (``/dev/stdout``) is written to as it
     is: nothing in it could be lost, and a file in its place would break it for everybody.
@@ -32,6 +35,11 @@ def write_whole(
     """
     unfinished: Path | None = None
     try:
+        if str(path) == STANDARD_STREAM:
+            # Not sys.stdout: what else is printed has been sent to standard error, and the text to this file.
+            with open(1, "w", encoding="utf-8", newline="", closefd=False) as file:
+                file.write(text)
+            return
         if _is_special(path):
             Path(path).write_text(text, encoding="utf-8", newline="")
             return
@@ -43,8 +51,12 @@ def write_whole(
         if target.exists():
             unfinished.chmod(stat.S_IMODE(target.stat().st_mode))
         unfinished.replace(target)
+    except BrokenPipeError:
+        # Its reader has gone (head, less): nothing was lost that somebody wanted.
+        raise
     except OSError as cause:
-        raise error(f"cannot write {what}: {cause.strerror}", where=str(path)) from cause
+        where = "standard output" if str(path) == STANDARD_STREAM else str(path)
+        raise error(f"cannot write {what}: {cause.strerror}", where=where) from cause
     finally:
         if unfinished is not None:
             with contextlib.suppress(OSError):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("model", type=click.Path())
+@click.argument("model", default=".", type=click.Path())
 @option("--vertical/--horizontal")
 @option("--clients", type=int, default=1, help="Number of concurrent clients at the beginning.")
 @option("--max-clients", default=512)
@@ -73,8 +73,8 @@ def command(
     from mup.cli.display import console
     from mup.cli.first_run import announce_compilation
     from mup.cli.options import check_output
+    from mup.cli.sources import read_model_of
     from mup.errors import UsageError
-    from mup.lqn.files import read_model
     from simulator.autoscale import Settings, autoscale
     from simulator.limits import check_size
     from simulator.rehearsal import rehearse
@@ -82,7 +82,7 @@ def command(
     if workers is not None and workers < 1:
         raise UsageError(f"--jobs: must be a whole number >= 1, got {workers}")
     check_output(plot, starts=("<",))
-    loaded = read_model(model)
+    loaded = read_model_of(model)
     settings = Settings(
         scaling="vertical" if vertical else "horizontal",
         threshold=threshold,

@@ -21,16 +21,20 @@ def command(source: Path, target: Path, *, approximate: bool, as_json: bool) -> 
     """Convert a model between the native format (.json) and lqnx (.lqnx, .xml).
 
     lqnx is the format of the layered queueing tools LQNS and LQSIM; their text format (.lqn, .in, .xlqn)
-    is read, too. What one format says and the other
-    cannot is named: as an error if it changes figures, as a note if not.
+    is read, too. What one format says and the other cannot is named: as an error if it changes figures, as
+    a note if not.
     """
-    from mup.cli.options import check_output
+    from mup.cli.options import check_result, shown
+    from mup.cli.sources import model_file
     from mup.lqn.files import format_of_input, format_of_output, read_model, write_model
+    from mup.whole_file import STANDARD_STREAM
 
     output = format_of_output(target)
-    check_output(target, starts=("{",) if output == "json" else ("<",))
+    check_result(target, ("{",) if output == "json" else ("<",), as_json=as_json)
+    source = model_file(source)
     model = read_model(source)
-    notes = [] if format_of_input(source) == "json" else model.provenance["lqnx"]["notes"]
+    foreign = str(source) == STANDARD_STREAM or format_of_input(source) != "json"
+    notes = model.provenance.get("lqnx", {}).get("notes", []) if foreign else []
     approximated, left_out = write_model(model, target, approximate=approximate)
     notes = [*notes, *left_out]
     if as_json:
@@ -47,7 +51,7 @@ def command(source: Path, target: Path, *, approximate: bool, as_json: bool) -> 
             )
         )
         return 0
-    click.echo(f"wrote {target}: {model.name}, {len(model.tasks)} tasks")
+    click.echo(f"wrote {shown(target)}: {model.name}, {len(model.tasks)} tasks")
     for text in approximated:
         click.echo(f"approximated: {text}")
     for text in notes:

@@ -23,10 +23,10 @@ def command(old: Path, new: Path, *, as_json: bool) -> int:
     where the numbers come from are not compared. Exits 0 if nothing changed, 1 if something did, 2 if a file
     cannot be read.
     """
+    from mup.cli.sources import read_model_of
     from mup.lqn.comparison import compare
-    from mup.lqn.files import read_model
 
-    changes = compare(read_model(old), read_model(new))
+    changes = compare(read_model_of(old), read_model_of(new))
     if as_json:
         document = {
             "old": str(old),

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 PIPE_WIDTH = 120
 """Columns of a table that goes to a file or a program; COLUMNS or a terminal beside it says others."""
+MAX_ERRORS = 20
+"""Errors in the source that are listed where something else was asked for."""
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -78,7 +80,9 @@ def reject_errors(application: Application) -> None:
         from analyzer.static import render
         from analyzer.static.diagnostics import summary
 
-        listing = "\n".join(render(e, application.root) for e in application.errors)
+        listing = "\n".join(render(e, application.root) for e in application.errors[:MAX_ERRORS])
+        if len(application.errors) > MAX_ERRORS:
+            listing += f"\n... and {len(application.errors) - MAX_ERRORS} more"
         raise AnalysisError(
             f"{summary(application.errors)} in the source\n{listing}", hint="'mup paths' lists all findings"
         )

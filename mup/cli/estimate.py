@@ -84,7 +84,7 @@ def command(
     """
     from analyzer.estimation.methods import estimate
     from analyzer.estimation.reading import grouped, read_observations
-    from mup.cli.options import check_output, named_texts
+    from mup.cli.options import check_output, check_result, named_texts
     from mup.errors import UsageError
 
     if cores < 1:
@@ -93,7 +93,7 @@ def command(
         raise UsageError(f"--pool: must be a whole number >= 1, got {threads}")
     if resamples < FEWEST:
         raise UsageError(f"--resamples: must be a whole number >= {FEWEST}, got {resamples}")
-    check_output(output, starts=("{",))
+    check_result(output, starts=("{",), as_json=as_json)
     check_output(plot, starts=("<",))
     if track is None and plot is not None:
         raise UsageError("--plot draws demands over time", hint="say --period S, its seconds")
@@ -141,6 +141,7 @@ def _task_name(found: Estimate) -> str:
 def _print(found: Estimate, output: Path | None) -> None:
     from mup.cli.display import console, say
     from mup.cli.figures import span
+    from mup.cli.options import shown
     from mup.cli.tables import print_table
 
     rows = []
@@ -164,7 +165,7 @@ def _print(found: Estimate, output: Path | None) -> None:
     for note in found.notes:
         say(out, f"note: {note}")
     if output is not None:
-        say(out, f"wrote {output}")
+        say(out, f"wrote {shown(output)}")
 
 
 def _print_track(tracked: Tracked) -> None:

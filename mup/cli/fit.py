@@ -109,12 +109,14 @@ def command(
     import json
 
     from mup.cli.fit_options import settings, wanted
-    from mup.cli.options import check_output
+    from mup.cli.options import check_output, check_result, shown
+    from mup.cli.sources import read_model_of
     from mup.errors import UsageError, did_you_mean
-    from mup.lqn.files import format_of_output, read_model, write_model
+    from mup.lqn.files import format_of_output, write_model
 
     if output is not None:
-        check_output(output, starts=("{",) if format_of_output(output) == "json" else ("<",))
+        starts = ("{",) if format_of_output(output) == "json" else ("<",)
+        check_result(output, starts, as_json=as_json)
     if not 0 < level < 1:
         raise UsageError(f"--level: must be between 0 and 1, got {level:g}")
 
@@ -149,7 +151,7 @@ def command(
         check_output(plot, starts=("<",))
         per_period = drift_of(drift)
         return follow(
-            read_model(model), data, asked, drift=per_period, learn=learn, level=level,
+            read_model_of(model), data, asked, drift=per_period, learn=learn, level=level,
             correct=correct, seed=seed, plot=plot, output=output, as_json=as_json,
         )  # fmt: skip
     if drift != "auto" or learn != 20 or plot is not None:
@@ -159,8 +161,8 @@ def command(
     second = wanted(versus_estimate, (), expert) if versus_estimate else asked
     others = [settings(text, "--predict") for text in predict]
     further = [settings(text, "--candidate") for text in candidate]
-    loaded = read_model(model)
-    rival = read_model(versus) if versus is not None else loaded
+    loaded = read_model_of(model)
+    rival = read_model_of(versus) if versus is not None else loaded
     if simplify is not None:
         check_called(loaded, simplify)  # now, and not after a fit that may take minutes
     measured = read_data(data)
@@ -191,7 +193,7 @@ def command(
         return 0
     _show(found, others, content)
     if output is not None:
-        click.echo(f"wrote {output}")
+        click.echo(f"wrote {shown(output)}")
     return 0
 
 

@@ -71,6 +71,7 @@ def follow(
     from analyzer.fitting.data import read_series
     from analyzer.fitting.track_report import tracked_document, tracked_model
     from analyzer.fitting.tracking import Following, track
+    from mup.cli.options import shown
     from mup.lqn.files import write_model
 
     how = Following(drift=drift, learning=learn, level=level, correct=correct, seed=seed)
@@ -85,7 +86,7 @@ def follow(
         _show(tracked)
         for path in (output, plot):
             if path is not None:
-                click.echo(f"wrote {path}")
+                click.echo(f"wrote {shown(path)}")
     return 1 if tracked.alarms else 0
 
 

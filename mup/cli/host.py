@@ -45,10 +45,10 @@ def command(output: str | None, seconds: float, as_json: bool) -> None:
     from analyzer.host.measure import profile_host
     from analyzer.host.profile import save_profile
     from mup.cli.display import console, say
-    from mup.cli.options import check_output
+    from mup.cli.options import check_result, shown
     from mup.cli.profiling import profiling
 
-    check_output(output, starts=("{",))
+    check_result(output, starts=("{",), as_json=as_json)
     with profiling() as show:
         profile = profile_host(show, seconds=seconds)
     written = save_profile(profile, None if output is None else Path(output))
@@ -57,7 +57,7 @@ def command(output: str | None, seconds: float, as_json: bool) -> None:
         return
     out = console()
     _print(out, profile)
-    say(out, f"written to {written}")
+    say(out, f"written to {shown(written)}")
 
 
 def _print(out: Console, profile: HostProfile) -> None:

@@ -106,7 +106,8 @@ def command(
     from analyzer.blackbox.holdout import compare
     from analyzer.blackbox.http_injector import HttpInjector, check_target
     from analyzer.blackbox.policy import Limits
-    from mup.cli.options import check_output
+    from mup.cli.options import check_result
+    from mup.whole_file import STANDARD_STREAM
     from mup.workload.http import HttpLoad
 
     if arrivals is not None:
@@ -118,8 +119,8 @@ def command(
         raise UsageError(
             "name the URL to identify, or times with --arrival-times (and --service NAME for event logs)"
         )
-    check_output(output, starts=("{",))
-    if output is not None and not output.endswith(".json"):
+    check_result(output, starts=("{",), as_json=as_json)
+    if output not in (None, STANDARD_STREAM) and not str(output).endswith(".json"):
         raise UsageError("the model is written as JSON", where=output, hint="name it .json")
     load = HttpLoad(urls=(url,), method=method, body=_body(body), headers=_headers(header))
     check_target(url, target)
@@ -335,6 +336,7 @@ def _save(found: Experiment, document: dict[str, Any], name: str, output: str) -
 
 def _show(found: Experiment, compared: tuple[Comparison, ...], document: dict[str, Any]) -> None:
     from mup.cli.display import console, say
+    from mup.cli.options import shown
     from mup.cli.tables import print_table
 
     out, station = console(), found.station
@@ -384,6 +386,6 @@ def _show(found: Experiment, compared: tuple[Comparison, ...], document: dict[st
             f"({1e3 * each.interval[0]:.1f} to {1e3 * each.interval[1]:.1f}): {verdict}",
         )
     if "model" in document:
-        say(out, f"model: {document['model']}")
+        say(out, f"model: {shown(document['model'])}")
     for warning in document["warnings"]:
         click.echo(f"mup: warning: {warning}", err=True)

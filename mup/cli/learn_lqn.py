@@ -53,13 +53,14 @@ def command(
     """
     import json
 
-    from mup.cli.options import check_output
+    from mup.cli.options import check_result, shown
+    from mup.cli.sources import read_model_of
     from mup.errors import UsageError
     from mup.lqn.edits import with_clients
-    from mup.lqn.files import read_model, write_model
+    from mup.lqn.files import write_model
 
-    check_output(output, starts=("{", "<"))
-    loaded = read_model(model)
+    check_result(output, starts=("{", "<"), as_json=as_json)
+    loaded = read_model_of(model)
     if clients is not None:
         loaded = with_clients(loaded, clients)
     if columns:
@@ -88,7 +89,7 @@ def command(
 
     _show(console(), learned)
     if output is not None:
-        click.echo(f"wrote {output}")
+        click.echo(f"wrote {shown(output)}")
 
 
 def _list_columns(model: Model, *, as_json: bool) -> None:

@@ -70,14 +70,14 @@ def command(
     import json
 
     from mup.cli.display import console
-    from mup.cli.options import check_output
+    from mup.cli.options import check_result, shown
     from mup.cli.sources import uncalibrated
     from mup.lqn import save_model
     from mup.lqn.statistics import statistics
 
     path = Path(output) if output else _beside(Path(project))
     base = _base(project, output, logs, static_only=static_only) if stations else None
-    check_output(path, starts=("{",))
+    check_result(path, starts=("{",), as_json=as_json)
     parts = _stations(stations)
     calibration: Calibration | None = None
     if base is not None:
@@ -128,7 +128,7 @@ def command(
         out.print(f"station: {each.task}{gone}", soft_wrap=True, highlight=False)
     table3 = sizes["table3"]
     out.print(", ".join(f"{count} {what.replace('_', '-')}" for what, count in table3.items()))
-    out.print(f"model: {path}", soft_wrap=True)
+    out.print(f"model: {shown(path)}", soft_wrap=True)
 
 
 def single_user(model: Model) -> tuple[float | None, float | None]:

@@ -19,7 +19,7 @@ def command(project: str, name: str, output: str | None) -> None:
     """
     import json
 
-    from mup.cli.options import check_output
+    from mup.cli.options import check_result
     from mup.errors import UsageError
     from mup.project import load_project
     from mup.runtime.dispatch import Dispatch
@@ -28,7 +28,7 @@ def command(project: str, name: str, output: str | None) -> None:
     from mup.service import endpoints_of
     from mup.whole_file import write_whole
 
-    check_output(output, starts=("{",))
+    check_result(output, starts=("{",), as_json=False)
     loaded = load_project(project)
     names = [service.name for service in loaded.services]
     if not name and len(names) != 1:

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
+from contextlib import redirect_stdout
 from pathlib import Path
 
-from mup.errors import UsageError
+import click
 
-__all__ = ["assignments", "check_output", "named_texts", "registry_url", "whole_numbers"]
+from mup.errors import UsageError
+from mup.whole_file import STANDARD_STREAM
+
+__all__ = [
+    "assignments",
+    "check_output",
+    "check_result",
+    "named_texts",
+    "registry_url",
+    "shown",
+    "whole_numbers",
+]
 
 
 def whole_numbers(text: str, option: str) -> list[int]:
@@ -83,6 +96,33 @@ def _whole(text: str) -> int:
         return 0
 
 
+def check_result(path: str | Path | None, starts: Sequence[str] = (), *, as_json: bool) -> None:
+    """Refuse the file of ``--output`` before any work is done for it.
+
+    If it is ``-``, all that is printed until the command ends goes to standard error: standard output is the
+    file alone.
+
+    Args:
+        path: Where the result will go; None = nowhere.
+        starts: See `check_output`.
+        as_json: Whether standard output is a JSON document already.
+
+    Raises:
+        UsageError: It cannot be written there.
+    """
+    if path is None or str(path) != STANDARD_STREAM:
+        check_output(path, starts)
+        return
+    if as_json:
+        raise UsageError("--output - and --json both want standard output", hint="leave one of them out")
+    click.get_current_context().with_resource(redirect_stdout(sys.stderr))
+
+
+def shown(path: str | Path) -> str:
+    """Return how a file that was written is called in a message."""
+    return "standard output" if str(path) == STANDARD_STREAM else str(path)
+
+
 def check_output(path: str | Path | None, starts: Sequence[str] = ()) -> None:
     """Refuse an output file before any work is done for it.
 
@@ -96,6 +136,10 @@ def check_output(path: str | Path | None, starts: Sequence[str] = ()) -> None:
     """
     if path is None:
         return
+    if str(path) == STANDARD_STREAM:
+        raise UsageError(
+            "'-': the figures go to standard output already", hint="name a file; only --output can be '-'"
+        )
     target = Path(path)
     if not target.parent.is_dir():
         raise UsageError("cannot write: its folder does not exist", where=str(path))

@@ -1,4 +1,4 @@
-"""``mup paths SRC``: which execution paths does every endpoint have, and what cannot be analysed?"""
+"""``mup paths PROJECT``: which execution paths does every endpoint have, and what cannot be analysed?"""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ __all__ = ["command"]
 
 
 @click.command(name="paths")
-@click.argument("src", default=".", type=click.Path(path_type=FilePath))
+@click.argument("src", metavar="[PROJECT]", default=".", type=click.Path(path_type=FilePath))
 @option("--json")
 def command(src: FilePath, *, as_json: bool) -> int:
     """List the execution paths of every endpoint, and what cannot be analysed.
 
-    SRC is a project folder (with a mup.toml), a folder of Python source, or one file. Nothing is imported
+    PROJECT is a project folder (with a mup.toml), a folder of Python source, or one file. Nothing is imported
     or run. Findings go to stderr, each with its place and a remedy. Exits 1 if there are errors: something
     that would make a model impossible.
     """

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mup.cli.vocabulary import option
+from mup.cli.vocabulary import old_option, option
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,18 +20,23 @@ SECONDS = 120.0
 @click.command()
 @click.argument("service")
 @click.argument("size", type=click.IntRange(1, 1024))
+@click.argument("project", required=False, type=click.Path())
+@old_option("--project", "old_project", now="PROJECT")
 @option("--registry")
 @option("--json")
-def command(service: str, size: int, project: str, registry: str, as_json: bool) -> None:
+def command(
+    service: str, size: int, project: str | None, old_project: str | None, registry: str, as_json: bool
+) -> None:
     """Give every live replica of SERVICE a pool of SIZE workers, while it serves.
 
-    New workers are set up before the command returns. Workers that are too many get no further request and
-    end with the one they have. The change lasts until a replica ends: mup.toml says what it starts with.
+    The registry that PROJECT names is asked, which is that of the current folder unless another is given. New
+    workers are set up before the command returns; surplus workers finish their current request and exit. The
+    change lasts until a replica ends: mup.toml says what it starts with.
     """
     from mup.cli.registries import registry_and_token
     from mup.errors import DeploymentError, did_you_mean
 
-    client, token = registry_and_token(project, registry)
+    client, token = registry_and_token(project or old_project or ".", registry)
     known: dict[str, list[dict[str, Any]]] = client.get("/services")["services"]
     if service not in known:
         raise DeploymentError(f"no service {service!r}; {did_you_mean(service, list(known))}")

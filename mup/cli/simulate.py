@@ -16,7 +16,7 @@ SIMULATORS = ("compiled", "reference")
 
 
 @click.command()
-@click.argument("model", type=click.Path())
+@click.argument("model", default=".", type=click.Path())
 @option(
     "--engine",
     default="compiled",
@@ -66,15 +66,15 @@ def command(
     """
     import json
 
+    from mup.cli.sources import read_model_of
     from mup.errors import UsageError, did_you_mean
     from mup.lqn.edits import with_arrivals, with_clients
-    from mup.lqn.files import read_model
 
     if engine not in (*SIMULATORS, *ESTIMATES):
         raise UsageError(f"--engine: no {engine!r}; {did_you_mean(engine, [*SIMULATORS, *ESTIMATES])}")
     if clients is not None and arrivals is not None:
         raise UsageError("--clients and --arrivals exclude each other")
-    loaded = read_model(model)
+    loaded = read_model_of(model)
     if clients is not None:
         loaded = with_clients(loaded, clients)
     if arrivals is not None:

@@ -5,11 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mup.errors import UsageError
+
 if TYPE_CHECKING:
     from analyzer.static import Application
     from mup.lqn import Model
 
-__all__ = ["analysed", "is_source", "uncalibrated"]
+__all__ = ["analysed", "has_model", "is_source", "model_file", "read_model_of", "uncalibrated"]
+
+MODEL = "model.json"
+"""Where 'mup model' writes the model of a project, in its folder."""
 
 
 def is_project(path: Path) -> bool:
@@ -20,6 +25,52 @@ def is_project(path: Path) -> bool:
 def is_source(path: Path) -> bool:
     """Return whether a path names source code rather than a model."""
     return path.is_dir() or path.suffix in (".py", ".toml")
+
+
+def has_model(path: Path) -> bool:
+    """Return whether a path names a project that has a model."""
+    return is_project(path) and (path.with_name(MODEL) if path.suffix == ".toml" else path / MODEL).is_file()
+
+
+def model_file(name: str | Path) -> Path:
+    """Return the file of what a MODEL on the command line names.
+
+    Args:
+        name: A model file; ``-`` for standard input; or a project, whose model is the one that ``mup model``
+            has written.
+
+    Raises:
+        UsageError: It is a folder without a model.
+    """
+    path = Path(name)
+    if not (path.is_dir() or path.suffix == ".toml"):
+        return path
+    file = path.with_name(MODEL) if path.suffix == ".toml" else path / MODEL
+    if file.is_file():
+        return file
+    if not is_project(path):
+        raise UsageError(
+            f"the folder has no {MODEL} and no mup.toml",
+            where=str(name),
+            hint="name a model file or a project",
+        )
+    raise UsageError(
+        f"the project has no {MODEL} yet",
+        where=str(name),
+        hint=f"run 'mup explore {name}', then 'mup model {name}'",
+    )
+
+
+def read_model_of(name: str | Path) -> Model:
+    """Read the model that a MODEL on the command line names; see `model_file`.
+
+    Raises:
+        UsageError: There is none.
+        ModelError: It cannot be read, or breaks rules.
+    """
+    from mup.lqn.files import read_model
+
+    return read_model(model_file(name))
 
 
 def analysed(path: Path) -> Application:

@@ -16,7 +16,7 @@ ROWS = ("tasks", "entries", "activities", "nodes", "or_nodes", "arcs", "paths")
 
 
 @click.command(name="stats")
-@click.argument("model", type=click.Path(path_type=Path))
+@click.argument("model", default=".", type=click.Path(path_type=Path))
 @option("--json")
 def command(model: Path, *, as_json: bool) -> int:
     """Count tasks, entries, activities, nodes, arcs and paths of a model.
@@ -25,10 +25,10 @@ def command(model: Path, *, as_json: bool) -> int:
     (reached endpoints and observed paths, databases opaque); "full" adds queries and counts every arc;
     "all paths" adds what the workload never reached.
     """
-    from mup.lqn.files import read_model
+    from mup.cli.sources import read_model_of
     from mup.lqn.statistics import statistics
 
-    loaded = read_model(model)
+    loaded = read_model_of(model)
     found = statistics(loaded)
     if as_json:
         click.echo(json.dumps(found.to_json(), indent=1))

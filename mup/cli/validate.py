@@ -78,8 +78,8 @@ def command(
     )
     from mup.cli.display import console, reject_errors, say
     from mup.cli.options import assignments, check_output, whole_numbers
+    from mup.cli.sources import read_model_of
     from mup.errors import ModelError, UsageError
-    from mup.lqn import load_model
     from mup.project import load_project
     from simulator.whatif import Change, grid
 
@@ -93,7 +93,7 @@ def command(
     axes = [tuple(Change("clients", "", n) for n in whole_numbers(clients, "--clients"))]
     axes += [(Change("pool", name, n),) for name, n in assignments(pool, "--pool").items()]
     axes += [(Change("replicas", name, n),) for name, n in assignments(replicas, "--replicas").items()]
-    model = load_model(model_file or loaded.root / "model.json")
+    model = read_model_of(model_file or project)
     application = analyse_project(loaded)
     reject_errors(application)
     if stale := stale_in_model(model, application):

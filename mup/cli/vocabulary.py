@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import click
 
-__all__ = ["WORDS", "Word", "WordOption", "option", "word_of"]
+__all__ = ["WORDS", "Word", "WordOption", "old_option", "option", "word_of"]
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -266,11 +266,15 @@ class WordOption(click.Option):
 
     Attributes:
         old: Earlier names that are accepted and not shown; those with ``no-`` switch a flag off.
+        now: What took the place of the whole option; "" if it is one of today.
     """
 
-    def __init__(self, declarations: Sequence[str], *, old: Sequence[str] = (), **attrs: Any) -> None:
+    def __init__(
+        self, declarations: Sequence[str], *, old: Sequence[str] = (), now: str = "", **attrs: Any
+    ) -> None:
         super().__init__(declarations, **attrs)
         self.old = tuple(old)
+        self.now = now
 
     def get_help_extra(self, ctx: click.Context) -> Any:
         """Return what stands in brackets; a default in words is shown as it is, without parentheses."""
@@ -327,6 +331,17 @@ def option(
     if key == "--json":
         dest = "as_json"
     return click.option(*names, *([dest] if dest else []), cls=WordOption, old=old, **settings)
+
+
+def old_option(name: str, dest: str, *, now: str) -> Callable[[Decorated], Decorated]:
+    """Return a decorator for an option of the past that is accepted and not shown.
+
+    Args:
+        name: The option.
+        dest: Parameter of the command's function.
+        now: What has taken its place.
+    """
+    return click.option(name, dest, cls=WordOption, now=now, hidden=True)
 
 
 def word_of(parameter: click.Parameter) -> str:

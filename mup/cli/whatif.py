@@ -8,7 +8,7 @@ from mup.cli.vocabulary import option
 
 
 @click.command()
-@click.argument("model", type=click.Path())
+@click.argument("model", default=".", type=click.Path())
 @option(
     "--clients",
     multiple=True,
@@ -114,14 +114,14 @@ def command(
     from mup.cli.scenario_files import MAX_CURVES, draw_scenarios, write_csv
     from mup.cli.scenario_options import axes
     from mup.cli.scenario_tables import print_scenarios
+    from mup.cli.sources import read_model_of
     from mup.errors import UsageError
-    from mup.lqn.files import read_model
 
     if workers is not None and workers < 1:
         raise UsageError(f"--jobs: must be a whole number >= 1, got {workers}")
     check_output(csv_file)
     check_output(plot, starts=("<",))
-    loaded = read_model(model)
+    loaded = read_model_of(model)
     if host is not None:
         from analyzer.host.placement import on_host
         from analyzer.host.profile import load_profile

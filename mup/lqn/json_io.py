@@ -44,18 +44,31 @@ def load_model(path: str | Path) -> Model:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise ModelError(f"cannot read the model: {reason}", where=str(path)) from error
+    return model_from_text(text, str(path))
+
+
+def model_from_text(text: str, where: str) -> Model:
+    """Return the model a text describes.
+
+    Args:
+        text: All of a model file.
+        where: Name of the file, for messages.
+
+    Raises:
+        ModelError: It is not JSON, or breaks rules; all problems are listed.
+    """
     try:
         data = json.loads(text, parse_constant=_no_constant, parse_int=_integer)
     except RecursionError as error:
-        raise ModelError("nested too deeply to be a model", where=str(path)) from error
+        raise ModelError("nested too deeply to be a model", where=where) from error
     except ValueError as error:
         raise ModelError(
-            f"not JSON: {error}", where=str(path), hint="expected a model written by 'mup model'"
+            f"not JSON: {error}", where=where, hint="expected a model written by 'mup model'"
         ) from error
     try:
         return model_from_json(data)
     except ModelError as error:
-        error.where = f"{path}: {error.where}" if error.where else str(path)
+        error.where = f"{where}: {error.where}" if error.where else where
         raise
 
 

@@ -28,6 +28,10 @@ def test_the_reference_has_every_command_and_option() -> None:
             command = cli.get_command(context, name)
             assert command is not None
             options = [
-                word for p in command.params for word in (*p.opts, *p.secondary_opts) if word.startswith("-")
+                word
+                for p in command.params
+                if not getattr(p, "hidden", False)
+                for word in (*p.opts, *p.secondary_opts)
+                if word.startswith("-")
             ]
             assert [word for word in options if word not in section] == [], name

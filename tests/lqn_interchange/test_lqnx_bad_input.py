@@ -61,7 +61,7 @@ def test_what_is_no_lqnx(text: str, expected: str) -> None:
         ('phase="1"', 'phase="4"', "phase 4 does not exist"),
         ('scheduling="inf"', 'scheduling="cfs"', "scheduling 'cfs'"),
         ('scheduling="inf"', 'scheduling="rand"', "scheduling 'rand'"),
-        ('scheduling="inf"', 'scheduling="infinite"', "unknown scheduling 'infinite'; (known: "),
+        ('scheduling="inf"', 'scheduling="infinite"', "unknown scheduling 'infinite'; known: "),
         ('scheduling="ref"', 'scheduling="rwlock"', "reader-writer lock"),
         ('scheduling="ref"', 'scheduling="poll"', "polling"),
         ('think-time="2"', 'queue-length="5"', "bounded queue"),
