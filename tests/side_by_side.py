@@ -1,9 +1,10 @@
-"""Which tests run at the same time? Those that look at the clock one after the other; beside them, what computes.
+"""Which tests run at the same time? Two of those that look at the clock; beside them, what only computes.
 
-The first worker runs all tests marked ``services``, one at a time. The others, one per processor, give way to it
-(``nice``) and run the rest, so that no processor idles while a test waits. Who has nothing left takes the
-next module of the rest. A module stays whole, for what its tests share is made once per worker; modules with
-slow tests come first, or the last of them would run alone at the end. Marks decide, nothing here names a test.
+The first two workers run what looks at the clock (tests/disturbance.py): most of it waits. The others, so many
+that there is one worker more than processors, run the rest and give way (``nice``), so that no processor idles
+while tests wait. Who has nothing left takes the next module of the rest. A module stays whole, for what its tests
+share is made once per worker; modules with slow tests come first, or the last of them would run alone at the end.
+Marks and imports decide, nothing here names a test.
 """
 
 from __future__ import annotations
@@ -24,8 +25,10 @@ from xdist.scheduler import LoadScopeScheduling
 if TYPE_CHECKING:
     from xdist.workermanage import WorkerController
 
-FIRST = "gw0"
-"""The worker of what looks at the clock."""
+FIRST = ("gw0", "gw1")
+"""The workers of what looks at the clock."""
+LEAST = 19
+"""Importance, as Unix has it."""
 MOST = 9
 """Workers: each may need a gigabyte."""
 MODEL = Path(__file__).parents[1] / "examples" / "tms" / "model.json"
@@ -36,7 +39,7 @@ simulate(read_model({str(MODEL)!r}), horizon=60.0)
 """
 """What several workers would else compile at the same time, half a minute each; it is kept on disk."""
 CLOCK = " (clock)"
-"""Ends the names of the first worker's units of work."""
+"""Ends the names of the first workers' units of work."""
 
 meeting_place = pytest.StashKey[Path]()
 
@@ -50,10 +53,10 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return min(1 + len(os.sched_getaffinity(0)), MOST)
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Make a computing worker give way."""
-    if _name(config) not in (None, FIRST):
-        os.nice(19)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Give way from the first test on that only computes: no others come after it."""
+    if _name(item.config) is not None and not looks_at_the_clock(item) and os.nice(0) < LEAST:
+        os.nice(LEAST)
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
@@ -84,12 +87,11 @@ def pytest_configure_node(node: WorkerController) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Put modules with slow tests first; tell the scheduler which tests look at the clock."""
     if _name(config) is not None:
-        slow = {
-            item.path for item in items if item.get_closest_marker("slow") and not looks_at_the_clock(item)
-        }
-        items.sort(key=lambda item: item.path not in slow)
-        if _name(config) == FIRST:
-            found = [item.nodeid for item in items if looks_at_the_clock(item)]
+        clock = {item: looks_at_the_clock(item) for item in items}
+        slow = {(item.path, clock[item]) for item in items if item.get_closest_marker("slow")}
+        items.sort(key=lambda item: (item.path, clock[item]) not in slow)
+        if _name(config) == FIRST[0]:
+            found = [item.nodeid for item in items if clock[item]]
             _clock_watchers(config).write_text(json.dumps(found))
 
 
@@ -109,7 +111,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Scheduler:
 
 
 class Scheduler(LoadScopeScheduling):
-    """Gives what looks at the clock to one worker, and modules of the rest to whichever is free."""
+    """Gives what looks at the clock to two workers, and modules of the rest to whichever is free."""
 
     def schedule(self) -> None:
         """Begin, or go on with workers that have just come."""
@@ -136,9 +138,9 @@ class Scheduler(LoadScopeScheduling):
 
     def _next_unit(self, node: WorkerController) -> str | None:
         clock = [unit for unit in self.workqueue if unit.endswith(CLOCK)]
-        # Another worker takes over if the first one has crashed.
-        first = min(self.nodes, key=lambda n: (n.gateway.id != FIRST, n.gateway.id))
-        if clock and node is first:
+        # Others take over if one of the first workers has crashed.
+        first = sorted(self.nodes, key=lambda n: (n.gateway.id not in FIRST, n.gateway.id))[: len(FIRST)]
+        if clock and node in first:
             return clock[0]
         return next((unit for unit in self.workqueue if unit not in clock), None)
 
