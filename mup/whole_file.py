@@ -10,10 +10,29 @@ from pathlib import Path
 
 from mup.errors import MupError, UsageError
 
-__all__ = ["STANDARD_STREAM", "write_whole"]
+__all__ = ["STANDARD_STREAM", "check_writable", "is_special", "write_whole"]
 
 STANDARD_STREAM = "-"
 """As a path: standard output where something is written, standard input where it is read."""
+
+
+def check_writable(path: str | Path) -> None:
+    """Find out whether a file could be written whole, by making an empty one beside it for a moment.
+
+    Args:
+        path: Where; its folder exists.
+
+    Raises:
+        UsageError: It cannot be written.
+    """
+    if is_special(path):
+        return
+    beside = Path(os.path.realpath(path)).with_name(f".{uuid.uuid4().hex}.tmp")
+    try:
+        beside.open("x").close()
+    except OSError as cause:
+        raise UsageError(f"cannot write: {cause.strerror}", where=str(path)) from cause
+    beside.unlink(missing_ok=True)
 
 
 def write_whole(
@@ -40,7 +59,7 @@ def write_whole(
             with open(1, "w", encoding="utf-8", newline="", closefd=False) as file:
                 file.write(text)
             return
-        if _is_special(path):
+        if is_special(path):
             Path(path).write_text(text, encoding="utf-8", newline="")
             return
         target = Path(os.path.realpath(path))
@@ -63,7 +82,7 @@ def write_whole(
                 unfinished.unlink(missing_ok=True)
 
 
-def _is_special(path: str | Path) -> bool:
+def is_special(path: str | Path) -> bool:
     """Tell whether this exists and is no ordinary file."""
     try:
         mode = Path(path).stat().st_mode

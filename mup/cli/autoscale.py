@@ -72,7 +72,7 @@ def command(
 
     from mup.cli.display import console
     from mup.cli.first_run import announce_compilation
-    from mup.cli.options import check_output
+    from mup.cli.options import check_picture
     from mup.cli.sources import read_model_of
     from mup.errors import UsageError
     from simulator.autoscale import Settings, autoscale
@@ -81,7 +81,7 @@ def command(
 
     if workers is not None and workers < 1:
         raise UsageError(f"--jobs: must be a whole number >= 1, got {workers}")
-    check_output(plot, starts=("<",))
+    check_picture(plot)
     loaded = read_model_of(model)
     settings = Settings(
         scaling="vertical" if vertical else "horizontal",

@@ -108,7 +108,11 @@ def _rows(comparisons: Sequence[Comparison]) -> list[list[str]]:
     for c in comparisons:
         raw = c.raw
         found = raw.prediction
-        names = [("response_time", "ms", 1e3), ("p95", "p95 ms", 1e3), ("throughput", "per second", 1.0)]
+        names = [
+            ("response_time", "response ms", 1e3),
+            ("p95", "p95 ms", 1e3),
+            ("throughput", "per second", 1.0),
+        ]
         for name, label, factor in names:
             measured = getattr(raw.measured, name)
             between = None if found is None else getattr(found, name)
@@ -275,28 +279,18 @@ def report_comparison(
     whatif: Sequence[Outcome] = (),
 ) -> None:
     """Write the HTML report of a comparison, with the model's picture and where its numbers come from."""
-    from analyzer.validation import max_abs_error
     from mup.lqn.drawing import draw
 
-    raw, corrected = max_abs_error(comparisons), max_abs_error(comparisons, corrected=True)
     provenance = model.provenance
     coverage = provenance.get("coverage", {})
     paths = sum(c["paths"] for c in coverage.values())
     observed = sum(c["observed"] for c in coverage.values())
     processor = {p.name: f"{p.cores:g} cores, {p.discipline}" for p in model.processors}
-    beside = (
-        "" if raw == corrected else f" (before correction for the machine's speed {raw['response_time']:.1%})"
-    )
     write_report(
         Report(
             title=title,
             subtitle=subtitle,
-            summary=(
-                f"Calibrated from one user, checked at {len(comparisons)} loads: the predicted mean response"
-                f" time is off by at most {corrected['response_time']:.1%}{beside}, the throughput by at most"
-                f" {corrected['throughput']:.1%}, the utilization of a service by at most"
-                f" {corrected['utilization']:.3f}."
-            ),
+            summary=_summary(comparisons),
             charts=comparison_charts([c.to_json() for c in comparisons]),
             columns=_columns(comparisons),
             rows=_rows(comparisons),
@@ -326,6 +320,20 @@ def report_comparison(
         ),
         path,
     )
+
+
+def _summary(comparisons: Sequence[Comparison]) -> str:
+    """Say first what was predicted and how far off it was, then what explains part of that."""
+    from analyzer.validation import max_abs_error
+
+    loads = f"{len(comparisons)} load{'s' if len(comparisons) > 1 else ''}"
+    best = max_abs_error([c for c in comparisons if not c.void] or comparisons, corrected=True)
+    kind = " (corrected)" if any(c.corrected for c in comparisons) else ""
+    others = (
+        f"Throughput is off by at most {best['throughput']:.1%}, the utilization of a service by at most"
+        f" {best['utilization']:.3f}{kind}."
+    )
+    return " ".join([f"Calibrated from one user, then checked at {loads}.", *headline(comparisons), others])
 
 
 def _whatif_row(outcome: Outcome) -> list[str]:

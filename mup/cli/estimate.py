@@ -84,7 +84,7 @@ def command(
     """
     from analyzer.estimation.methods import estimate
     from analyzer.estimation.reading import grouped, read_observations
-    from mup.cli.options import check_output, check_result, named_texts
+    from mup.cli.options import check_picture, check_result, named_texts
     from mup.errors import UsageError
 
     if cores < 1:
@@ -94,7 +94,7 @@ def command(
     if resamples < FEWEST:
         raise UsageError(f"--resamples: must be a whole number >= {FEWEST}, got {resamples}")
     check_result(output, starts=("{",), as_json=as_json)
-    check_output(plot, starts=("<",))
+    check_picture(plot)
     if track is None and plot is not None:
         raise UsageError("--plot draws demands over time", hint="say --period S, its seconds")
     if track is not None:

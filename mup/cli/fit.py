@@ -109,7 +109,7 @@ def command(
     import json
 
     from mup.cli.fit_options import settings, wanted
-    from mup.cli.options import check_output, check_result, shown
+    from mup.cli.options import check_picture, check_result, shown
     from mup.cli.sources import read_model_of
     from mup.errors import UsageError, did_you_mean
     from mup.lqn.files import format_of_output, write_model
@@ -148,7 +148,7 @@ def command(
                     f"--track takes no {option}: it follows parameters over time",
                     hint="write the model of the last period with -o, and go on with that",
                 )
-        check_output(plot, starts=("<",))
+        check_picture(plot)
         per_period = drift_of(drift)
         return follow(
             read_model_of(model), data, asked, drift=per_period, learn=learn, level=level,

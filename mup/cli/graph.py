@@ -33,7 +33,7 @@ def command(model: Path, output: Path | None, client: str | None, *, static_only
     """
     import json
 
-    from mup.cli.options import check_result, shown
+    from mup.cli.options import check_ending, check_result, shown
     from mup.cli.sources import has_model, is_source, read_model_of, uncalibrated
     from mup.errors import UsageError
     from mup.lqn.drawing import draw
@@ -47,6 +47,7 @@ def command(model: Path, output: Path | None, client: str | None, *, static_only
         )
     loaded = uncalibrated(model, client) if source else read_model_of(model)
     target = _picture(model) if output is None else output
+    check_ending(target)
     check_result(target, starts=("<",), as_json=as_json)
     write_whole(target, draw(loaded), what="the picture")
     if as_json:

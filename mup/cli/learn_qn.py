@@ -74,14 +74,14 @@ def command(
     from analyzer.learning.network_learning import learn_network
     from analyzer.learning.trace_files import read_traces
     from mup.cli.first_run import announce_compilation
-    from mup.cli.options import check_output, check_result, shown
+    from mup.cli.options import check_picture, check_result, shown
     from mup.cli.trace_chart import draw_worst_trace
     from mup.errors import UsageError
     from mup.lqn.files import write_model
     from simulator.network_model import default_reference, network_model
 
     check_result(output, starts=("{", "<"), as_json=as_json)
-    check_output(plot, starts=("<",))
+    check_picture(plot)
     read = read_traces(traces, servers=None if servers is None else _servers(servers))
     pairs = [_ends(text) for text in without]
     announce_compilation()

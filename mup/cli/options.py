@@ -10,11 +10,13 @@ from pathlib import Path
 import click
 
 from mup.errors import UsageError
-from mup.whole_file import STANDARD_STREAM
+from mup.whole_file import STANDARD_STREAM, check_writable, is_special
 
 __all__ = [
     "assignments",
+    "check_ending",
     "check_output",
+    "check_picture",
     "check_result",
     "named_texts",
     "registry_url",
@@ -123,6 +125,29 @@ def shown(path: str | Path) -> str:
     return "standard output" if str(path) == STANDARD_STREAM else str(path)
 
 
+def check_picture(path: str | Path | None) -> None:
+    """Refuse the file of ``--plot`` before any work is done for it; see `check_output` and `check_ending`."""
+    check_ending(path)
+    check_output(path, starts=("<",))
+
+
+def check_ending(path: str | Path | None) -> None:
+    """Refuse a picture whose name promises another format than SVG.
+
+    Raises:
+        UsageError: It ends in something else than ``.svg``.
+    """
+    if path is None or str(path) == STANDARD_STREAM or is_special(path):
+        return
+    ending = Path(path).suffix
+    if ending and ending.lower() != ".svg":
+        raise UsageError(
+            f"pictures are written as SVG, and this name ends in {ending}",
+            where=str(path),
+            hint=f"name it {Path(path).with_suffix('.svg').name}; every browser shows SVG",
+        )
+
+
 def check_output(path: str | Path | None, starts: Sequence[str] = ()) -> None:
     """Refuse an output file before any work is done for it.
 
@@ -145,6 +170,7 @@ def check_output(path: str | Path | None, starts: Sequence[str] = ()) -> None:
         raise UsageError("cannot write: its folder does not exist", where=str(path))
     if target.is_dir():
         raise UsageError("cannot write: it is a folder", where=str(path))
+    check_writable(target)
     if starts and target.is_file() and target.stat().st_size:
         with target.open("rb") as file:
             head = file.read(200).decode("utf-8", "replace").lstrip()

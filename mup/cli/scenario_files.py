@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from mup.whole_file import write_whole
 
 if TYPE_CHECKING:
+    from mup.cli.chart import Mark
     from simulator.grids import Outcome
     from simulator.result import Figure
+    from simulator.saturation import Saturation
     from simulator.whatif import Axis, Change
 
 __all__ = ["MAX_CURVES", "draw_scenarios", "write_csv"]
@@ -127,5 +130,55 @@ def draw_scenarios(path: str, title: str, axes: Sequence[Axis], outcomes: Sequen
     run = next((o.prediction.run for o in outcomes if o.prediction is not None), None)
     band = "simulation, 95 %" if run is None else f"real runs of {run.total:g} s, 95 %"
     names = [c.value if isinstance(c.value, str) else f"{c.value:g}" for c in across]
-    text = draw_panels(f"{title} (bands: {band})", _key(across[0]), names, panels)
+    numbers = [c.value for c in across if not isinstance(c.value, str) and math.isfinite(c.value)]
+    text = draw_panels(
+        f"{title} (bands: {band})",
+        _axis_label(across[0]),
+        names,
+        panels,
+        values=numbers if len(numbers) == len(across) else None,
+        marks=_saturations(across[0], curves),
+    )
     write_whole(path, text, what="the picture")
+
+
+def _axis_label(change: Change) -> str:
+    """Return what is changed, with its unit."""
+    units = {
+        "arrivals": "arrivals per second",
+        "think": "think time, seconds",
+        "pool": "threads per replica",
+        "replicas": "replicas",
+        "cores": "cores",
+        "speed": "speed, 1 = as measured",
+        "probability": "probability",
+        "calls": "calls",
+    }
+    what = units.get(change.kind, change.kind)
+    return f"{what} ({change.name})" if change.name else what
+
+
+def _saturations(change: Change, curves: Mapping[str, Sequence[Outcome]]) -> list[Mark]:
+    """Return the load at which something is full first, per curve, where the axis is that load."""
+    from mup.cli.chart import Mark
+    from mup.cli.scenario_tables import same_limit
+
+    found: list[tuple[Saturation, list[str]]] = []
+    for name, points in curves.items():
+        limit = next((o.saturation for o in points if o.saturation is not None), None)
+        if limit is None or limit.resource is None or len(limit.load) != 1:
+            continue
+        if change.kind != ("arrivals" if limit.is_open else "clients"):
+            continue
+        same = next((names for first, names in found if same_limit(first, limit)), None)
+        if same is None:
+            found.append((limit, [name]))
+        else:
+            same.append(name)
+    marks = []
+    for limit, names in found:
+        (load,) = limit.load.values()
+        about = "" if len(names) == len(curves) else f" ({'; '.join(names)})"
+        one = names[0] if len(names) == 1 and len(curves) > 1 else ""
+        marks.append(Mark(load, f"{limit.resource} saturates at {load:.3g}{about}", one))
+    return marks

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -17,10 +18,13 @@ if TYPE_CHECKING:
     from mup.lqn.model import Model
     from simulator.grids import Outcome
     from simulator.result import Figure
+    from simulator.saturation import Saturation
 
-__all__ = ["print_scenarios"]
+__all__ = ["print_scenarios", "same_limit"]
 
 MAX_COLUMNS = 6
+NOISE = 0.03
+"""Relative difference up to which two limits are the same: they come from short simulations."""
 SMALL = 5e-4
 """Relative changes below this are not written as a percentage: it would be 0.0."""
 LARGE = 10.0
@@ -115,15 +119,32 @@ def relative_text(part: float) -> str:
 
 def _print_limits(out: Console, outcomes: Sequence[Outcome]) -> None:
     """Print what saturates first; one line for all scenarios that agree."""
-    groups: dict[str, list[str]] = {}
+    groups: list[tuple[Saturation, list[str]]] = []
     for outcome in outcomes:
-        if outcome.saturation is not None:
-            groups.setdefault(outcome.saturation.limit, []).append(str(outcome.scenario))
-    if len(groups) == 1:
-        say(out, next(iter(groups)))
-        return
-    for text, scenarios in groups.items():
-        say(out, f"{text} ({scenario_names(scenarios)})")
+        limit = outcome.saturation
+        if limit is None:
+            continue
+        same = next((names for first, names in groups if same_limit(first, limit)), None)
+        if same is None:
+            groups.append((limit, [str(outcome.scenario)]))
+        else:
+            same.append(str(outcome.scenario))
+    for limit, names in groups:
+        say(out, limit.limit + (f" ({scenario_names(names)})" if len(groups) > 1 else ""))
+
+
+def same_limit(one: Saturation, other: Saturation) -> bool:
+    """Tell whether two limits are the same but for the noise of the simulations that found them."""
+
+    def near(a: float | None, b: float | None) -> bool:
+        return math.isclose(a or 0.0, b or 0.0, rel_tol=NOISE)
+
+    return (
+        one.resource == other.resource
+        and near(one.throughput, other.throughput)
+        and one.load.keys() == other.load.keys()
+        and all(near(value, other.load[name]) for name, value in one.load.items())
+    )
 
 
 def _falling(outcomes: Sequence[Outcome]) -> str:

@@ -110,7 +110,7 @@ def command(
 
     from mup.cli.display import console
     from mup.cli.first_run import announce_compilation
-    from mup.cli.options import check_output
+    from mup.cli.options import check_output, check_picture
     from mup.cli.scenario_files import MAX_CURVES, draw_scenarios, write_csv
     from mup.cli.scenario_options import axes
     from mup.cli.scenario_tables import print_scenarios
@@ -120,7 +120,7 @@ def command(
     if workers is not None and workers < 1:
         raise UsageError(f"--jobs: must be a whole number >= 1, got {workers}")
     check_output(csv_file)
-    check_output(plot, starts=("<",))
+    check_picture(plot)
     loaded = read_model_of(model)
     if host is not None:
         from analyzer.host.placement import on_host

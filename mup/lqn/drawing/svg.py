@@ -28,42 +28,60 @@ from mup.lqn.statistics import possible_activities, reached_entries
 __all__ = ["draw"]
 
 STYLE = """
- svg { color-scheme: light dark; }
- text { font-family: system-ui, "Segoe UI", "DejaVu Sans", Arial, sans-serif; font-size: 11px;
-        fill: #1f2933; }
- .paper { fill: #ffffff; }
- .title { font-size: 14px; font-weight: 600; }
- .halo { paint-order: stroke; stroke: #f3f5f8; stroke-width: 3px; stroke-linejoin: round; }
- .reference-halo { stroke: #eef6ee; } .network-halo, .database-halo { stroke: #f7f3ea; }
- .name { font-weight: 600; }
- .soft { fill: #5b6773; }
- .task { fill: #f3f5f8; stroke: #8794a1; stroke-width: 1.2; }
- .reference { fill: #eef6ee; } .network, .database { fill: #f7f3ea; }
- .entry { fill: #ffffff; stroke: #b5bfc9; }
- .activity { fill: #e8f0fa; stroke: #7c9cc4; }
- .registry, .communication { fill: #fdf1dc; stroke: #cda65b; }
- .think, .choice, .after { fill: #efeff1; stroke: #a5a8ae; }
- .processor { fill: #e9e4f5; stroke: #9483bd; }
- .flow { fill: none; stroke: #5b6773; stroke-width: 1.2; }
- .bar { stroke: #37424d; stroke-width: 3; }
- .call { fill: none; stroke: #b7791f; stroke-width: 1.3; opacity: .65; }
- .send { stroke-dasharray: 6 4; } .forward { stroke-dasharray: 1.5 4; stroke-linecap: round; opacity: .9; }
- .releasing { stroke-dasharray: 10 3 2 3; }
- .loop { stroke-dasharray: 5 3; } .outside { fill: #2f855a; }
- .head { fill: #b7791f; } .flowhead { fill: #5b6773; }
- .reply { fill: #2f855a; font-weight: 700; }
- .grey { opacity: .38; }
+ .mup-model { color-scheme: light dark; }
+ .mup-model text {
+   font-family: system-ui, "Segoe UI", "DejaVu Sans", Arial, sans-serif; font-size: 11px; fill: #1f2933; }
+ .mup-model .paper { fill: #ffffff; }
+ .mup-model .title { font-size: 14px; font-weight: 600; }
+ .mup-model .halo { paint-order: stroke; stroke: #f3f5f8; stroke-width: 3px; stroke-linejoin: round; }
+ .mup-model .reference-halo { stroke: #eef6ee; }
+ .mup-model .network-halo, .mup-model .database-halo { stroke: #f7f3ea; }
+ .mup-model .name { font-weight: 600; }
+ .mup-model .soft { fill: #5b6773; }
+ .mup-model .task { fill: #f3f5f8; stroke: #8794a1; stroke-width: 1.2; }
+ .mup-model .reference { fill: #eef6ee; }
+ .mup-model .network, .mup-model .database { fill: #f7f3ea; }
+ .mup-model .entry { fill: #ffffff; stroke: #b5bfc9; }
+ .mup-model .activity { fill: #e8f0fa; stroke: #7c9cc4; }
+ .mup-model .registry, .mup-model .communication { fill: #fdf1dc; stroke: #cda65b; }
+ .mup-model .think, .mup-model .choice, .mup-model .after { fill: #efeff1; stroke: #a5a8ae; }
+ .mup-model .processor { fill: #e9e4f5; stroke: #9483bd; }
+ .mup-model .flow { fill: none; stroke: #5b6773; stroke-width: 1.2; }
+ .mup-model .bar { stroke: #37424d; stroke-width: 3; }
+ .mup-model .call { fill: none; stroke: #b7791f; stroke-width: 1.3; opacity: .65; }
+ .mup-model .send { stroke-dasharray: 6 4; }
+ .mup-model .forward { stroke-dasharray: 1.5 4; stroke-linecap: round; opacity: .9; }
+ .mup-model .releasing { stroke-dasharray: 10 3 2 3; }
+ .mup-model .loop { stroke-dasharray: 5 3; }
+ .mup-model .outside { fill: #2f855a; }
+ .mup-model .head { fill: #b7791f; }
+ .mup-model .flowhead { fill: #5b6773; }
+ .mup-model .reply { fill: #2f855a; font-weight: 700; }
+ .mup-model .grey { opacity: .38; }
+ .mup-model text.grey { opacity: 1; fill: #66707a; }
  @media (prefers-color-scheme: dark) {
-  text { fill: #e4e7eb; } .soft { fill: #a7b1bc; } .paper { fill: #171b20; }
-  .halo { stroke: #222830; } .reference-halo { stroke: #1f2c23; }
-  .network-halo, .database-halo { stroke: #2c281f; } .outside { fill: #68d391; }
-  .task { fill: #222830; stroke: #6b7784; } .reference { fill: #1f2c23; }
-  .network, .database { fill: #2c281f; }
-  .entry { fill: #1a1f25; stroke: #4a545f; } .activity { fill: #22344a; stroke: #5d82b0; }
-  .registry, .communication { fill: #3d3220; stroke: #a98a4a; }
-  .think, .choice, .after { fill: #2d3036; stroke: #6d7178; }
-  .processor { fill: #2e2840; stroke: #7c6bab; } .flow { stroke: #a7b1bc; } .flowhead { fill: #a7b1bc; }
-  .bar { stroke: #d5dae0; } .call { stroke: #e0a94a; } .head { fill: #e0a94a; } .reply { fill: #68d391; }
+  .mup-model text { fill: #e4e7eb; }
+  .mup-model .soft { fill: #a7b1bc; }
+  .mup-model .paper { fill: #171b20; }
+  .mup-model .halo { stroke: #222830; }
+  .mup-model .reference-halo { stroke: #1f2c23; }
+  .mup-model .network-halo, .mup-model .database-halo { stroke: #2c281f; }
+  .mup-model .outside { fill: #68d391; }
+  .mup-model text.grey { fill: #8f99a4; }
+  .mup-model .task { fill: #222830; stroke: #6b7784; }
+  .mup-model .reference { fill: #1f2c23; }
+  .mup-model .network, .mup-model .database { fill: #2c281f; }
+  .mup-model .entry { fill: #1a1f25; stroke: #4a545f; }
+  .mup-model .activity { fill: #22344a; stroke: #5d82b0; }
+  .mup-model .registry, .mup-model .communication { fill: #3d3220; stroke: #a98a4a; }
+  .mup-model .think, .mup-model .choice, .mup-model .after { fill: #2d3036; stroke: #6d7178; }
+  .mup-model .processor { fill: #2e2840; stroke: #7c6bab; }
+  .mup-model .flow { stroke: #a7b1bc; }
+  .mup-model .flowhead { fill: #a7b1bc; }
+  .mup-model .bar { stroke: #d5dae0; }
+  .mup-model .call { stroke: #e0a94a; }
+  .mup-model .head { fill: #e0a94a; }
+  .mup-model .reply { fill: #68d391; }
  }
 """
 
@@ -87,7 +105,7 @@ class _Canvas:
         self.parts.append(f'<text x="{x:.1f}" y="{y:.1f}"{anchor}{style}>{escape(words)}</text>')
 
     def line(self, points: Iterable[Point], kind: str, *, head: str = "") -> None:
-        marker = f' marker-end="url(#{head})"' if head else ""
+        marker = f' marker-end="url(#mup-{head})"' if head else ""
         path = " L ".join(f"{x:.1f} {y:.1f}" for x, y in points)
         self.parts.append(f'<path d="M {path}" class="{kind}"{marker}/>')
 
@@ -103,7 +121,9 @@ class _Canvas:
                 path.append(f"C {x:.1f} {half:.1f} {x1:.1f} {half:.1f} {x1:.1f} {y1:.1f}")
             x, y = x1, y1
         tip = f"<title>{escape(title)}</title>"
-        self.parts.append(f'<path d="{" ".join(path)}" class="{kind}" marker-end="url(#head)">{tip}</path>')
+        self.parts.append(
+            f'<path d="{" ".join(path)}" class="{kind}" marker-end="url(#mup-head)">{tip}</path>'
+        )
 
 
 def draw(model: Model) -> str:
@@ -136,18 +156,17 @@ def draw(model: Model) -> str:
         canvas.text(box.x + PADDING, box.y + 16, name, "name")
         canvas.text(box.x + PADDING, box.y + 16 + LINE, what, "soft")
     width, height = math.ceil(picture.width), math.ceil(picture.height)
+    size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
+    about = f'role="img" aria-label="{escape(model.name)}"'
     return "\n".join(
         [
-            (
-                f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}"'
-                f' height="{height}" role="img" aria-label="{escape(model.name)}">'
-            ),
+            f'<svg xmlns="http://www.w3.org/2000/svg" class="mup-model" {size} {about}>',
             f"<title>{escape(model.name)}</title>",
             f"<style>{STYLE}</style>",
             "<defs>",
             *(
-                f'<marker id="{name}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7"'
-                f' orient="auto"><path d="M 0 0 L 8 4 L 0 8 z" class="{kind}"/></marker>'
+                f'<marker id="mup-{name}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7"'
+                f' markerHeight="7" orient="auto"><path d="M 0 0 L 8 4 L 0 8 z" class="{kind}"/></marker>'
                 for name, kind in (("head", "head"), ("flowhead", "flowhead"))
             ),
             "</defs>",
