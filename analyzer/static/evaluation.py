@@ -7,7 +7,7 @@ helpers that are handed one of them are inlined; whatever would let them out of 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -67,7 +67,8 @@ from analyzer.static.values import (
     tuple_of,
 )
 from analyzer.static.variables import Context, Variables
-from mup.errors import ModelError, UsageError
+from mup.databases.command import NOT_KNOWN, RESERVED, check_known
+from mup.errors import ModelError, QueryError, UsageError
 from mup.events.sites import Site
 from mup.lqn.distributions import Constant, Distribution, Empirical, Exponential
 from mup.routes import typed
@@ -133,6 +134,11 @@ LOOKS_ONLY = (
 # What these return is known, but not what the functions they are given do meanwhile.
 CALLING = {"builtins.max", "builtins.min", "builtins.sorted"}
 
+CHANGING = {
+    f"operator.{n}" for n in ("setitem", "delitem", "iadd", "iconcat", "ior", "iand", "isub", "ixor", "imul")
+}
+"""These change what they are given all the same."""
+
 LOGGING = {"debug", "info", "warning", "error", "exception", "critical", "log"}
 """Methods of unknown objects that do not change what they are given."""
 
@@ -160,6 +166,9 @@ TRANSPARENT = {
 CALL_PARAMETERS = (("dest_ms",), ("path", "path_or_name", "endpoint"))
 METHOD_PARAMETER = (5, ("method",))
 QUERY_PARAMETERS = (("db_name",), ("qry_name",))
+QUERY_TEXT = (3, ("qry_txt",))
+MAX_NESTED = 20
+"""Parts of a query's text that lie deeper than this are not looked at."""
 RECORDED_TIMES = 500
 """Values that are kept of a file of think times."""
 THINK_PARAMETERS = (("seconds", "mean", "time"), ("distribution", "family", "kind"))
@@ -804,7 +813,7 @@ class Evaluation(Variables):
     def _pairs(self, owner: Value, state: State) -> tuple[tuple[Value, Value], ...] | None:
         """Return the items of a container as (key, value); None if they are not known."""
         if isinstance(owner, ListRef | DictRef):
-            content = state.heap[owner.number]
+            content = state.heap.get(owner.number, UNKNOWN)
             return None if isinstance(content, Value) else content
         if isinstance(owner, MapValue):
             return owner.items
@@ -1406,7 +1415,7 @@ class Evaluation(Variables):
         if name not in HARMLESS:
             function = node.func if isinstance(node, cst.Call) else node
             self.release(arguments.values, state, node, function)
-            if not name.startswith(LOOKS_ONLY):
+            if not name.startswith(LOOKS_ONLY) or name in CHANGING:
                 state = self.forget_contents(arguments.values, state)
         return [(state, UNKNOWN)]
 
@@ -1515,6 +1524,8 @@ class Evaluation(Variables):
             choices.append((texts, place or node))
         results: Results = []
         method = self._http_method(arguments, node) if kind == "call" else ""
+        if kind == "query":
+            self._check_query(arguments, node, state)
         (heads, head_node), (tails, tail_node) = choices
         for head in heads or ["?"]:
             for tail in tails or ["?"]:
@@ -1571,6 +1582,47 @@ class Evaluation(Variables):
         if problem is not None:
             message, hint = problem
             self.report("MUP013", message, node, hint)
+
+    def _check_query(self, arguments: Arguments, node: cst.Call, state: State) -> None:
+        """Report a query the runtime refuses, whatever is not known of its text."""
+        value, place = arguments.get(*QUERY_TEXT)
+        if value is None:
+            self.report(
+                "MUP014", "this query has no qry_txt", node, "it says what to do: a filter or a command"
+            )
+            return
+        problem: QueryError | None = None
+        for one in alternatives(value):
+            try:
+                check_known(self._known_part(one, state))
+            except QueryError as error:
+                problem = problem or error
+            else:
+                # Perhaps it is this one.
+                return
+        if problem is not None:
+            hint = problem.hint or f"docs/reference/queries.md has the fields of every {RESERVED}"
+            self.report("MUP014", problem.message, place or node, hint)
+
+    def _known_part(self, value: Value, state: State, depth: int = 0) -> Any:
+        """Return a value as Python has it, with ``NOT_KNOWN`` for what only an execution tells."""
+        if isinstance(value, Const):
+            return value.value
+        if isinstance(value, EnumMember) and value.textual:
+            return self._known_part(value.value, state, depth)
+        pairs = None if depth > MAX_NESTED else self._pairs(value, state)
+        if pairs is None:
+            return NOT_KNOWN
+        if isinstance(value, ListRef | TupleValue):
+            # Lists that never change are kept as tuples: which of both one is, is not known.
+            return [self._known_part(item, state, depth + 1) for _, item in pairs]
+        known = {}
+        for key, item in pairs:
+            name = self._known_part(key, state, MAX_NESTED)
+            if not isinstance(name, Hashable) or name is NOT_KNOWN:
+                return NOT_KNOWN
+            known[name] = self._known_part(item, state, depth + 1)
+        return known
 
     def _get(self, future: Future, node: cst.Call | cst.Await, state: State) -> Results:
         if future.index in state.joined:

@@ -286,11 +286,20 @@ class _ScopeBuilder:
         if isinstance(target, cst.Name):
             self._assign(target.value, value)
             return
+        if isinstance(target, cst.Subscript):
+            self._changed(target)
         pairs = _pairwise(target, value)
         for one, part in pairs:
             self._assign_target(one, part)
         if not pairs:
             self._unfollowed(target)
+
+    def _changed(self, target: cst.BaseExpression) -> None:
+        """Forget what a name of a class body holds whose contents the body changes."""
+        while isinstance(target, cst.Subscript):
+            target = target.value
+        if self.owner is not None and isinstance(target, cst.Name) and target.value in self.bindings:
+            self.bindings[target.value] = Assigned(None, annotation_of(self.bindings[target.value]))
 
     def _unfollowed(self, target: cst.CSTNode) -> None:
         for name in target_names(target):
@@ -499,6 +508,8 @@ class Changes:
                 self._target(element.value)
 
     def _contents(self, owner: cst.CSTNode) -> None:
+        while isinstance(owner, cst.Subscript):
+            owner = owner.value
         if isinstance(owner, cst.Name):
             self.names.add(owner.value)
         elif isinstance(owner, cst.Attribute):

@@ -2,6 +2,9 @@
 
 A filter (as dict or JSON text) is a find; any other command stands under the one reserved key
 ``$command``, next to its fields. The fields of every command are documented in docs/reference/queries.md.
+
+Services check a command when they execute it, static analysis checks what the source tells of one
+(`check_known`), by the same rules.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ import msgspec
 
 from mup.errors import QueryError, did_you_mean
 
-__all__ = ["COMMANDS", "RESERVED", "Command", "parse_command"]
+__all__ = ["COMMANDS", "NOT_KNOWN", "RESERVED", "Command", "check_known", "parse_command"]
 
 RESERVED = "$command"
 
@@ -28,6 +31,16 @@ COMMANDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "count": ((), ("filter",)),
     "distinct": (("field",), ("filter",)),
 }
+
+
+class _NotKnown:
+    """Stands for a part of a command that only its execution tells."""
+
+    def __repr__(self) -> str:
+        return "..."
+
+
+NOT_KNOWN = _NotKnown()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +62,29 @@ def parse_command(text: str | bytes | Mapping[str, Any]) -> Command:
     Raises:
         QueryError: Not JSON, not an object, an unknown command or field, or a field of the wrong type.
     """
+    document = _document(text)
+    if RESERVED not in document:
+        return Command(kind="find", fields={"filter": document})
+    kind, fields = document[RESERVED], {name: v for name, v in document.items() if name != RESERVED}
+    _check_command(kind, fields)
+    return Command(kind=kind, fields=fields)
+
+
+def check_known(text: Any) -> None:
+    """Check a ``qry_txt`` of which only a part is known: it, or anything in it, may be ``NOT_KNOWN``.
+
+    Raises:
+        QueryError: `parse_command` raises it whatever the unknown parts are.
+    """
+    if text is NOT_KNOWN:
+        return
+    document = _document(text)
+    kind = document.get(RESERVED, NOT_KNOWN)
+    if kind is not NOT_KNOWN:
+        _check_command(kind, {name: value for name, value in document.items() if name != RESERVED})
+
+
+def _document(text: Any) -> Mapping[str, Any]:
     if isinstance(text, str | bytes):
         try:
             text = msgspec.json.decode(text)
@@ -58,25 +94,36 @@ def parse_command(text: str | bytes | Mapping[str, Any]) -> Command:
                 hint='write a filter such as {"_id": "word"}, as a dict or as JSON text',
             ) from error
     if not isinstance(text, Mapping):
-        raise QueryError(f"a query must be a JSON object (a filter or a command), got {_short(text)}")
-    if RESERVED not in text:
-        return Command(kind="find", fields={"filter": text})
-    kind = text[RESERVED]
+        raise QueryError(
+            f"a query must be a JSON object (a filter or a command), got {_short(text)}",
+            hint=f'write a filter such as {{"_id": "word"}}, or {_example("update")}',
+        )
+    return text
+
+
+def _check_command(kind: Any, fields: Mapping[str, Any]) -> None:
     if not isinstance(kind, str) or kind not in COMMANDS:
         raise QueryError(
             f"unknown database command {kind!r}; {did_you_mean(str(kind), tuple(COMMANDS))}", where=RESERVED
         )
     required, optional = COMMANDS[kind]
-    fields = {name: value for name, value in text.items() if name != RESERVED}
     for name in required:
         if name not in fields:
-            raise QueryError(f"{kind} needs the field {name!r}", where=RESERVED)
+            raise QueryError(
+                f"{kind} needs the field {name!r}", where=RESERVED, hint=f"write {_example(kind)}"
+            )
     for name, value in fields.items():
         if name not in required and name not in optional:
-            known = did_you_mean(name, required + optional)
+            known = did_you_mean(str(name), required + optional)
             raise QueryError(f"{kind} has no field {name!r}; {known}", where=RESERVED)
-        _check(kind, name, value)
-    return Command(kind=kind, fields=fields)
+        if value is not NOT_KNOWN:
+            _check(kind, name, value)
+
+
+def _example(kind: str) -> str:
+    """Return a command with its required fields, as a developer writes it."""
+    fields = "".join(f', "{name}": ...' for name in COMMANDS[kind][0])
+    return f'{{"{RESERVED}": "{kind}"{fields}}}'
 
 
 def _check(kind: str, name: str, value: Any) -> None:
@@ -109,7 +156,7 @@ def _check(kind: str, name: str, value: Any) -> None:
 
 
 def _are_objects(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(item, Mapping) for item in value)
+    return isinstance(value, list) and all(isinstance(item, Mapping) or item is NOT_KNOWN for item in value)
 
 
 def _is_update(value: Any) -> bool:
@@ -120,17 +167,16 @@ def _is_update(value: Any) -> bool:
 
 def _is_sort(value: Any) -> bool:
     pairs = list(value.items()) if isinstance(value, Mapping) else value
-    return (
-        isinstance(pairs, list)
-        and bool(pairs)
-        and all(
-            isinstance(pair, tuple | list)
-            and len(pair) == 2
-            and isinstance(pair[0], str)
-            and pair[1] in (1, -1)
-            for pair in pairs
-        )
-    )
+    return isinstance(pairs, list) and bool(pairs) and all(_is_sort_pair(pair) for pair in pairs)
+
+
+def _is_sort_pair(pair: Any) -> bool:
+    if pair is NOT_KNOWN:
+        return True
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
+        return False
+    name, order = pair
+    return (isinstance(name, str) or name is NOT_KNOWN) and (order in (1, -1) or order is NOT_KNOWN)
 
 
 def _short(value: Any) -> str:

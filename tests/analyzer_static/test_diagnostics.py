@@ -295,7 +295,7 @@ def project(
 def test_project_names_services_and_databases(tmp_path: Path) -> None:
     """In a project, services have the project's names and settings, and queries are checked."""
     analyse_files(
-        tmp_path, app=endpoint_source("comm.query('bd', 'q', 'c', '')\ncomm.respond(1)"), broken="def (:"
+        tmp_path, app=endpoint_source("comm.query('bd', 'q', 'c', {})\ncomm.respond(1)"), broken="def (:"
     )
     services = "[services.front]\nclass = 'app:A'\npool_size = 7\n[services.B]\nclass = 'app:B'\n"
     application = analyse_project(load_project(project(tmp_path, services=services)))

@@ -126,7 +126,7 @@ def test_overlapping_calls_join_in_the_order_of_their_gets(tmp_path: Path) -> No
 def test_plan_maps_operations_to_activities(tmp_path: Path) -> None:
     """The plan names one segment more than operations, and the activities of every call; the file keeps it."""
     source = endpoint_source(
-        "comm.query('db', 'q', 'c', '').get()\ncomm.call('B', '/b/').get()\ncomm.respond(1)"
+        "comm.query('db', 'q', 'c', {}).get()\ncomm.call('B', '/b/').get()\ncomm.respond(1)"
     )
     model, plans = translate_with_plan(analyse_files(tmp_path, app=source), name="x")
     (plan,) = plans["A", "/a/"]
@@ -175,7 +175,7 @@ def test_unknown_client_is_an_error(tmp_path: Path) -> None:
 
 def test_database_with_the_name_of_a_service(tmp_path: Path) -> None:
     """Tasks need names of their own; a clash is one clear error."""
-    source = endpoint_source("comm.query('B', 'q', 'c', '').get()\ncomm.respond(1)")
+    source = endpoint_source("comm.query('B', 'q', 'c', {}).get()\ncomm.respond(1)")
     with pytest.raises(AnalysisError, match="'B' names two of"):
         translate(analyse_files(tmp_path, app=source), name="x")
 
