@@ -85,7 +85,8 @@ def known_discrepancy() -> Discrepancy | None:
 def _profile(run: Run, host: str | Path | None) -> tuple[HostProfile | None, str]:
     """Return the profile of the machine of a run, and what is wrong if there is none."""
     if host is not None:
-        return load_profile(host), ""
+        profile = load_profile(host)
+        return profile, profile.doubt
     profile, reason = current_profile()
     here, there = profile.identity.hostname, run.info.hostname
     if there and here != there:
@@ -98,4 +99,4 @@ def _profile(run: Run, host: str | Path | None) -> tuple[HostProfile | None, str
             f"cores are taken to be shared ideally ({reason}):"
             " 'mup host' measures this machine in half a minute"
         )
-    return profile, ""
+    return profile, profile.doubt

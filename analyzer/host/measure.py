@@ -2,7 +2,8 @@
 
 One cost after the other, each in a process of its own; last the ring, traced where that is permitted, and
 simulated: with the processors that come into question, the one that takes as long as the ring did is the
-machine's.
+machine's. What was measured while others used the machine is measured again, a few times; a machine that
+stays busy has no profile.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ import platform
 import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from statistics import fmean
-from typing import Literal
+from typing import Literal, TypeVar
 
 import msgspec
 
@@ -25,14 +27,17 @@ from analyzer.host.estimates import Estimate, typical
 from analyzer.host.fitting import HOST, fit_migration, predict_rounds, rms_error
 from analyzer.host.idling import LEVELS
 from analyzer.host.profile import Cold, HostProfile, Scheduler, Timer, WakeUp, this_machine
+from analyzer.host.quiet import watched
 from analyzer.host.ring import Phase, RingReport
 from analyzer.host.schedule import parse_trace, replay
 from analyzer.host.stage import measure
 from analyzer.host.tracing import recorded
-from mup.errors import LogError, UsageError
+from mup.errors import DeploymentError, LogError, UsageError
 from mup.lqn.model import Migration, Processor
 
 __all__ = ["DEFAULT_SECONDS", "IDLE_LIMIT", "profile_host", "select_scheduler"]
+
+Result = TypeVar("Result")
 
 DEFAULT_SECONDS = 42.0
 MIN_SECONDS = 1.0
@@ -41,6 +46,13 @@ MIN_PHASE = 0.6  # seconds; several rounds of every token
 
 IDLE_LIMIT = 0.03
 """Share of time with an idle core and waiting work up to which a host is an ideal processor."""
+
+REPEATS = 2
+"""How often one part is measured again after it was disturbed."""
+MAX_REPEATS = 6
+"""How often that happens in all: a machine that is busy now and then must not be measured for ever."""
+PAUSE = 1.0
+"""Seconds before a part is measured again: what disturbed it may end."""
 
 FIT_MARGIN = 0.05
 """By how much another way to find the migration must explain the ring better than the trace."""
@@ -60,17 +72,22 @@ PARTS: dict[str, tuple[float, str]] = {
 
 
 def profile_host(
-    progress: Callable[[float, str], None] = lambda _share, _what: None, *, seconds: float = DEFAULT_SECONDS
+    progress: Callable[[float, str], None] = lambda _share, _what: None,
+    *,
+    seconds: float = DEFAULT_SECONDS,
+    accept_disturbed: bool = False,
 ) -> HostProfile:
     """Measure this machine. It should be idle otherwise.
 
     Args:
         progress: Called with the share done and what is done next.
         seconds: How long to measure; starting processes and simulating takes some seconds more.
+        accept_disturbed: Whether a profile is returned, and says what is wrong with it, where others used the
+            machine or where it does not explain its own measurement.
 
     Raises:
         UsageError: ``seconds`` is out of range.
-        DeploymentError: A measurement failed.
+        DeploymentError: A measurement failed, or it was disturbed again and again.
     """
     if not MIN_SECONDS <= seconds <= MAX_SECONDS:
         raise UsageError(
@@ -80,21 +97,27 @@ def profile_host(
         raise UsageError("this system cannot bind a process to a core; profiling needs Linux")
     began = time.monotonic()
     machine = this_machine()
-    results: dict[str, Mapping[str, list[float]]] = {}
-    done = 0.0
-    for name, (part, label) in PARTS.items():
-        if name != "ring":
-            progress(done, label)
-            results[name] = json.loads(measure(name, part * seconds))
-            done += part
-    part, label = PARTS["ring"]
-    progress(done, label)
-    with recorded() as recording:
-        report = msgspec.json.decode(
-            measure("ring", max(MIN_PHASE, part * seconds / 3), cores=machine.cores), type=RingReport
-        )
-    progress(0.95, "simulating the same")
-    traced = _behaviour(recording.text, report) if recording is not None else None
+    parts = _Parts(progress, accept_disturbed=accept_disturbed)
+    results: dict[str, Mapping[str, list[float]]] = {
+        name: json.loads(parts.measured(name, partial(measure, name, part * seconds)))
+        for name, (part, _) in PARTS.items()
+        if name != "ring"
+    }
+
+    def ring() -> tuple[RingReport, str | None]:
+        length = max(MIN_PHASE, PARTS["ring"][0] * seconds / 3)
+        with recorded() as recording:
+            answer = measure("ring", length, cores=machine.cores)
+        trace = None if recording is None else recording.text
+        return msgspec.json.decode(answer, type=RingReport), trace
+
+    def explained() -> tuple[Scheduler, str]:
+        report, trace = parts.measured("ring", ring)
+        progress(0.95, "simulating the same")
+        scheduler = _scheduler(report, None if trace is None else _behaviour(trace, report))
+        return scheduler, scheduler.doubt
+
+    scheduler = parts.repeated("ring", explained)
     speeds = results["speeds"]
     return HostProfile(
         identity=machine,
@@ -102,6 +125,7 @@ def profile_host(
         mup=_version(),
         python=platform.python_version(),
         measured=True,
+        disturbed=parts.disturbed,
         speed=tuple(typical(speeds[core]) for core in sorted(speeds, key=int)),
         parallel=typical(results["parallel"]["efficiency"]),
         sharing=typical(results["sharing"]["factor"]),
@@ -125,9 +149,56 @@ def profile_host(
         idling=tuple(
             (level, typical(factors)) for level in LEVELS if (factors := results["idling"].get(f"{level:g}"))
         ),
-        scheduler=_scheduler(report, traced),
+        scheduler=scheduler,
         seconds=round(time.monotonic() - began, 1),
     )
+
+
+class _Parts:
+    """Measures one part after the other, again where one was disturbed.
+
+    Attributes:
+        disturbed: What disturbed the parts that count all the same, "" if nothing did.
+    """
+
+    def __init__(self, progress: Callable[[float, str], None], *, accept_disturbed: bool) -> None:
+        self.disturbed = ""
+        self._progress = progress
+        self._accept = accept_disturbed
+        self._left = MAX_REPEATS
+        self._done = 0.0
+
+    def measured(self, name: str, measurement: Callable[[], Result]) -> Result:
+        """Return what was measured while the machine was ours.
+
+        Raises:
+            DeploymentError: It was not, however often it was tried.
+        """
+        share, label = PARTS[name]
+        self._progress(self._done, label)
+        result = self.repeated(name, lambda: watched(measurement))
+        self._done += share
+        return result
+
+    def repeated(self, name: str, attempt: Callable[[], tuple[Result, str]]) -> Result:
+        """Return the first result nothing is wrong with; raises as `measured` does."""
+        _, label = PARTS[name]
+        result, reason = attempt()
+        for _ in range(0 if self._accept else REPEATS):
+            if not reason or not self._left:
+                break
+            self._left -= 1
+            self._progress(self._done, f"{label}, again: {reason}")
+            time.sleep(PAUSE)
+            result, reason = attempt()
+        if reason and not self._accept:
+            raise DeploymentError(
+                f"this machine cannot be profiled now: while measuring {label!r}, {reason}",
+                hint="stop what else runs and repeat 'mup host'; 'mup host --accept-disturbed' keeps a"
+                " profile all the same, and marks it",
+            )
+        self.disturbed = self.disturbed or (f"{label}: {reason}" if reason else "")
+        return result
 
 
 def _behaviour(trace: str, report: RingReport) -> Behaviour | None:

@@ -6,6 +6,7 @@ there. It is data: how it is measured is in ``analyzer.host.measure``.
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 from collections.abc import Mapping, Sequence
@@ -38,6 +39,9 @@ __all__ = [
 ]
 
 FORMAT: Literal["mup-host/1"] = "mup-host/1"
+CHECK_LIMIT = 0.25
+"""Root mean square of the errors of a profile's own check up to which it is believed: on idle machines it was
+up to 0.12 (docs/explanation/host.md)."""
 REMEDY = "'mup host' measures this machine in half a minute"
 
 
@@ -118,6 +122,16 @@ class Scheduler:
     errors: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     extra: tuple[Estimate, ...] = ()
 
+    @property
+    def doubt(self) -> str:
+        """Return why this is not how the machine schedules: it does not explain the application; or ""."""
+        chosen = {"trace": "traced", "fit": "fitted"}.get(self.source, "")
+        errors = self.errors.get("ps" if self.discipline == "ps" else chosen, ())
+        if not errors or math.sqrt(sum(e * e for e in errors) / len(errors)) <= CHECK_LIMIT:
+            return ""
+        listing = ", ".join(f"{error:+.0%}" for error in errors)
+        return f"its own check, simulated time per round, is off by {listing} (limit {CHECK_LIMIT:.0%})"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostProfile:
@@ -128,6 +142,7 @@ class HostProfile:
         date: When, as ISO 8601 with time zone; "" if it was not measured.
         mup, python: Versions that measured it; the speed is that of this Python.
         measured: False for the ideal machine that stands in for one nobody has measured.
+        disturbed: What disturbed the measurement of a profile that was to be kept all the same; "" = nothing.
         seconds: How long measuring took.
         speed: Units of reference work per second of processor time (``mup.workload.speed``), per core.
         parallel: Work done by all cores at once over work done by each alone.
@@ -148,6 +163,7 @@ class HostProfile:
     mup: str = ""
     python: str = ""
     measured: bool = False
+    disturbed: str = ""
     seconds: float = 0.0
     speed: tuple[Estimate, ...] = ()
     parallel: Estimate | None = None
@@ -164,6 +180,17 @@ class HostProfile:
     def cores(self) -> int:
         """Cores a deployment may use."""
         return self.identity.cores
+
+    @property
+    def doubt(self) -> str:
+        """Return why its figures are not to be believed, with the remedy; "" if nothing says so."""
+        reason = self.disturbed or self.scheduler.doubt
+        if not reason:
+            return ""
+        return (
+            f"the host profile of {self.identity.hostname!r} is doubtful ({reason}): speed, scheduler and"
+            " what idling costs may be wrong. 'mup host' on the idle machine measures them again"
+        )
 
     @property
     def mean_speed(self) -> float | None:

@@ -32,13 +32,17 @@ if TYPE_CHECKING:
     default=25.0,
     help="Seconds to measure, 1 to 60; starting and simulating takes a few seconds more.",
 )
+@option("--accept-disturbed")
 @option("--json")
-def command(output: str | None, seconds: float, as_json: bool) -> None:
+def command(output: str | None, seconds: float, accept_disturbed: bool, as_json: bool) -> None:
     """Measure this machine: speed of its cores, cost of sharing them, timers, wake-ups, scheduler.
 
-    Nothing else should be running meanwhile. Models calibrated here use the profile from then on; with
-    'mup whatif --host-profile FILE' a model predicts for the machine FILE was measured on. Where tracing is
-    not permitted (it takes root) the scheduler is inferred from a small application.
+    Nothing else should be running meanwhile: what was measured while others used the machine is measured
+    again, and a machine that stays busy gets no profile.
+
+    Models calibrated here use the profile from then on; with 'mup whatif --host-profile FILE' a model
+    predicts for the machine FILE was measured on. Where tracing is not permitted (it takes root) the
+    scheduler is inferred from a small application.
     """
     import json
 
@@ -50,13 +54,15 @@ def command(output: str | None, seconds: float, as_json: bool) -> None:
 
     check_result(output, starts=("{",), as_json=as_json)
     with profiling() as show:
-        profile = profile_host(show, seconds=seconds)
+        profile = profile_host(show, seconds=seconds, accept_disturbed=accept_disturbed)
     written = save_profile(profile, None if output is None else Path(output))
     if as_json:
         click.echo(json.dumps(profile.to_json(), indent=1))
         return
     out = console()
     _print(out, profile)
+    if profile.doubt:
+        say(out, f"note: {profile.doubt}")
     say(out, f"written to {shown(written)}")
 
 

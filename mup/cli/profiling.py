@@ -9,33 +9,56 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["ensure_profile", "profiling"]
+    from mup.lqn.model import Model
+
+__all__ = ["ensure_profile", "profiling", "report_doubtful_host"]
 
 
 def ensure_profile(out: Console, *, wanted: bool) -> None:
     """Measure this machine and store its profile, unless there is one already.
 
-    A machine that cannot be measured, or a profile that cannot be stored, is said and no reason to stop:
-    models then take the machine as ideal, and say so.
+    A machine that cannot be measured (others use it, say), or a profile that cannot be stored, is said and no
+    reason to stop: models then take the machine as ideal, and say so. A profile that is not to be believed is
+    said, too.
     """
     from analyzer.host.measure import profile_host
     from analyzer.host.profile import current_profile, save_profile
     from mup.errors import MupError
 
-    if not wanted or current_profile()[0].measured:
+    known = current_profile()[0]
+    if known.doubt:
+        out.print(f"note: {known.doubt}", markup=False, soft_wrap=True)
+    if not wanted or known.measured:
         return
     out.print(
-        "this machine has no profile yet: measuring it, once, for about 45 s (--no-profile-host skips this)"
+        "this machine has no profile yet: measuring it, once, for about 45 s (--no-profile-host skips this); "
+        "nothing else should run meanwhile",
+        soft_wrap=True,
     )
     try:
         with profiling() as show:
             written = save_profile(profile_host(show))
     except MupError as error:
         out.print(f"no profile of this machine: {error}", markup=False, soft_wrap=True)
+        out.print("until there is one, models take its cores to be shared ideally", soft_wrap=True)
     else:
         out.print(
             f"profile written to {written}; 'mup host' shows and renews it", markup=False, soft_wrap=True
         )
+
+
+def report_doubtful_host(out: Console, model: Model) -> None:
+    """Say that a model has the profile of a machine that is not to be believed."""
+    from analyzer.host.profile import HostProfile
+    from mup.errors import LogError
+
+    try:
+        profile = HostProfile.from_json(model.provenance.get("host"))
+    except LogError:
+        # Calibrated without one, or by hand.
+        return
+    if profile.doubt:
+        out.print(f"note: {profile.doubt}", markup=False, soft_wrap=True)
 
 
 @contextmanager

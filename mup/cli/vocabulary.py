@@ -177,6 +177,9 @@ WORDS: dict[str, Word] = {
         (),
         {"default": True},
     ),
+    "--accept-disturbed": Word(
+        "Keep what was measured while others used the machine, and mark it as disturbed."
+    ),
     "--prediction": Word("File predictions are written to before anything runs.", (FILE,), PATH),
     # What is printed and drawn.
     "--jsonl": Word("Print every record as one line of JSON."),

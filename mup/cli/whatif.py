@@ -111,6 +111,7 @@ def command(
     from mup.cli.display import console
     from mup.cli.first_run import announce_compilation
     from mup.cli.options import check_output, check_picture
+    from mup.cli.profiling import report_doubtful_host
     from mup.cli.scenario_files import MAX_CURVES, draw_scenarios, write_csv
     from mup.cli.scenario_options import axes
     from mup.cli.scenario_tables import print_scenarios
@@ -168,6 +169,7 @@ def command(
             run=run,
             progress=lambda done, total: bars.update(bar, completed=done, total=total),
         )
+    report_doubtful_host(out, loaded)
     if csv_file is not None:
         write_csv(csv_file, outcomes)
     if plot is not None:

@@ -103,8 +103,11 @@ def _document(text: Any) -> Mapping[str, Any]:
 
 def _check_command(kind: Any, fields: Mapping[str, Any]) -> None:
     if not isinstance(kind, str) or kind not in COMMANDS:
+        known = did_you_mean(kind if isinstance(kind, str) else "", tuple(COMMANDS))
         raise QueryError(
-            f"unknown database command {kind!r}; {did_you_mean(str(kind), tuple(COMMANDS))}", where=RESERVED
+            f"unknown database command {_short(kind)}; {known}",
+            where=RESERVED,
+            hint=f"such as {_example('insert')}",
         )
     required, optional = COMMANDS[kind]
     for name in required:

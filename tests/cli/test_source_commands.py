@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from command_line import run
 
 from analyzer.calibration.explore import ExploreSettings, explore
 from analyzer.calibration.rundir import load_info
+from analyzer.host.profile import default_profile, save_profile
 from analyzer.static import analyse_project
 from mup.lqn import load_model
 from mup.project import load_project
@@ -239,6 +241,21 @@ def test_changed_endpoints_are_measured_again(project: Path, capsys: pytest.Capt
     model = load_model(project / "model.json")
     assert model.provenance["runs"] == [second.name, first.name]
     assert model.task("B").entry("/b/").activities[0].demand is not None
+    # A profile that was measured while others used the machine is in what the model says of itself.
+    disturbed = "timers: other programs used 40.0% of the machine (limit 2%)"
+    profile = replace(default_profile(2), measured=True, disturbed=disturbed)
+    profiled = [
+        "--host-profile",
+        str(save_profile(profile, project / "host.json")),
+        "-o",
+        str(project / "on.json"),
+    ]
+    code, out, err = run(capsys, "model", str(project), "--json", *profiled)
+    assert code == 0, err
+    assert any(disturbed in warning for warning in json.loads(out)["warnings"])
+    known = load_model(project / "on.json").provenance
+    assert known["host"]["disturbed"] == disturbed
+    assert any(disturbed in warning for warning in known["warnings"])
     code, out, _ = run(capsys, "runs", str(project), "--prune", "--include-used", "--yes", "--json")
     assert json.loads(out)["deleted"] == [], "the newer run needs the older one"
     (project / "services.py").write_text(text.replace("think(0.01)", "think(0.02)"))

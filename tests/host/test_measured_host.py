@@ -86,7 +86,7 @@ def test_command_profiles_this_machine(tmp_path: Path, capsys: pytest.CaptureFix
     """`mup host --json` prints the profile it writes: this machine, every figure, a processor for models."""
     path = tmp_path / "host.json"
     with pytest.raises(SystemExit) as caught:
-        main(["host", "--duration", "1", "--json", "-o", str(path)])
+        main(["host", "--duration", "1", "--accept-disturbed", "--json", "-o", str(path)])
     assert caught.value.code == 0
     printed = HostProfile.from_json(json.loads(capsys.readouterr().out))
     assert printed == load_profile(path)

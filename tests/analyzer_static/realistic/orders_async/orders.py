@@ -47,7 +47,9 @@ class Orders(MS):
                 paid = await pay(comm, user, total["gross"])
                 if not paid:
                     raise CartError("payment failed")
-                await comm.query("orders", "insert", "orders", {"$command": {"insert": {"_id": number}}})
+                await comm.query(
+                    "orders", "insert", "orders", {"$command": "insert", "documents": [{"_id": number}]}
+                )
         except CartError as error:
             comm.respond({"error": str(error)}, status=402)
         except CallError as error:

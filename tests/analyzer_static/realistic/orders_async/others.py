@@ -81,7 +81,9 @@ class Mail(AsyncService):
     @EP("/send/")
     async def send(self, comm: Communication) -> None:
         comm.respond(status=202)
-        await comm.query("mail", "log", "sent", {"$command": {"insert": {"to": comm.params["user"]}}})
+        await comm.query(
+            "mail", "log", "sent", {"$command": "insert", "documents": [{"to": comm.params["user"]}]}
+        )
 
 
 class Shopper(Client):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from shop.domain import OrderError
 from shop.services import Application
 
@@ -65,7 +67,7 @@ class Payment(MS):
         if not account or account[0]["balance"] < comm.params["amount"]:
             comm.respond({"error": "refused"}, status=402)
             return
-        comm.query("bank", "book", "accounts", {"$command": {"inc": -comm.params["amount"]}}).get()
+        comm.query("bank", "book", "accounts", _booking(comm.params)).get()
         comm.respond({"reference": account[0]["_id"]})
 
     @EP("/rating/", name="rating")
@@ -101,3 +103,8 @@ class BackOffice(Shop):
             comm.respond({"error": error.reason}, status=404)
             return
         comm.respond({"tracking": tracking})
+
+
+def _booking(params: dict[str, Any]) -> dict[str, Any]:
+    change = {"$inc": {"balance": -params["amount"]}}
+    return {"$command": "update", "filter": {"customer": params["customer"]}, "update": change}

@@ -50,6 +50,6 @@ def endpoint_of_search() -> str:
 
 def save(comm: Communication, number: str, **changes: Any) -> None:
     """Change metadata, and let the index know; nobody waits for the index."""
-    command = {"update": {"_id": number}, "set": changes}
-    comm.query(names.DATABASE, "save_item", "items", {"$command": command}).get()
+    command = {"$command": "update", "filter": {"_id": number}, "update": {"$set": changes}}
+    comm.query(names.DATABASE, "save_item", "items", command).get()
     comm.call(names.SEARCH, names.INDEX, {"item": number})

@@ -22,7 +22,7 @@ class Repository:
         return self._comm.query(DATABASE, name, self.collection, condition).get()
 
     def _run(self, name: str, command: dict[str, Any]) -> None:
-        self._comm.query(DATABASE, name, self.collection, {"$command": command}).get()
+        self._comm.query(DATABASE, name, self.collection, command).get()
 
 
 class ProductRepository(Repository):
@@ -40,7 +40,7 @@ class ProductRepository(Repository):
         return [Product.from_document(d) for d in self._find("products_of_category", {"category": category})]
 
     def take_from_stock(self, sku: str, quantity: int) -> None:
-        self._run("take_stock", {"update": {"_id": sku}, "inc": {"stock": -quantity}})
+        self._run("take_stock", _update(sku, {"$inc": {"stock": -quantity}}))
 
 
 class OrderRepository(Repository):
@@ -49,7 +49,7 @@ class OrderRepository(Repository):
     collection = "orders"
 
     def add(self, order: Order) -> None:
-        self._run("insert_order", {"insert": order.to_document()})
+        self._run("insert_order", {"$command": "insert", "documents": [order.to_document()]})
 
     def of_customer(self, customer: str, *, limit: int = 20) -> list[dict[str, Any]]:
         return self._find("orders_of_customer", {"customer": customer})[:limit]
@@ -59,7 +59,7 @@ class OrderRepository(Repository):
         return found[0] if found else None
 
     def set_status(self, number: str, status: str) -> None:
-        self._run("set_status", {"update": {"_id": number}, "set": {"status": status}})
+        self._run("set_status", _update(number, {"$set": {"status": status}}))
 
 
 class CustomerRepository(Repository):
@@ -71,4 +71,8 @@ class CustomerRepository(Repository):
         return self._find("vouchers", {"customer": customer, "used": False})
 
     def use_voucher(self, voucher: str) -> None:
-        self._run("use_voucher", {"update": {"_id": voucher}, "set": {"used": True}})
+        self._run("use_voucher", _update(voucher, {"$set": {"used": True}}))
+
+
+def _update(number: str, change: dict[str, Any]) -> dict[str, Any]:
+    return {"$command": "update", "filter": {"_id": number}, "update": change}
