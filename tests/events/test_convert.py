@@ -112,7 +112,7 @@ def test_summary(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert log["records"] == 6
     assert log["seconds"] == 9.0
     assert log["executions"] == {"A/a/": 1}
-    text, _ = run(capsys, str(folder / "A.0.w0.mlog"))
+    text, _ = run(capsys, str(folder / "A.0.w0.mlog"), "--details")
     assert "6 records in 9.0 s" in text
 
 

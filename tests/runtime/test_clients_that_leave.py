@@ -199,7 +199,7 @@ def test_log_says_who_left_the_queue(logs: list[Log], service: str) -> None:
 def test_tools_know_who_left(system: System) -> None:
     """Executions are those that had a worker; queue lengths go down again."""
     front = str(system.logs / "Loop.0.front.mlog")
-    said = CliRunner().invoke(cli, ["log", front]).output
+    said = CliRunner().invoke(cli, ["log", front, "--details"]).output
     assert "4  Loop/serve/" in said
     assert "2  had no worker: client_gone" in said
     lines = CliRunner().invoke(cli, ["log", front, "--jsonl"]).output
