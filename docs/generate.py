@@ -23,8 +23,9 @@ _CLI_INTRO = """\
 
 <!-- Written by docs/generate.py from the help texts of the commands; change those. -->
 
-Exit codes: 0 done; 1 ran, and the answer is no (an error in the source, a load run that failed, a prediction
-off by more than the tolerance); 2 could not run, with one message that says why; 130 interrupted.
+Exit codes: 0 done; 1 completed, but a check failed (an error in the source, a load run that failed, a
+prediction off by more than the tolerance); 2 could not run, with one message that says why; 130 stopped by
+Ctrl-C (143 by SIGTERM, 129 by SIGHUP), also where what was found until then is kept, as in `mup explore`.
 
 With `--json`, standard output is one JSON document and nothing else; with exit code 2 it is
 `{"error": {"message", "where", "hint"}}`, the last two only if there is something to say. Progress goes to

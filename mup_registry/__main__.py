@@ -132,10 +132,15 @@ async def _serve(
     web = registry.server()
     server = await listen(web, listener, tls, registry.caller_refused)
     host, port = listener.getsockname()[:2]
-    sys.stdout.write(
-        json.dumps({"ready": True, "url": url_of(host, port, tls=tls is not None), "pid": os.getpid()}) + "\n"
-    )
-    sys.stdout.flush()
+    try:
+        sys.stdout.write(
+            json.dumps({"ready": True, "url": url_of(host, port, tls=tls is not None), "pid": os.getpid()})
+            + "\n"
+        )
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Who started this registry has gone before it served.
+        os._exit(1)
     while not stop.is_set():
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), registry.tick)

@@ -57,6 +57,8 @@ __all__ = ["ExploreSettings", "Progress", "explore"]
 
 PACE_SCALE = 0.01
 """Think times are cut to this while the client is watched to see how long it thinks."""
+INTERRUPTED = "interrupted"
+"""Why a run stopped that somebody stopped."""
 FAILED_LIMIT = 0.01
 """Share of the client's cycles that may fail."""
 GIVE_UP = 0.2
@@ -333,7 +335,7 @@ class _Exploration:
                 raise
             # What has been observed so far is worth keeping.
             interrupted = isinstance(error, KeyboardInterrupt)
-            self._stop = "interrupted" if interrupted else f"broken off: {error}"
+            self._stop = INTERRUPTED if interrupted else f"broken off: {error}"
             self._finish(complete=False)
             if not interrupted:
                 raise

@@ -26,6 +26,7 @@ from mup.errors import LogError, StaleLogError
 from mup.events.reader import Log, log_files, read_log
 from mup.events.record import Event
 from mup.lqn import Model, entry_label
+from mup.whole_file import write_whole
 
 __all__ = [
     "FORMAT",
@@ -284,9 +285,7 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     def save(self, directory: Path) -> None:
         """Write ``run.json`` into a run directory, whole or not at all."""
         text = json.dumps(msgspec.to_builtins(self), indent=1)
-        partial = directory / f"{INFO_FILE}.new"
-        partial.write_text(text + "\n", encoding="utf-8")
-        partial.replace(directory / INFO_FILE)
+        write_whole(directory / INFO_FILE, text + "\n", what="what the run found", error=LogError)
 
 
 def _per_cycle(windows: Sequence[Window], values: Sequence[float]) -> float | None:

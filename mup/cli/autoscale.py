@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mup.cli.vocabulary import option
+from mup.cli.vocabulary import examples, option
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,7 +19,11 @@ if TYPE_CHECKING:
     from simulator.result import Figure
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "mup autoscale shop --max-clients 128", "mup autoscale model.json --horizontal --plot steps.svg"
+    )
+)
 @click.argument("model", default=".", type=click.Path())
 @option("--vertical/--horizontal")
 @option("--clients", type=int, default=1, help="Number of concurrent clients at the beginning.")

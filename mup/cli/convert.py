@@ -7,12 +7,17 @@ from pathlib import Path
 
 import click
 
-from mup.cli.vocabulary import option
+from mup.cli.vocabulary import examples, option
 
 __all__ = ["command"]
 
 
-@click.command(name="convert")
+@click.command(
+    name="convert",
+    epilog=examples(
+        "mup convert model.json model.lqnx", "mup convert model.lqnx - | mup graph - > model.svg"
+    ),
+)
 @click.argument("source", metavar="IN", type=click.Path(path_type=Path))
 @click.argument("target", metavar="OUT", type=click.Path(path_type=Path))
 @option("--approximate")

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import click
 
+from mup.cli.example_copy import copy_example
 from mup.cli.profiling import ensure_profile
-from mup.cli.vocabulary import option
+from mup.cli.stopping import stop_cleanly
+from mup.cli.vocabulary import examples, option
 from mup.errors import UsageError
 
 STEPS = 6
@@ -16,7 +18,7 @@ PICTURE = "predictions.svg"
 """Of the response times, predicted and measured."""
 
 
-@click.command()
+@click.command(epilog=examples("mup demo", "mup demo --clients 1,8 --duration 5 -o /tmp/demo"))
 @option(
     "--clients",
     default="1,2,4,8,16,32",
@@ -53,9 +55,10 @@ def command(
     its code and run the single commands there. It takes about three minutes, and one more where the machine
     has to be measured first.
     """
+    stop_cleanly()
     import json
 
-    from analyzer.calibration.explore import ExploreSettings, explore
+    from analyzer.calibration.explore import INTERRUPTED, ExploreSettings, explore
     from analyzer.calibration.of_project import calibrate_project
     from analyzer.calibration.rundir import load_run
     from analyzer.static import analyse_project
@@ -108,6 +111,8 @@ def command(
     with exploring(settings) as progress:
         directory = explore(project, application, settings, progress=progress)
     run = load_run(directory)
+    if run.info.stop == INTERRUPTED:
+        raise KeyboardInterrupt
     for label, width in sorted(run.info.widths.items()):
         half = "?" if width.half_width is None else f"{width.half_width / width.mean:.1%}"
         out.print(f"  {label}  {width.mean * 1e3:.2f} ms +- {half}  ({width.executions} executions)")
@@ -183,40 +188,16 @@ def command(
 MARKER = ".mup-demo"
 
 
-def examples_folder() -> Path:
-    """Return the folder of the examples: inside the package when installed, beside it in a clone.
-
-    Raises:
-        UsageError: The installation has no examples.
-    """
-    package = Path(__file__).resolve().parent.parent
-    for folder in (package / "examples", package.parent / "examples"):
-        if (folder / "translator" / "mup.toml").is_file():
-            return folder
-    raise UsageError("this installation has no examples", hint="install mup again from its wheel or a clone")
-
-
 def prepare(folder: Path) -> None:
     """Copy the example into a new folder, or into one that an earlier demo made.
 
     Raises:
         UsageError: The folder holds something else, or cannot be written.
     """
-    import shutil
-
     if folder.exists() and not (folder / MARKER).exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(
             "exists and was not made by 'mup demo'",
             where=str(folder),
             hint="choose another folder with --output",
         )
-    try:
-        shutil.copytree(
-            examples_folder() / "translator",
-            folder,
-            dirs_exist_ok=True,
-            ignore=shutil.ignore_patterns("__pycache__", ".mup"),
-        )
-        (folder / MARKER).write_text("made by 'mup demo'; safe to delete\n", encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"cannot write: {error.strerror}", where=str(folder)) from error
+    copy_example("translator", folder, {MARKER: "made by 'mup demo'; safe to delete\n"})

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import click
 
-from mup.cli.vocabulary import option
+from mup.cli.vocabulary import examples, option
 
 __all__ = ["command"]
 
 
-@click.command(name="diff")
+@click.command(name="diff", epilog=examples("mup diff before.json after.json"))
 @click.argument("old", metavar="A", type=click.Path(path_type=Path))
 @click.argument("new", metavar="B", type=click.Path(path_type=Path))
 @option("--json")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from mup.errors import AnalysisError
 
@@ -28,7 +28,13 @@ def console(*, stderr: bool = False) -> Console:
     made = Console(stderr=stderr, highlight=False)
     if not made.is_terminal and "COLUMNS" not in os.environ and not _terminal_beside():
         made.width = PIPE_WIDTH
+    # rich would end the command with exit code 1, which is an answer of some commands.
+    setattr(made, "on_broken_pipe", _reader_is_gone)  # noqa: B010 - what mypy takes for an assignment to a method
     return made
+
+
+def _reader_is_gone() -> NoReturn:
+    raise BrokenPipeError
 
 
 def _terminal_beside() -> bool:

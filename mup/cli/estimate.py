@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mup.cli.vocabulary import option
+from mup.cli.vocabulary import examples, option
 
 if TYPE_CHECKING:
     from analyzer.estimation.methods import Estimate
@@ -23,7 +23,13 @@ TICKS = 10
 """Moments written below a plot, about."""
 
 
-@click.command(name="estimate")
+@click.command(
+    name="estimate",
+    epilog=examples(
+        "mup estimate access.log --cores 2 --pool 8",
+        "mup estimate samples.csv --cores 4 --name legacy -o legacy.json",
+    ),
+)
 @click.argument("data", metavar="DATA", type=click.Path(path_type=Path))
 @option("--cores", type=int, required=True, help="Number of cores the requests in process share.")
 @option(

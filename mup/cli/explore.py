@@ -5,10 +5,15 @@ from __future__ import annotations
 import click
 
 from mup.cli.profiling import ensure_profile
-from mup.cli.vocabulary import option
+from mup.cli.stopping import code, stop_cleanly
+from mup.cli.vocabulary import examples, option
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "mup explore shop", "mup explore shop --precision 0.02 --max-seconds 60", "mup explore shop --changed"
+    )
+)
 @click.argument("project", default=".", type=click.Path())
 @option(
     "--precision",
@@ -48,17 +53,21 @@ def command(
     profile_first: bool,
     changed: bool,
     as_json: bool,
-) -> None:
+) -> int:
     """Start PROJECT's services and let a single user exercise them.
 
     Rounds without think times and rounds with them alternate. Stops when the mean execution time of every
     endpoint and path is known to --precision (95 % batch-means interval), or after --max-seconds. Writes a
     run directory that 'mup model' reads; after --changed together with the runs before it.
+
+    Ctrl-C ends it early: what was observed is kept and shown, 'mup explore --resume' continues it, and the
+    exit code is 130.
     """
+    stop_cleanly()
     import json
     from pathlib import Path
 
-    from analyzer.calibration.explore import ExploreSettings, explore
+    from analyzer.calibration.explore import INTERRUPTED, ExploreSettings, explore
     from analyzer.calibration.rundir import latest_runs, load_info
     from analyzer.static import analyse_project
     from mup.cli.display import console, reject_errors
@@ -104,6 +113,7 @@ def command(
     info = load_info(directory)
     if as_json:
         click.echo(json.dumps({"run": str(directory), **exploration_document(info)}, indent=1))
-        return
-    print_exploration(info)
-    console().print(f"run directory: {directory}", soft_wrap=True)
+    else:
+        print_exploration(info)
+        console().print(f"run directory: {directory}", soft_wrap=True)
+    return code() if info.stop == INTERRUPTED else 0

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mup.cli.vocabulary import option
+from mup.cli.vocabulary import examples, option
 
 if TYPE_CHECKING:
     from analyzer.fitting.fit import Fit
     from analyzer.fitting.forward import Settings
 
 
-@click.command()
+@click.command(epilog=examples("mup fit model.json data.csv --estimate demand.B/epB/,think"))
 @click.argument("model", type=click.Path())
 @click.argument("data", type=click.Path())
 @option(

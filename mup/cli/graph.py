@@ -6,13 +6,13 @@ from pathlib import Path
 
 import click
 
-from mup.cli.vocabulary import option
+from mup.cli.vocabulary import examples, option
 from mup.whole_file import STANDARD_STREAM
 
 __all__ = ["command"]
 
 
-@click.command(name="graph")
+@click.command(name="graph", epilog=examples("mup graph shop", "mup graph model.json -o picture.svg"))
 @click.argument("model", default=".", type=click.Path(path_type=Path))
 @option(
     "--output",

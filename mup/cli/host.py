@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mup.cli.vocabulary import option
+from mup.cli.vocabulary import examples, option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from analyzer.host.profile import HostProfile, Scheduler
 
 
-@click.command()
+@click.command(epilog=examples("mup host", "mup host --duration 60 -o production.json"))
 @option(
     "--output",
     help="File to write the profile to, '-' for standard output.",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mup.cli.vocabulary import option
+from mup.cli.vocabulary import examples, option
 from mup.errors import UsageError
 
 if TYPE_CHECKING:
@@ -20,7 +20,12 @@ TOLERATED_DRIFT = 0.2
 """Service that takes so much longer at high than at low load is worth a warning."""
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "mup identify http://127.0.0.1:8080/items/ -o items.json",
+        "mup identify http://127.0.0.1:8080/items/ --dry-run",
+    )
+)
 @click.argument("url", required=False)
 @option("--output", metavar="MODEL.json", help="Model file of the station to write, '-' for standard output.")
 @option("--name", default="blackbox")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import click
@@ -19,12 +19,20 @@ class LazyGroup(click.Group):
     Args:
         commands_by_name: Module with a click command called ``command``, and line of help in the list; the
             help is here so that listing the commands imports none of them.
+        groups: The same commands under the headings of the list; None = all under one.
         attrs: Anything ``click.Group`` takes.
     """
 
-    def __init__(self, *, commands_by_name: Mapping[str, tuple[str, str]], **attrs: Any) -> None:
+    def __init__(
+        self,
+        *,
+        commands_by_name: Mapping[str, tuple[str, str]],
+        groups: Mapping[str, Iterable[str]] | None = None,
+        **attrs: Any,
+    ) -> None:
         super().__init__(**attrs)
         self._known = commands_by_name
+        self._groups = {"Commands": commands_by_name} if groups is None else groups
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         """Return the names, in the order of the table."""
@@ -48,5 +56,8 @@ class LazyGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """Write the table without importing anything."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in self._known.items()])
+        # Padded to one width, so that the columns of all groups are one below the other.
+        width = max(map(len, self._known))
+        for heading, names in self._groups.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name.ljust(width), self._known[name][1]) for name in names])

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mup.cli.vocabulary import option
+from mup.cli.vocabulary import examples, option
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mup.lqn.model import Model
 
 
-@click.command()
+@click.command(epilog=examples("mup learn lqn model.json traces.npz -o calibrated.json"))
 @click.argument("model", type=click.Path())
 @click.argument("traces", type=click.Path(), required=False)
 @option(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mup.cli.vocabulary import option
+from mup.cli.vocabulary import examples, option
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from analyzer.learning.network_learning import LearnedNetwork
 
 
-@click.command()
+@click.command(epilog=examples("mup learn qn traces.npz -o model.json"))
 @click.argument("traces", type=click.Path())
 @option(
     "--servers",

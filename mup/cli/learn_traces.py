@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from mup.cli.vocabulary import option
+from mup.cli.vocabulary import examples, option
 
 
-@click.command()
+@click.command(epilog=examples("mup learn traces visits.csv --servers W=inf --servers C1=4 -o traces.npz"))
 @click.argument("runs", type=click.Path())
 @option("--dt", default=0.01)
 @option("--duration", "seconds", old=("--seconds",), default=10.0, help="Length in seconds of every trace.")

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mup.cli.vocabulary import option
+from mup.cli.stopping import stop_cleanly
+from mup.cli.vocabulary import examples, option
 from mup.errors import UsageError
 
 if TYPE_CHECKING:
@@ -24,7 +25,13 @@ TOLERATED_FAILURES = 0.01
 DURATION = 20.0
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "mup load shop --clients 8",
+        "mup load shop --arrivals 40 --duration 60",
+        "mup load --http http://127.0.0.1:8080/ --clients 4",
+    )
+)
 @click.argument("project", default=".", type=click.Path())
 @option("--clients", type=int, help="Closed load: number of concurrent clients.")
 @option("--arrivals", type=float, help="Open load: rate of arrivals per second.")
@@ -129,6 +136,7 @@ def command(
     think time. Intervals are 95 % batch-means intervals. A run during which the machine changed its speed,
     or others used more than 2 % of it, is void. Exit status 1 = more than 1 % of the cycles failed.
     """
+    stop_cleanly()
     import json
     from pathlib import Path
 

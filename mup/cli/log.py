@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mup.cli.vocabulary import option
+from mup.cli.vocabulary import examples, option
 from mup.errors import LogError
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _LINES_AT_ONCE = 512
 
 
-@click.command(name="log")
+@click.command(name="log", epilog=examples("mup log shop/.mup/runs", "mup log log --jsonl"))
 @click.argument("paths", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @option("--details", help="Also print what is in every file.")
 @option("--jsonl")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mup.cli.vocabulary import option
+from mup.cli.vocabulary import examples, option
 
 if TYPE_CHECKING:
     from analyzer.calibration.calibrate import Calibration
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 MODEL_FILES = (".json", ".lqnx", ".xml")
 
 
-@click.command()
+@click.command(epilog=examples("mup model shop", "mup model shop --static -o sketch.json"))
 @click.argument("project", default=".", type=click.Path())
 @option(
     "--run",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from mup.cli.vocabulary import option
+from mup.cli.vocabulary import examples, option
 
 
-@click.command()
+@click.command(epilog=examples("mup openapi shop --service Stock -o stock.json"))
 @click.argument("project", default=".", type=click.Path())
 @option("--service", "name", default="", help="Service to describe; needed if there are several.")
 @option("--output", type=click.Path(dir_okay=False), help="File to write instead of printing.")

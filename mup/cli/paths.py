@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mup.cli.vocabulary import option
+from mup.cli.vocabulary import examples, option
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 
-@click.command(name="paths")
+@click.command(name="paths", epilog=examples("mup paths shop", "mup paths services.py --json"))
 @click.argument("src", metavar="[PROJECT]", default=".", type=click.Path(path_type=FilePath))
 @option("--json")
 def command(src: FilePath, *, as_json: bool) -> int:
@@ -121,8 +121,9 @@ def _show(application: Application) -> None:
     from rich.tree import Tree
 
     from analyzer.static.diagnostics import render, summary
+    from mup.cli.display import console
 
-    console = Console(soft_wrap=True, highlight=False)
+    out = console()
     for service in application.services:
         replicas = f", {service.replicas} replicas" if service.replicas > 1 else ""
         tree = Tree(
@@ -131,11 +132,11 @@ def _show(application: Application) -> None:
         )
         for endpoint in service.endpoints:
             _add_paths(tree, endpoint.path, f"{endpoint.file}:{endpoint.line}", endpoint.paths, endpoint.file)
-        console.print(tree)
+        out.print(tree, soft_wrap=True)
     for client in application.clients:
         tree = Tree(f"[bold]{escape(client.name)}[/]  client  [dim]{escape(client.file)}:{client.line}[/]")
         _add_paths(tree, "scenario", f"{client.file}:{client.scenario_line}", client.paths, client.file)
-        console.print(tree)
+        out.print(tree, soft_wrap=True)
     if application.diagnostics:
         errors = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
         for diagnostic in application.diagnostics:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mup.cli.vocabulary import old_option, option
+from mup.cli.vocabulary import examples, old_option, option
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,7 +17,7 @@ SECONDS = 120.0
 """What a replica gets to set up new workers."""
 
 
-@click.command()
+@click.command(epilog=examples("mup pool Stock 4 shop"))
 @click.argument("service")
 @click.argument("size", type=click.IntRange(1, 1024))
 @click.argument("project", required=False, type=click.Path())

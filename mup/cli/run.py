@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mup.cli.vocabulary import option
+from mup.cli.vocabulary import examples, option
 
 if TYPE_CHECKING:
     from mup.project import Project
@@ -18,7 +18,11 @@ if TYPE_CHECKING:
     from mup.tls import TlsFiles
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "mup run shop", "mup run shop --pool Stock=4 --reload", "mup run shop --service Stock --debug"
+    )
+)
 @click.argument("project", default=".", type=click.Path())
 @option("--pool", "pools", multiple=True)
 @option("--replicas")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mup.cli.vocabulary import option
+from mup.cli.vocabulary import examples, option
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mup.project import Project
 
 
-@click.command()
+@click.command(epilog=examples("mup runs shop", "mup runs shop --prune --keep 2"))
 @click.argument("project", default=".", type=click.Path())
 @option("--prune")
 @option(

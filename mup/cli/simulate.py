@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mup.cli.vocabulary import option
+from mup.cli.vocabulary import examples, option
 
 if TYPE_CHECKING:
     from mup.lqn import Model
@@ -15,7 +15,13 @@ ESTIMATES = ("analytic", "fluid")
 SIMULATORS = ("compiled", "reference")
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "mup simulate shop",
+        "mup simulate model.json --clients 16 --precision 0.02",
+        "mup simulate model.json --engine analytic",
+    )
+)
 @click.argument("model", default=".", type=click.Path())
 @option(
     "--engine",

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import click
 
-from mup.cli.vocabulary import option
+from mup.cli.stopping import stop_cleanly
+from mup.cli.vocabulary import examples, option
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "mup validate shop --clients 1,8", "mup validate shop --clients 8 --pool Stock=2 --report report.html"
+    )
+)
 @click.argument("project", default=".", type=click.Path())
 @option("--model", "model_file", show_default="PROJECT/model.json")
 @option(
@@ -62,6 +67,7 @@ def command(
     All predictions are made, and written to a file, before the first measurement. Exit code 1 means that a
     mean response time was further off than --tolerance (a fraction).
     """
+    stop_cleanly()
     import json
     import math
     from pathlib import Path

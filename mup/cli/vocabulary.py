@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import click
 
-__all__ = ["WORDS", "Word", "WordOption", "old_option", "option", "word_of"]
+__all__ = ["WORDS", "Word", "WordOption", "examples", "old_option", "option", "word_of"]
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -345,6 +345,12 @@ def old_option(name: str, dest: str, *, now: str) -> Callable[[Decorated], Decor
         now: What has taken its place.
     """
     return click.option(name, dest, cls=WordOption, now=now, hidden=True)
+
+
+def examples(*lines: str) -> str:
+    """Return the end of a command's help: command lines to copy."""
+    # click leaves a paragraph alone that begins with \b.
+    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
 
 
 def word_of(parameter: click.Parameter) -> str:

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import click
 
-from mup.cli.vocabulary import option
+from mup.cli.vocabulary import examples, option
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "mup whatif shop --clients 1,8,64",
+        "mup whatif model.json --clients 16,32 --pool Stock=1,2,4",
+        "mup whatif model.json --arrivals 40 --cores host=2,4 --csv grid.csv",
+    )
+)
 @click.argument("model", default=".", type=click.Path())
 @option(
     "--clients",

@@ -76,7 +76,11 @@ async def _serve(handler: object, sqlite_version: str) -> None:
 
 
 def _say(**message: object) -> None:
-    print(json.dumps(message), flush=True)  # noqa: T201 - the protocol with the parent
+    try:
+        print(json.dumps(message), flush=True)  # noqa: T201 - the protocol with the parent
+    except BrokenPipeError:
+        # Who started this database has gone, and with it the reason to serve.
+        os._exit(1)
 
 
 if __name__ == "__main__":

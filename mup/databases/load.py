@@ -23,11 +23,15 @@ from mup.databases.mongo import client_options
 
 def main() -> None:
     """Fill one database."""
-    config = json.load(sys.stdin)
+    parent = os.getppid()
+    text = sys.stdin.read()
+    if not text:
+        return  # who started this process has gone
+    config = json.loads(text)
     answer = os.fdopen(os.dup(1), "w")
     # What the user's function prints is for people.
     os.dup2(2, 1)
-    error = _fill(config["uri"], config["target"], config["source"])
+    error = _fill(config["uri"], config["target"], config["source"], parent)
     if error:
         answer.write(json.dumps({"error": error}) + "\n")
     for stream in (answer, sys.stdout, sys.stderr):
@@ -36,7 +40,7 @@ def main() -> None:
     os._exit(0)
 
 
-def _fill(uri: str, target: str, source: str) -> str:
+def _fill(uri: str, target: str, source: str, parent: int) -> str:
     module, _, function = target.partition(":")
     sys.path.insert(0, source)
     try:
@@ -47,6 +51,9 @@ def _fill(uri: str, target: str, source: str) -> str:
     try:
         fill(client[database_of(uri)])
     except Exception as error:  # noqa: BLE001
+        if os.getppid() != parent:
+            # Its database ended with who started both: no mistake of the function.
+            os._exit(1)
         traceback.print_exc()
         return f"{target} failed: {type(error).__name__}: {error}"
     finally:

@@ -133,9 +133,10 @@ def main(arguments: list[str] | None = None) -> int:
         _Replica(config, report, watch_stdin=watch_stdin).run()
     except MupError as error:
         if not report.closed:
-            json.dump({"error": error.message, "where": error.where, "hint": error.hint}, report)
-            report.write("\n")
-            report.close()
+            with contextlib.suppress(BrokenPipeError):  # who started this replica may have gone
+                json.dump({"error": error.message, "where": error.where, "hint": error.hint}, report)
+                report.write("\n")
+                report.close()
         return 2
     return 0
 
@@ -336,7 +337,8 @@ def _first_line() -> str:
     while not line.endswith(b"\n"):
         byte = os.read(0, 1)
         if not byte:
-            break
+            # Who started this replica has gone before it said what to serve: there is nobody to tell.
+            os._exit(1)
         line += byte
     return line.decode()
 

@@ -251,14 +251,16 @@ def started(tmp_path: Path, family: Any, *, rounds: int) -> tuple[subprocess.Pop
 
 
 @pytest.mark.services
-def test_ctrl_c_keeps_what_was_observed(tmp_path: Path, family: Any) -> None:
-    """Interrupted after a few rounds, the run is saved, says so, and no process stays."""
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_ctrl_c_keeps_what_was_observed(tmp_path: Path, family: Any, number: int, code: int) -> None:
+    """Interrupted after a few rounds, the run is saved and shown, the exit code says so, no process stays."""
     make(tmp_path)
     process, run = started(tmp_path, family, rounds=1)
     assert len(family.alive()) >= 5  # the command, registry, front, worker, client
-    os.kill(process.pid, signal.SIGINT)
+    os.kill(process.pid, number)
     output, _ = process.communicate(timeout=20)
-    assert process.returncode == 0, output
+    assert process.returncode == code, output
+    assert "stopped because interrupted" in output
     info = load_run(run).info
     assert info.stop == "interrupted"
     assert not info.complete

@@ -1,0 +1,44 @@
+"""How is a command that has started processes stopped? Any signal that ends it does as Ctrl-C does.
+
+Without this, ``kill`` would leave services to notice by themselves that nobody is left, each with a
+traceback of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import NoReturn
+
+__all__ = ["code", "stop_cleanly"]
+
+_received: list[int] = []
+
+
+def stop_cleanly() -> None:
+    """From now on SIGTERM and SIGHUP raise KeyboardInterrupt; nohup and the like stay in force."""
+    owner = os.getpid()
+
+    def interrupt(number: int, _frame: object) -> None:
+        if os.getpid() != owner:
+            _end_child(number)
+        if not _received:
+            # A second one would only interrupt the cleaning up.
+            _received.append(number)
+            raise KeyboardInterrupt
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, interrupt)
+
+
+def code() -> int:
+    """Return the exit code of a command that was stopped: 128 and the number of the signal."""
+    return 128 + (_received[0] if _received else signal.SIGINT)
+
+
+def _end_child(number: int) -> NoReturn:
+    """End a forked process as if nothing had been set up here."""
+    signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
+    raise SystemExit(128 + number)
