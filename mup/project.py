@@ -291,7 +291,7 @@ def load_project(path: str | Path = ".") -> Project:
     if file.is_dir():
         file = file / "mup.toml"
     try:
-        text = file.read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8-sig")  # editors of Windows write a byte order mark
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise ProjectError(

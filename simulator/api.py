@@ -10,8 +10,9 @@ from typing import Final, Protocol
 
 from mup.errors import SimulationError, UsageError, did_you_mean
 from mup.lqn.model import Model
+from simulator.budget import MAX_SECONDS, Budget, LimitError, Reached
 from simulator.laws import check_identities, check_stability, doubts
-from simulator.output import Window, open_window
+from simulator.output import BATCHES, Window, open_window
 from simulator.program import Program, compile_model
 from simulator.recording import MAX_BINS, Bins, FloatArray, Layout, Samples
 from simulator.result import Precision, Result
@@ -21,6 +22,7 @@ __all__ = [
     "DEFAULT_PRECISION",
     "ENGINES",
     "MAX_EVENTS",
+    "MAX_SECONDS",
     "Progress",
     "Result",
     "simulate",
@@ -31,6 +33,8 @@ DEFAULT_ENGINE: Final = "compiled"
 ENGINES: Final = ("compiled", "reference")
 MAX_EVENTS: Final = {"compiled": 250_000_000, "reference": 20_000_000}
 """Timed steps after which a run ends in any case: a minute or two."""
+UNFINISHED: Final = 2
+"""So many times its limit of events may a run need for the part of a window that is not over then."""
 
 BINS_PER_CYCLE = 5
 FIRST_CHECK = 300
@@ -62,6 +66,8 @@ def simulate(
     engine: str = DEFAULT_ENGINE,
     activities: bool = False,
     max_events: int | None = None,
+    max_seconds: float = MAX_SECONDS,
+    budget: Budget | None = None,
     may_pile_up: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> Result:
@@ -79,6 +85,8 @@ def simulate(
         engine: ``compiled``, or ``reference`` (the same numbers, about a hundred times slower).
         activities: Also measure every activity, and what fronts do for each entry.
         max_events: Timed steps after which the run ends in any case. Default: see ``MAX_EVENTS``.
+        max_seconds: Wall time after which it does.
+        budget: Of the study this run is part of.
         may_pile_up: Do not refuse load that grows for ever; figures then depend on the length of the run.
         progress: Called now and then.
 
@@ -88,12 +96,16 @@ def simulate(
     Raises:
         UsageError: An argument is out of range.
         UncalibratedError: The model lacks numbers.
+        LimitError: The budget of the study is used up, or a limit was reached too soon for any figure.
         SimulationError: The scenario deadlocks, cannot make progress, or a check of the run failed.
     """
     _check_arguments(precision, horizon, seed, engine, max_events)
     if precision is None and horizon is None:
         precision = DEFAULT_PRECISION
     limit = max_events or MAX_EVENTS[engine]
+    # Bins end at the limit of events, but for those that take for ever.
+    own = Budget("the simulation", events=UNFINISHED * limit, seconds=max_seconds, outer=budget)
+    reached_limit: Reached | None = None
     started = time.perf_counter()
     program = compile_model(model, activities=activities)
     layout = Layout(program)
@@ -101,9 +113,19 @@ def simulate(
     bins = Bins(layout.width, _bin_width(program, horizon))
     next_check = FIRST_CHECK * bins.width
     while True:
-        machine.run_until(bins.next_time)
-        bins.add(machine.snapshot())
-        over = machine.events >= limit or (horizon is not None and bins.end >= horizon * (1 - 1e-9))
+        try:
+            machine.run_until(bins.next_time, own)
+        except LimitError as error:
+            reached_limit = _own_limit(own, error.reached, budget)
+        else:
+            bins.add(machine.snapshot())
+            reached_limit = _own_limit(own, own.reached(), budget)
+        if machine.events >= limit:
+            reached_limit = Reached(own.study, "events", limit)
+        if reached_limit is not None and bins.count < BATCHES[-1]:
+            raise LimitError(reached_limit, where=model.name)
+        finished = horizon is not None and bins.end >= horizon * (1 - 1e-9)
+        over = finished or reached_limit is not None
         if not over and bins.end < next_check:
             continue
         next_check = bins.end * CHECK_GROWTH
@@ -115,6 +137,8 @@ def simulate(
             progress(Progress(bins.end, machine.events, reached))
         if over or (precision is not None and reached <= precision and _sufficient(window)):
             break
+    if finished or (precision is not None and reached <= precision and _sufficient(window)):
+        reached_limit = None
     _check_alive(program, layout, bins)
     check_identities(window)
     return Result(
@@ -132,9 +156,21 @@ def simulate(
         calls=window.calls(),
         joins=window.joins(),
         activities=window.activities(),
-        warnings=tuple(_warnings(window, precision, reached)),
+        limit=reached_limit,
+        warnings=tuple(_warnings(window, precision, reached, reached_limit)),
         wall_seconds=time.perf_counter() - started,
     )
+
+
+def _own_limit(own: Budget, reached: Reached | None, outer: Budget | None) -> Reached | None:
+    """Return the limit of a run that has been reached.
+
+    Raises:
+        LimitError: It is one of the study that the run is part of.
+    """
+    if reached is not None and outer is not None and reached.study != own.study:
+        raise LimitError(reached)
+    return reached
 
 
 class _Engine(Protocol):
@@ -149,7 +185,7 @@ class _Engine(Protocol):
     @property
     def entry_samples(self) -> list[Samples]: ...
 
-    def run_until(self, time: float) -> None: ...
+    def run_until(self, time: float, budget: Budget | None = None) -> None: ...
 
     def snapshot(self) -> Sequence[float] | FloatArray: ...
 
@@ -216,13 +252,16 @@ def _check_alive(program: Program, layout: Layout, bins: Bins) -> None:
             )
 
 
-def _warnings(window: Window, precision: float | None, reached: float) -> list[str]:
+def _warnings(window: Window, precision: float | None, reached: float, limit: Reached | None) -> list[str]:
     found = doubts(window)
+    why = "" if limit is None else f" ({limit})"
     if precision is not None and reached > precision:
         found.append(
             f"stopped before the requested precision: intervals reach {100 * reached:.3g} % of the mean "
-            f"instead of {100 * precision:.3g} %"
+            f"instead of {100 * precision:.3g} %{why}"
         )
+    elif limit is not None:
+        found.append(f"stopped after {window.end:.4g} simulated seconds{why}")
     if not window.settled:
         found.append("the warm-up took half of the run or more: simulate longer")
     if not window.independent:

@@ -20,6 +20,7 @@ from mup.errors import SimulationError
 from mup.lqn.model import Model, Task
 from mup.lqn.uncertainty import Replicate, apply
 from simulator.api import Progress
+from simulator.budget import Budget
 from simulator.differences import REPLICATIONS, replication_seeds
 from simulator.machine import CompiledEngine
 from simulator.output import merged
@@ -108,7 +109,11 @@ Pair = tuple[Mapping[Key, float], ...]
 
 
 def spread_jobs(
-    scenario: Scenario, result: Result, alternatives: Alternatives, seed: int
+    scenario: Scenario,
+    result: Result,
+    alternatives: Alternatives,
+    seed: int,
+    budget: Budget | None = None,
 ) -> list[Job[Pair | None]]:
     """Return the simulations that tell the spread of a scenario, one job per replicate.
 
@@ -117,6 +122,7 @@ def spread_jobs(
         result: Of the scenario itself: says how long a run has to be.
         alternatives: The replicates of the scenario's model.
         seed: Of the scenario.
+        budget: Of the study; a replicate that it does not last for is left out.
     """
     seeds = replication_seeds(seed, REPLICATIONS + SERIES)[REPLICATIONS:]
     warmup, length = _lengths(scenario.model, result)
@@ -135,7 +141,7 @@ def spread_jobs(
                 found = []
                 for each in seeds:
                     progress(Progress(0.0, 0, math.inf))
-                    found.append(_short_run(program, each, warmup, warmup + length))
+                    found.append(_short_run(program, each, warmup, warmup + length, budget))
             except SimulationError:
                 return None  # this alternative cannot run; what the scenario itself does, others see
             return tuple(found)
@@ -155,12 +161,14 @@ def _lengths(model: Model, result: Result) -> tuple[float, float]:
     return min(max(result.warmup_seconds, length / 10), length / 2), length
 
 
-def _short_run(program: Program, seed: int, begin: float, end: float) -> Mapping[Key, float]:
+def _short_run(
+    program: Program, seed: int, begin: float, end: float, budget: Budget | None
+) -> Mapping[Key, float]:
     """Return the figures of a run without intervals: the warm-up is the same in all of them."""
     engine, layout = CompiledEngine(program, seed), Layout(program)
-    engine.run_until(begin)
+    engine.run_until(begin, budget)
     before = engine.snapshot()
-    engine.run_until(end)
+    engine.run_until(end, budget)
     sums = engine.snapshot() - before
     columns = [layout.cycles(p) for p in range(len(program.populations))]
     cycles, times = (float(sums[[c + i for c in columns]].sum()) for i in (0, 1))

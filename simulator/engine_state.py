@@ -29,6 +29,10 @@ JOIN_STUCK: Final = 5
 SPINNING: Final = 6
 TOKEN_OVERFLOW: Final = 7
 ENDLESS: Final = 8
+PAUSED: Final = 9
+
+PAUSE_STEPS: Final = 50_000
+"""Steps after which ``advance`` comes back in any case: some milliseconds, so that limits can be kept."""
 
 UNLIMITED: Final = 1 << 60
 HALF_UNLIMITED: Final = 1 << 59

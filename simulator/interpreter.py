@@ -87,6 +87,8 @@ from simulator.engine_state import (
     OWN_CORE,
     PARKED,
     PARKED_AT,
+    PAUSE_STEPS,
+    PAUSED,
     POPULATION,
     READY_HEAD,
     REFERENCES,
@@ -187,7 +189,10 @@ __all__ = ["advance"]
 
 @compiled
 def advance(s: State, until: float) -> int:
-    """Execute everything that happens before ``until`` (seconds); return how that ended."""
+    """Execute everything that happens before ``until`` (seconds); return how that ended.
+
+    It comes back as ``PAUSED`` now and then: the next call goes on as if there had been no pause.
+    """
     v, f, m, q, r = s.servers, s.flows, s.frames, s.stations, s.records
     scalars = s.scalars
     times = s.times
@@ -242,8 +247,13 @@ def advance(s: State, until: float) -> int:
     hole = False  # the root of the heap is vacant
     server_next = soonest_server(v)
     status = DONE
+    steps = 0
 
     while True:
+        steps += 1
+        if steps > PAUSE_STEPS:
+            status = PAUSED
+            break
         # Who is next? Created flows, flows that may go on, processors, flows whose timed step ends.
         ahead = False
         if scalars[CURRENT] >= 0:  # interrupted for want of room
@@ -362,6 +372,10 @@ def advance(s: State, until: float) -> int:
                     break
                 if scalars[FREE_FRAME] < 0:
                     interrupted = MORE_FRAMES
+                    break
+                steps += 1
+                if steps > PAUSE_STEPS:
+                    interrupted = PAUSED
                     break
                 task = entries[a, 0]
                 if operation == CALL:
@@ -526,6 +540,10 @@ def advance(s: State, until: float) -> int:
                 at = choice_addresses[option]
 
             elif operation == GOTO:
+                steps += 1
+                if steps > PAUSE_STEPS:
+                    interrupted = PAUSED
+                    break
                 at = a
 
             elif operation == THOUGHT:
@@ -615,6 +633,10 @@ def advance(s: State, until: float) -> int:
             elif operation == CYCLE:
                 if scalars[FREE_FRAME] < 0:
                     interrupted = MORE_FRAMES
+                    break
+                steps += 1
+                if steps > PAUSE_STEPS:
+                    interrupted = PAUSED
                     break
                 if cycle_done(m, r, frame, t) > 0.0:
                     flow_ints[flow, EMPTY] = 0

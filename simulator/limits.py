@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 from mup.errors import ModelError
 from mup.lqn.model import Model
 
-__all__ = ["MAX_CLIENTS", "MAX_CORES", "MAX_REPLICAS", "check_size"]
+__all__ = ["MAX_CLIENTS", "MAX_CORES", "MAX_REPLICAS", "MAX_SEATS", "check_size"]
 
 MAX_CLIENTS: Final = 5_000_000
 """A client takes about 300 bytes."""
@@ -15,6 +16,10 @@ MAX_REPLICAS: Final = 100_000
 """Of all tasks together."""
 MAX_CORES: Final = 100_000
 """Of a processor whose threads stick to cores; others may have any number."""
+
+
+MAX_SEATS: Final = 1_000_000
+"""Threads that stick to cores, of all tasks together."""
 
 
 def check_size(model: Model) -> None:
@@ -28,6 +33,10 @@ def check_size(model: Model) -> None:
     others = [t for t in model.tasks if not t.is_reference]
     _check(sum(t.replicas for t in others), MAX_REPLICAS, "replicas", [(t.replicas, t.name) for t in others])
     sticky = {p.name for p in model.processors if p.discipline == "cores"}
+    seats = [
+        (t.threads * t.replicas, t.name) for t in others if t.processor in sticky and t.threads < math.inf
+    ]
+    _check(sum(n for n, _ in seats), MAX_SEATS, "threads that stick to cores", seats)
     for processor in model.processors:
         if (processor.name in sticky or processor.parent in sticky) and processor.cores > MAX_CORES:
             raise ModelError(

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simulator import engine_state as run
+from simulator.budget import Budget
 from simulator.engine_accounts import server_accounts
 from simulator.failures import (
     MAX_INSIDE,
@@ -99,16 +100,30 @@ class CompiledEngine:
         moments, keys = self._state.trace_times[:count], self._state.trace_keys[:count]
         return sorted(zip(moments.tolist(), keys.tolist(), strict=True))
 
-    def run_until(self, time: float) -> None:
+    def run_until(self, time: float, budget: Budget | None = None) -> None:
         """Execute everything that happens before ``time`` (seconds).
 
+        Args:
+            time: Simulated seconds since the beginning.
+            budget: Of the study; what this takes is taken from it.
+
         Raises:
+            LimitError: The budget is used up; the run can go on from there.
             SimulationError: Nothing can happen any more, a join cannot complete, or a client spins.
         """
+        noted = self.events
         while True:
             status = advance(self._state, time)
+            if budget is not None and status in (run.DONE, run.PAUSED):
+                more, noted = self.events - noted, self.events
+                if status == run.PAUSED:
+                    budget.use(more)
+                else:
+                    budget.note(more)
             if status == run.DONE:
                 break
+            if status == run.PAUSED:
+                continue
             if status in (run.MORE_FLOWS, run.MORE_FRAMES, run.MORE_JOBS):
                 self._enlarge(status)
             else:

@@ -19,6 +19,7 @@ import numpy as np
 from simpy import Environment, Event, Process
 
 from mup.errors import SimulationError
+from simulator.budget import Budget, LimitError
 from simulator.failures import (
     deadlock,
     endless_instant,
@@ -71,6 +72,10 @@ __all__ = ["ReferenceEngine"]
 
 # What becomes of a flow that arrives at a join.
 GOES_ON, WAITS_OR_ENDS, COMES_LATE = range(3)
+
+
+PAUSE_STEPS = 1000
+"""Steps after which the budget is looked at."""
 
 
 class _EngineError(Exception):
@@ -209,6 +214,9 @@ class ReferenceEngine:
         self._joins = [[0.0, 0.0] for _ in program.joins]
         self._activities = [[0.0, 0.0, 0.0] for _ in program.activities]
         self._standstill = 0
+        self._budget: Budget | None = None
+        self._steps = 0
+        self._noted = 0
         for index, population in enumerate(program.populations):
             for client in range(max(1, population.clients)):
                 stream = Stream(int(client_stream(bits, np.uint64(index), np.uint64(client))))
@@ -221,12 +229,18 @@ class ReferenceEngine:
             cycle.population = -1
             self._begin(_Flow(stream), cycle, start, carries=False)
 
-    def run_until(self, time: float) -> None:
+    def run_until(self, time: float, budget: Budget | None = None) -> None:
         """Execute everything that happens before ``time`` (seconds).
 
+        Args:
+            time: Simulated seconds since the beginning.
+            budget: Of the study; what this takes is taken from it.
+
         Raises:
+            LimitError: The budget is used up; the run cannot go on.
             SimulationError: Nothing can happen any more, a join cannot complete, or a client spins.
         """
+        self._budget = budget
         # Not ``run(until=time)``: that leaves a marker among the events.
         env = self._env
         peek, step = env.peek, env.step
@@ -237,15 +251,32 @@ class ReferenceEngine:
                 self._standstill += 1
                 if self._standstill > MAX_STANDSTILL:
                     raise endless_instant(self.program, env.now)
+                self._pause()
                 step()
         except _EngineError as failure:
             error: SimulationError = failure.args[0]
             raise error from None
+        if budget is not None:
+            budget.note(self._more())
         self.now = time
         if following == inf:
             stuck = [i for i, s in enumerate(self._threads) if s.waiting]
             raise deadlock(self.program, self._layout, env.now, stuck)
         env._now = time  # noqa: SLF001 - accounts are read as of now
+
+    def _pause(self) -> None:
+        """Look now and then whether the budget is used up."""
+        self._steps += 1
+        if self._budget is not None and self._steps % PAUSE_STEPS == 0:
+            try:
+                self._budget.use(self._more())
+            except LimitError as error:
+                raise _EngineError(error) from None
+
+    def _more(self) -> int:
+        """Return the events since this was last asked for."""
+        more, self._noted = self.events - self._noted, self.events
+        return more
 
     def snapshot(self) -> list[float]:
         """Return all sums as of now; the columns are those of ``Layout``."""
@@ -482,6 +513,7 @@ class ReferenceEngine:
                 request = following
 
             elif operation == GOTO:
+                self._pause()
                 at = a
 
     def _pick(self, task: int, stream: Stream) -> int:

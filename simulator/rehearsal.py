@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
@@ -21,6 +21,7 @@ import numpy as np
 from mup.errors import SimulationError, UsageError
 from mup.lqn.model import Model
 from simulator.api import Progress
+from simulator.budget import MAX_SECONDS, Budget, LimitError, Reached
 from simulator.laws import check_identities
 from simulator.machine import CompiledEngine
 from simulator.output import Window, ratio
@@ -40,6 +41,8 @@ SETTLED: Final = 1.1
 """A warm-up is long enough if the cycles begun after it take at most so many times as long."""
 MAX_EVENTS: Final = 30_000_000
 """Timed steps of all repeats together after which no more are begun."""
+UNFINISHED: Final = 4
+"""So many times as many steps may those take that are under way then."""
 RESPONSE_SHARE: Final = 0.2
 """The response time need not be known better than this share of the precision of the cycle it is part of."""
 PATIENCE: Final = 2.0
@@ -60,6 +63,7 @@ class Rehearsal:
         processors: Utilization of every finite processor.
         precision: The one asked for.
         reached: The one there is.
+        limit: Of events or wall time, that kept it from being the one asked for.
     """
 
     repeats: int
@@ -72,6 +76,7 @@ class Rehearsal:
     processors: Mapping[str, Figure]
     precision: float
     reached: float
+    limit: Reached | None = None
 
     def of_one_run(self, figure: Figure) -> Figure:
         """Return where a single run lands, 19 times of 20: the mean, with the half-width of one repeat."""
@@ -89,6 +94,7 @@ class Rehearsal:
             "utilization": {name: figure.to_json() for name, figure in self.utilization.items()},
             "processors": {name: figure.to_json() for name, figure in self.processors.items()},
             "precision": {"requested": self.precision, "reached": self.reached},
+            "limit": None if self.limit is None else self.limit.to_json(),
         }
 
 
@@ -102,7 +108,7 @@ def cycle_seconds(model: Model) -> float:
     return _clients(compile_model(model)).nominal.total
 
 
-def settling_seconds(model: Model, *, seed: int = 0) -> float:
+def settling_seconds(model: Model, *, seed: int = 0, budget: Budget | None = None) -> float:
     """Return about how long a cycle takes when all clients came spread over one; a sensible warm-up.
 
     Clients that come spread over it begin their cycles at the rate at which a full system completes them.
@@ -115,6 +121,7 @@ def settling_seconds(model: Model, *, seed: int = 0) -> float:
     Raises:
         UsageError: The load of the model is not one kind of clients.
         UncalibratedError: The model lacks numbers.
+        LimitError: The budget is used up before a cycle is over.
         SimulationError: The scenario deadlocks, or a cycle takes no time.
     """
     warmup = shortest = cycle_seconds(model)
@@ -123,7 +130,7 @@ def settling_seconds(model: Model, *, seed: int = 0) -> float:
         program = compile_model(model, arrive_within=warmup)
         (population,) = program.populations
         window = warmup * max(1.0, SETTLING_CYCLES / population.clients)
-        seen = _repeat(program, seed, warmup, window)
+        seen = _repeat(program, seed, warmup, window, budget=budget)
         events += seen.events
         if len(seen.seconds):
             cycle = max(shortest, float(seen.seconds.mean()) + population.nominal.think)
@@ -144,6 +151,8 @@ def rehearse(
     precision: float = 0.01,
     seed: int = 0,
     workers: int | None = None,
+    max_seconds: float = MAX_SECONDS,
+    budget: Budget | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Rehearsal:
     """Predict what load runs of a stated length show.
@@ -156,36 +165,49 @@ def rehearse(
             all utilizations (absolute) are within it.
         seed: Of the first repeat; the k-th has ``seed + k``, as with ``mup load --repeats``.
         workers: Repeats at once; default: one per core.
+        max_seconds: Wall time after which no more repeats are waited for.
+        budget: Of the study this is part of.
         progress: Called with the number of repeats so far.
 
     Raises:
         UsageError: An argument is out of range, or the load is not one kind of clients.
         UncalibratedError: The model lacks numbers.
+        LimitError: A limit was reached before a first round of repeats was over.
         SimulationError: The scenario deadlocks, or no cycle began in the window.
     """
     if not 0 < seconds < math.inf:
         raise UsageError(f"the window must be a number of seconds > 0, got {seconds!r}")
     if not 0 < precision < 1:
         raise UsageError(f"precision must be a fraction between 0 and 1, got {precision!r}")
+    own = Budget("the rehearsal of a run", events=UNFINISHED * MAX_EVENTS, seconds=max_seconds, outer=budget)
     if warmup is None:
-        warmup = settling_seconds(model)
+        warmup = settling_seconds(model, budget=own)
     if not 0 <= warmup < math.inf:
         raise UsageError(f"the warm-up must be a number of seconds >= 0, got {warmup!r}")
     program = compile_model(model, arrive_within=warmup)
     _clients(program)
     repeats: list[_Repeat] = []
+    found: Rehearsal | None = None
     while True:
         more = range(len(repeats), max(FIRST_REPEATS, 2 * len(repeats)))
-        jobs = [partial(_repeat, program, seed + k, warmup, seconds) for k in more]
-        repeats += run_jobs(jobs, workers=workers)
+        jobs = [partial(_repeat, program, seed + k, warmup, seconds, budget=own) for k in more]
+        try:
+            repeats += run_jobs(jobs, workers=workers)
+        except LimitError as error:
+            if found is None:
+                raise
+            return replace(found, limit=error.reached)
         if progress is not None:
             progress(len(repeats))
-        last = len(repeats) >= MAX_REPEATS or sum(repeat.events for repeat in repeats) >= MAX_EVENTS
+        full = sum(repeat.events for repeat in repeats) >= MAX_EVENTS
+        last = len(repeats) >= MAX_REPEATS or full
         # Where cycles are longer than the window, few clients begin one in a few of the repeats only.
         if last or any(len(repeat.starts) for repeat in repeats):
             found = _averaged(program, repeats, warmup, seconds, precision)
-            if last or found.reached <= precision:
+            if found.reached <= precision:
                 return found
+            if last:
+                return replace(found, limit=Reached(own.study, "events", MAX_EVENTS) if full else None)
 
 
 def _clients(program: Program) -> Population:
@@ -226,13 +248,15 @@ def _repeat(
     warmup: float,
     seconds: float,
     progress: Callable[[Progress], None] = lambda _: None,
+    *,
+    budget: Budget | None = None,
 ) -> _Repeat:
     """Execute one run: warm-up, window, and on until the cycles of the window are over."""
     engine = CompiledEngine(program, seed)
-    engine.run_until(warmup)
+    engine.run_until(warmup, budget)
     before = engine.snapshot()
     end = warmup + seconds
-    engine.run_until(end)
+    engine.run_until(end, budget)
     sums = engine.snapshot() - before
     (population,) = program.populations
     longest = population.nominal.total
@@ -242,7 +266,7 @@ def _repeat(
         longest = max(longest, float(times.max(initial=0.0)) + population.nominal.think)
         if engine.now >= end + PATIENCE * longest:
             break
-        engine.run_until(end + PATIENCE * longest)
+        engine.run_until(end + PATIENCE * longest, budget)
     # An engine tells the end and the response time of a cycle. Where users draw their think times, the mean
     # one moves a start by seconds within a window of a minute.
     starts = ends - times - population.nominal.think

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from simulator.budget import Reached
+
 __all__ = [
     "ActivityResult",
     "CallResult",
@@ -240,6 +242,7 @@ class Result:
         cycle, tasks, entries, processors: The figures, keyed by name; entries are ``A/epA/`` or ``db.qry``.
         calls, joins: Keyed ``ENTRY:ACTIVITY -> ENTRY`` and ``ENTRY:ACTIVITY&ACTIVITY``.
         activities: Keyed ``ENTRY:ACTIVITY``; only if they were asked for.
+        limit: Of events or wall time, that ended the run before it was done.
         warnings: What is doubtful about the result, one sentence each.
     """
 
@@ -258,6 +261,7 @@ class Result:
     calls: Mapping[str, CallResult] = field(default_factory=dict)
     joins: Mapping[str, JoinResult] = field(default_factory=dict)
     activities: Mapping[str, ActivityResult] = field(default_factory=dict)
+    limit: Reached | None = None
     warnings: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
@@ -278,5 +282,6 @@ class Result:
             "calls": {name: c.to_json() for name, c in self.calls.items()},
             "joins": {name: j.to_json() for name, j in self.joins.items()},
             "activities": {name: a.to_json() for name, a in self.activities.items()},
+            "limit": None if self.limit is None else self.limit.to_json(),
             "warnings": list(self.warnings),
         }

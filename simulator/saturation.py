@@ -20,6 +20,7 @@ from mup.lqn.distributions import Constant
 from mup.lqn.model import Activity, Call, Entry, Model, Task, entry_label
 from mup.lqn.visits import entry_rates
 from simulator.api import Progress, simulate
+from simulator.budget import Budget, LimitError, Reached
 from simulator.program import compile_model
 from simulator.result import Result
 from simulator.whatif import causes, utilizations
@@ -33,6 +34,9 @@ CYCLES_EACH: Final = 6
 """Cycles for which every client of an overload has time: the first ones fill queues."""
 MOST_EVENTS: Final = 5_000_000
 """Timed steps of an overload at most: a second or two."""
+ALL_EVENTS: Final = 50_000_000
+ALL_SECONDS: Final = 120.0
+"""Timed steps and wall time of all of them together at most."""
 FULL: Final = 0.95
 MOST_CLIENTS: Final = 200_000
 """Beyond this many clients the limit is not confirmed by a simulation: filling it would take too long."""
@@ -55,6 +59,7 @@ class Saturation:
         is_open: The sources whose load is arrivals per second.
         bounds: Cycles per second at which each resource would be full if nobody ever waited, lowest first.
         confirmed: A simulation of about twice that load found the resource full.
+        cut: The limit of events or wall time that ended the study before that was known.
     """
 
     resource: str | None
@@ -64,6 +69,7 @@ class Saturation:
     is_open: frozenset[str]
     bounds: Mapping[str, float]
     confirmed: bool
+    cut: Reached | None = None
 
     @property
     def scale(self) -> float | None:
@@ -86,6 +92,7 @@ class Saturation:
             "present": loads(self.present),
             "bounds": dict(self.bounds),
             "confirmed": self.confirmed,
+            "limit": None if self.cut is None else self.cut.to_json(),
         }
 
     @property
@@ -101,10 +108,11 @@ class Saturation:
         return f"{self.resource} saturates first, at about {_round(self.throughput)} cycles/s = {where}"
 
     def __str__(self) -> str:
+        cut = "" if self.cut is None else f"; not confirmed: {self.cut}"
         if self.resource is None or len(self.load) > 1:
-            return self.limit
+            return f"{self.limit}{cut}"
         (value,) = self.present.values()
-        return f"{self.limit} (now {_round(value)})"
+        return f"{self.limit} (now {_round(value)}){cut}"
 
 
 def _round(value: float) -> str:
@@ -123,7 +131,12 @@ class _Source:
 
 
 def saturation(
-    model: Model, *, seed: int = 0, progress: Callable[[Progress], None] | None = None
+    model: Model,
+    *,
+    seed: int = 0,
+    max_seconds: float = ALL_SECONDS,
+    budget: Budget | None = None,
+    progress: Callable[[Progress], None] | None = None,
 ) -> Saturation:
     """Find what limits a model, and from which load on.
 
@@ -131,12 +144,16 @@ def saturation(
         model: Calibrated at least where clients can get to. How much load it has does not matter if there
             is one source; of several, their ratio does.
         seed: Of the short simulations.
+        max_seconds: Wall time of all of them together.
+        budget: Of what this study is part of.
         progress: Called now and then by each of them.
 
     Raises:
         UncalibratedError: The model lacks numbers.
+        LimitError: A limit was reached before anything was known.
         SimulationError: It deadlocks, or a cycle takes no time.
     """
+    own = Budget("the study of what saturates", events=ALL_EVENTS, seconds=max_seconds, outer=budget)
     # Load beyond the limit is the point here: messages that nobody waits for may pile up.
     short = partial(
         simulate,
@@ -144,6 +161,7 @@ def saturation(
         seed=seed,
         max_events=MAX_EVENTS,
         may_pile_up=True,
+        budget=own,
         progress=progress,
     )
     sources = [_paced(model, source) for source in _sources(model)]
@@ -174,10 +192,15 @@ def saturation(
             confirmed=False,
         )
     resource, throughput, confirmed = next(iter(bounds)), next(iter(bounds.values())), False
+    cut: Reached | None = None
     if len(sources) == 1:
-        found = _overload(model, sources[0], bounds, alone, short)
-        if found is not None:
-            (resource, throughput), confirmed = found, True
+        try:
+            found = _overload(model, sources[0], bounds, alone, short)
+        except LimitError as error:
+            cut = error.reached
+        else:
+            if found is not None:
+                (resource, throughput), confirmed = found, True
     load = {name: throughput / total * value for name, value in present.items()}
     return Saturation(
         resource=resource,
@@ -187,6 +210,7 @@ def saturation(
         is_open=is_open,
         bounds=bounds,
         confirmed=confirmed,
+        cut=cut,
     )
 
 

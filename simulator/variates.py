@@ -337,7 +337,7 @@ def _parameters(distribution: Distribution, data: list[float]) -> tuple[int, tup
             return TRUNCATED_NORMAL, (location, scale, math.erfc(-location / scale / math.sqrt(2)) / 2)
         case Geometric(mean):
             # P(n >= k) = q^k with q = mean / (1 + mean); the inverse is floor(log(1 - u) / log(q)).
-            return GEOMETRIC, (1 / math.log(mean / (1 + mean)) if mean > 0 else 0.0, 0.0, 0.0)
+            return GEOMETRIC, (-1 / math.log1p(1 / mean) if mean > 0 else 0.0, 0.0, 0.0)
         case Hyperexponential(probabilities, means):
             first = len(data)
             data.extend(math.fsum(probabilities[: i + 1]) for i in range(len(means)))

@@ -39,6 +39,8 @@ FULL = 50.0
 """So many times as many arrivals as threads keep all of them busy, whatever chance does."""
 ROUGH_PRECISION = 0.05
 ROUGH_EVENTS = 300_000
+ROUGH_SECONDS = 60.0
+"""Wall time of a rough simulation at most; its figures so far are used then."""
 REMEMBERED = 64
 
 FloatArray = npt.NDArray[np.float64]
@@ -170,7 +172,13 @@ def _cycle_rates(model: Model) -> tuple[dict[str, float], dict[str, float], dict
         return known | {name: found.tasks[name].throughput for name in closed}, shares, busy
     except (ModelError, SimulationError):
         # What has no estimate, or breaks down under open load, can be run for a moment.
-        rough = simulate(model, precision=ROUGH_PRECISION, max_events=ROUGH_EVENTS, may_pile_up=True)
+        rough = simulate(
+            model,
+            precision=ROUGH_PRECISION,
+            max_events=ROUGH_EVENTS,
+            max_seconds=ROUGH_SECONDS,
+            may_pile_up=True,
+        )
         shares = {name: p.utilization.mean for name, p in rough.processors.items()}
         busy = {name: task.busy.mean for name, task in rough.tasks.items()}
         return known | {name: rough.tasks[name].throughput.mean for name in closed}, shares, busy

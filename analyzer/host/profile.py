@@ -19,6 +19,7 @@ import msgspec
 from analyzer.host.behaviour import Behaviour
 from analyzer.host.estimates import Estimate
 from mup.errors import LogError, ProjectError
+from mup.json_text import parse_json
 from mup.lqn.model import Migration, Processor
 from mup.whole_file import write_whole
 
@@ -315,12 +316,12 @@ def load_profile(path: str | Path | None = None) -> HostProfile:
     """
     target = Path(path) if path is not None else default_path()
     try:
-        data = msgspec.json.decode(target.read_bytes())
+        data = parse_json(target.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise ProjectError(
             f"cannot read the host profile: {error.strerror}", where=str(target), hint=REMEDY
         ) from error
-    except msgspec.DecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise LogError(f"not a host profile: {error}", where=str(target), hint=REMEDY) from error
     profile = HostProfile.from_json(data, where=str(target))
     if path is None and profile.identity != (here := this_machine()):

@@ -47,6 +47,11 @@ if TYPE_CHECKING:
     help="95 % half-width of the cycle time (relative) and of utilizations (absolute).",
 )
 @option("--seed")
+@option(
+    "--max-seconds",
+    default=3600.0,
+    help="Budget: no more than so many seconds of computation in all; the steps taken then are printed.",
+)
 @option("--jobs", "workers", old=("--workers",))
 @option("--json")
 @option("--plot", help="Also draw the steps into this file.")
@@ -60,6 +65,7 @@ def command(
     warmup: float | None,
     precision: float,
     seed: int,
+    max_seconds: float,
     workers: int | None,
     as_json: bool,
     plot: str | None,
@@ -80,6 +86,7 @@ def command(
     from mup.cli.sources import read_model_of
     from mup.errors import UsageError
     from simulator.autoscale import Settings, autoscale
+    from simulator.budget import Budget, LimitError, Reached
     from simulator.limits import check_size
     from simulator.rehearsal import rehearse
 
@@ -94,20 +101,34 @@ def command(
         max_clients=max_clients,
     )
 
+    budget = Budget("the study of an autoscaler", seconds=max_seconds)
+    cut: Reached | None = None
+
     def observe(changed: Model) -> Rehearsal:
         check_size(changed)
         return rehearse(
-            changed, seconds=run_seconds, warmup=warmup, precision=precision, seed=seed, workers=workers
+            changed,
+            seconds=run_seconds,
+            warmup=warmup,
+            precision=precision,
+            seed=seed,
+            workers=workers,
+            budget=budget,
         )
 
     announce_compilation()
     err = console(stderr=True)
     steps: list[Step] = []
     with err.status("step 1") if err.is_terminal else nullcontext() as status:
-        for step in autoscale(loaded, settings, observe):
-            steps.append(step)
-            if status is not None:
-                status.update(f"step {step.number + 1}: {step.action}")
+        try:
+            for step in autoscale(loaded, settings, observe):
+                steps.append(step)
+                if status is not None:
+                    status.update(f"step {step.number + 1}: {step.action}")
+        except LimitError as error:
+            if not steps:
+                raise
+            cut = error.reached
     if plot is not None:
         _draw(plot, loaded.name, steps)
     if as_json:
@@ -117,10 +138,13 @@ def command(
             "threshold": settings.threshold,
             "seed": seed,
             "steps": [step.to_json() for step in steps],
+            "limit": None if cut is None else cut.to_json(),
         }
         click.echo(json.dumps(document, indent=1))
     else:
         print_steps(console(), steps)
+        if cut is not None:
+            console().print(f"warning: {cut}; there may be more steps", markup=False)
 
 
 def label(step: Step) -> str:

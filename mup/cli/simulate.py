@@ -43,6 +43,12 @@ SIMULATORS = ("compiled", "reference")
 @option("--seed", default=None, show_default="0")
 @option("--clients", type=int, show_default="as in the model")
 @option("--arrivals", type=float, help="Rate of arrivals: cycles begun per second, instead of clients.")
+@option(
+    "--max-seconds",
+    help="Budget: no more than so many seconds of computation, for the simulation and again for what "
+    "saturates first; what is known then is printed.",
+    show_default="600, and 120",
+)
 @option("--details")
 @option("--activities", help="Print the details, and the figures of every activity.")
 @option(
@@ -59,6 +65,7 @@ def command(
     seed: int | None,
     clients: int | None,
     arrivals: float | None,
+    max_seconds: float | None,
     details: bool,
     activities: bool,
     saturation: bool,
@@ -88,6 +95,7 @@ def command(
     limit = ""
     if engine in ESTIMATES:
         given = {"--precision": precision, "--seed": seed, "--activities": activities or None}
+        given["--max-seconds"] = max_seconds
         if engine == "analytic":
             given["--horizon"] = horizon
         for option, value in given.items():
@@ -95,9 +103,11 @@ def command(
                 raise UsageError(f"{option} means nothing to --engine {engine}, which does not simulate")
         document = _estimate(loaded, engine, horizon)
     else:
-        document = _simulate(loaded, engine, precision, horizon, seed or 0, activities=activities)
+        document = _simulate(
+            loaded, engine, precision, horizon, seed or 0, activities=activities, max_seconds=max_seconds
+        )
         if saturation:
-            document["saturation"], limit = _saturation(loaded, seed or 0)
+            document["saturation"], limit = _saturation(loaded, seed or 0, max_seconds)
     if as_json:
         click.echo(json.dumps(document, indent=1))
         return
@@ -115,7 +125,14 @@ def _estimate(model: Model, engine: str, horizon: float | None) -> dict[str, Any
 
 
 def _simulate(
-    model: Model, engine: str, precision: float | None, horizon: float | None, seed: int, *, activities: bool
+    model: Model,
+    engine: str,
+    precision: float | None,
+    horizon: float | None,
+    seed: int,
+    *,
+    activities: bool,
+    max_seconds: float | None,
 ) -> dict[str, Any]:
     """Simulate with a display of progress."""
     from rich.progress import Progress as Bars
@@ -124,6 +141,7 @@ def _simulate(
     from mup.cli.display import console
     from mup.cli.first_run import announce_compilation
     from simulator import Progress, simulate
+    from simulator.budget import MAX_SECONDS
     from simulator.limits import check_size
 
     check_size(model)
@@ -145,17 +163,21 @@ def _simulate(
             seed=seed,
             engine=engine,
             activities=activities,
+            max_seconds=MAX_SECONDS if max_seconds is None else max_seconds,
             progress=show,
         ).to_json()
 
 
-def _saturation(model: Model, seed: int) -> tuple[dict[str, Any] | None, str]:
+def _saturation(model: Model, seed: int, max_seconds: float | None) -> tuple[dict[str, Any] | None, str]:
     """Return what saturates first, as JSON and as a sentence."""
     from mup.errors import SimulationError
-    from simulator.saturation import saturation
+    from simulator.budget import LimitError
+    from simulator.saturation import ALL_SECONDS, saturation
 
     try:
-        found = saturation(model, seed=seed)
+        found = saturation(model, seed=seed, max_seconds=ALL_SECONDS if max_seconds is None else max_seconds)
+    except LimitError as error:
+        return None, f"what saturates first is unknown: {error.message}"
     except SimulationError as error:
         # The scenario itself has been simulated; this is about another load.
         return None, f"what saturates first is unknown: under another load, {error}"

@@ -66,7 +66,9 @@ WORDS: dict[str, Word] = {
     "--full-width": Word("Read --precision as the full width of the interval."),
     "--tolerance": Word("Largest accepted error of a mean response time.", (SHARE,), NUMBER),
     "--duration": Word("Length in seconds of what is measured, or of the run predicted.", (SECONDS,), NUMBER),
-    "--max-seconds": Word("Budget: no more than so many seconds of load in all.", (SECONDS,), NUMBER),
+    "--max-seconds": Word(
+        "Budget: no more than so many seconds of load, or of computation, in all.", (SECONDS,), NUMBER
+    ),
     "--round-seconds": Word("Length of one round (one batch) in seconds.", (SECONDS,), NUMBER),
     "--warmup": Word("Seconds of load before what is measured.", (SECONDS,), NUMBER),
     "--horizon": Word("Simulated time after which to stop.", (SECONDS,), NUMBER),

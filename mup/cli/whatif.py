@@ -72,6 +72,11 @@ from mup.cli.vocabulary import examples, option
     old=("--host",),
     help="Predict on the machine of this profile ('mup host') instead of that of the calibration.",
 )
+@option(
+    "--max-seconds",
+    help="Budget: no more than so many seconds of computation in all; what is finished then is printed.",
+    show_default="3600",
+)
 @option("--jobs", "workers", old=("--workers",))
 @option("--json")
 @option("--csv", "csv_file")
@@ -97,6 +102,7 @@ def command(
     run_seconds: float,
     run_repeats: int,
     host: str | None,
+    max_seconds: float | None,
     workers: int | None,
     as_json: bool,
     csv_file: str | None,
@@ -147,7 +153,7 @@ def command(
     if not asked:
         raise UsageError("nothing to change", hint="for example --clients 1,2,4,8 or --pool B=4")
 
-    from simulator.grids import run_scenarios
+    from simulator.grids import MAX_SECONDS, run_scenarios
     from simulator.prediction import RealRun
     from simulator.whatif import Scenario, grid
 
@@ -173,6 +179,7 @@ def command(
             differences=difference,
             limits=saturation,
             run=run,
+            max_seconds=MAX_SECONDS if max_seconds is None else max_seconds,
             progress=lambda done, total: bars.update(bar, completed=done, total=total),
         )
     report_doubtful_host(out, loaded)
@@ -195,7 +202,10 @@ def command(
                 }
                 for o in outcomes[1:]
             ],
+            "limits": [limit.to_json() for o in outcomes for limit in o.limits],
         }
         click.echo(json.dumps(document, indent=1))
     else:
         print_scenarios(console(), outcomes)
+        for limit in dict.fromkeys(limit for o in outcomes for limit in o.limits):
+            console().print(f"warning: {limit}", markup=False)

@@ -9,6 +9,8 @@ from typing import Any
 from mup.errors import ModelError
 from mup.lqn.distributions import (
     FAMILIES,
+    LARGEST,
+    LEAST,
     Constant,
     Distribution,
     Empirical,
@@ -61,6 +63,12 @@ def distribution_from_json(data: Any) -> Distribution | None:
     missing = [p for p in FAMILIES[family] if p not in data]
     if missing:
         raise ModelError(f"family {family!r} needs {', '.join(missing)}", where=missing[0])
+    unknown = [p for p in FAMILIES[family] if data[p] is None]
+    if unknown:
+        raise ModelError(
+            "null is no number; a time that was never measured is null as a whole, without 'family'",
+            where=unknown[0],
+        )
     extra = set(data) - set(FAMILIES[family]) - {"family", "mean"}
     if extra:
         raise ModelError(f"family {family!r} has no parameter {min(extra)!r}", where=min(extra))
@@ -71,6 +79,10 @@ def distribution_from_json(data: Any) -> Distribution | None:
         raise ModelError("the numbers are too large to calculate with") from error
     if math.isnan(mean + variance):
         raise ModelError("the numbers are too large to calculate with")
+    if 0 < mean < LEAST or LARGEST < mean < math.inf:
+        raise ModelError(
+            f"a mean other than 0 must be between {LEAST:g} and {LARGEST:g}, got {mean!r}", where="mean"
+        )
     if "mean" in data and "mean" not in FAMILIES[family]:
         _check_mean(data["mean"], mean)
     return found

@@ -9,12 +9,14 @@ from __future__ import annotations
 import math
 import operator
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from mup.errors import ModelError
 
 __all__ = [
     "FAMILIES",
+    "LARGEST",
+    "LEAST",
     "Constant",
     "Distribution",
     "Empirical",
@@ -31,6 +33,11 @@ __all__ = [
     "rescaled",
     "with_scv",
 ]
+
+
+LEAST: Final = 1e-50
+LARGEST: Final = 1e50
+"""Of means in a file: squares of such numbers, and their ratios, are numbers, too."""
 
 
 def _require(condition: bool, field: str, message: str) -> None:

@@ -81,7 +81,7 @@ def _read_standard_input() -> Model:
     from mup.lqn.json_io import model_from_text  # noqa: PLC0415
 
     try:
-        text = data.decode("utf-8")
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ModelError("is not UTF-8 text", where=_STANDARD_INPUT) from error
     return model_from_text(text, _STANDARD_INPUT)

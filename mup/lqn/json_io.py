@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mup.errors import ModelError
+from mup.json_text import RepeatedNameError, parse_json
 from mup.lqn.distributions import Distribution
 from mup.lqn.json_reader import Reader
 from mup.lqn.model import (
@@ -40,7 +41,7 @@ def load_model(path: str | Path) -> Model:
         ModelError: The file cannot be read, is not JSON, or breaks rules; all problems are listed.
     """
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = Path(path).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise ModelError(f"cannot read the model: {reason}", where=str(path)) from error
@@ -58,9 +59,11 @@ def model_from_text(text: str, where: str) -> Model:
         ModelError: It is not JSON, or breaks rules; all problems are listed.
     """
     try:
-        data = json.loads(text, parse_constant=_no_constant, parse_int=_integer)
+        data = parse_json(text, parse_int=_integer)
     except RecursionError as error:
         raise ModelError("nested too deeply to be a model", where=where) from error
+    except RepeatedNameError as error:
+        raise ModelError(str(error), where=where, hint="leave one of them") from error
     except ValueError as error:
         raise ModelError(
             f"not JSON: {error}", where=where, hint="expected a model written by 'mup model'"
@@ -70,10 +73,6 @@ def model_from_text(text: str, where: str) -> Model:
     except ModelError as error:
         error.where = f"{where}: {error.where}" if error.where else where
         raise
-
-
-def _no_constant(text: str) -> float:
-    raise ValueError(f"{text} is no number a model may contain")
 
 
 def _integer(text: str) -> int:

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from mup.errors import ModelError
 from mup.lqn.distribution_json import count_from_json, distribution_from_json
-from mup.lqn.distributions import Distribution
+from mup.lqn.distributions import Constant, Distribution
 from mup.lqn.model import (
     ONCE,
     Activity,
@@ -219,6 +219,8 @@ class Reader:
         name = self.text(data, "name", where)
         role = self.word(data, "role", where, "service", "reference", "network", "database", "other")
         entries = tuple(self.entry(e, spot) for e, spot in self.objects(data, "entries", where))
+        if "think" in data and data["think"] is None:
+            entries = self.thinking(role, entries, f"{where}.think")
         replicas = self.number(data, "replicas", where, 1)
         threads = self.number(data, "threads", where, 1)
         plain = Task(
@@ -243,6 +245,16 @@ class Reader:
             where,
         )
         return plain if found is None else found
+
+    def thinking(self, role: str, entries: tuple[Entry, ...], where: str) -> tuple[Entry, ...]:
+        """Return the entries of a task that thinks for a time that was never measured: one activity more."""
+        if role != "reference":
+            self.report("only a reference task has a think time", where)
+        elif len(entries) == 1 and entries[0].arrivals is not None:
+            self.report("no client thinks where requests arrive", where)
+        elif len(entries) == 1:
+            return (_thinking_first(entries[0]),)
+        return entries
 
     def front(self, data: dict[str, Any], where: str) -> Front | None:
         """Build the framework work of a task."""
@@ -399,6 +411,21 @@ class Reader:
             counts=tuple(self.count(c, f"{where}.counts[{i}]") for i, c in enumerate(counts)),
             quorum=None if data.get("quorum") is None else self.whole(data, "quorum", where),
         )
+
+
+def _thinking_first(entry: Entry) -> Entry:
+    """Return a scenario that begins with a think step nobody has measured."""
+    name = "think"
+    while any(activity.name == name for activity in entry.activities):
+        name += "'"
+    pause = Activity(name=name, kind="think", demand=Constant(0.0), delay=None)
+    first = Precedence(pre=(name,), post=(entry.start,))
+    return replace(
+        entry,
+        start=name,
+        activities=(pause, *entry.activities),
+        precedences=(first, *entry.precedences),
+    )
 
 
 def _choices_fit(path: dict[str, Any]) -> bool:

@@ -27,10 +27,10 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from mup.errors import ModelError, did_you_mean
-from mup.lqn.distributions import Constant, Distribution
+from mup.lqn.distributions import LARGEST, LEAST, Constant, Distribution
 
 if TYPE_CHECKING:
     from mup.lqn.uncertainty import Uncertainty  # which needs these classes
@@ -75,12 +75,26 @@ def _check(condition: bool, message: str, where: str) -> None:
         raise ModelError(message, where=where)
 
 
-def _whole(value: object, *, infinite: bool) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    if value == math.inf:
-        return infinite
-    return value >= 1 and value == int(value)
+MAX_COUNT: Final = 1_000_000_000
+"""Of threads, clients, replicas and cores; what has more of them is infinite for all purposes."""
+
+
+def _check_count(value: object, what: str, where: str, *, infinite: bool) -> None:
+    """Refuse what is no number of things."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if number and value == math.inf and infinite:
+        return
+    _check(
+        number and 1 <= value < math.inf and value == int(value),  # type: ignore[operator,call-overload]
+        f"{what}must be a whole number >= 1, got {value!r}",
+        where,
+    )
+    more = " or infinite ('inf')" if infinite else ""
+    _check(
+        value <= MAX_COUNT,  # type: ignore[operator]
+        f"{what}must be at most {MAX_COUNT}{more}, got {value!r}",
+        where,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,12 +158,17 @@ class Processor:
     def __post_init__(self) -> None:
         where = f"processors[{self.name!r}]"
         cores, kind, speed = self.cores, self.discipline, self.speed
-        _check(_whole(cores, infinite=True), f"must be a whole number >= 1, got {cores!r}", f"{where}.cores")
+        _check_count(cores, "", f"{where}.cores", infinite=True)
         known = ("ps", "fcfs", "hol", "pp", "cores", "infinite")
         _check(kind in known, f"must be one of {', '.join(known)}, got {kind!r}", f"{where}.discipline")
         _check(
             isinstance(speed, int | float) and 0 < speed < math.inf,
             f"must be a factor > 0, got {speed!r}",
+            f"{where}.speed",
+        )
+        _check(
+            LEAST <= speed <= LARGEST,
+            f"must be between {LEAST:g} and {LARGEST:g}, got {speed!r}",
             f"{where}.speed",
         )
         for point in self.idling:
@@ -451,16 +470,9 @@ class Task:
     def __post_init__(self) -> None:
         where = f"tasks[{self.name!r}]"
         what = "clients" if self.role == "reference" else "threads"
-        _check(
-            _whole(self.threads, infinite=self.role != "reference" or self.is_open),
-            f"{what} must be a whole number >= 1, got {self.threads!r}",
-            f"{where}.threads",
-        )
-        _check(
-            _whole(self.replicas, infinite=False),
-            f"must be a whole number >= 1, got {self.replicas!r}",
-            f"{where}.replicas",
-        )
+        infinite = self.role != "reference" or self.is_open
+        _check_count(self.threads, f"{what} ", f"{where}.threads", infinite=infinite)
+        _check_count(self.replicas, "", f"{where}.replicas", infinite=False)
 
     @property
     def is_reference(self) -> bool:

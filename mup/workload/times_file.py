@@ -7,11 +7,11 @@ that is no number is a heading; empty lines and lines that begin with ``#`` are 
 from __future__ import annotations
 
 import itertools
-import json
 import math
 from pathlib import Path
 
 from mup.errors import UsageError
+from mup.json_text import parse_json
 
 __all__ = ["read_times", "read_trace"]
 
@@ -52,7 +52,7 @@ def read_trace(path: str | Path) -> tuple[float, ...]:
 
 def _from_json(text: str, path: str | Path) -> list[float]:
     try:
-        values = json.loads(text)
+        values = parse_json(text)
     except ValueError as error:
         raise UsageError(f"not a JSON list: {error}", where=str(path)) from error
     for number, value in enumerate(values, start=1):
