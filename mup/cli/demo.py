@@ -124,9 +124,9 @@ def command(
     (folder / "model.svg").write_text(draw(model), encoding="utf-8")
     out.print(f"  covered {calibration.observed} of {calibration.paths} paths")
     for text in calibration.uncovered:
-        out.print(f"  never seen: {text}", soft_wrap=True, markup=False)
+        say(out, f"never seen: {text}", indent="  ")
     for text in calibration.warnings:
-        out.print(f"  note: {text}", soft_wrap=True, markup=False)
+        say(out, f"note: {text}", indent="  ")
 
     step(5, f"prediction, then reality: {clients} clients, {duration:g} s each")
     measured = MeasureSettings(duration=duration, seed=seed)

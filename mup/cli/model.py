@@ -69,7 +69,7 @@ def command(
     """
     import json
 
-    from mup.cli.display import console
+    from mup.cli.display import console, say
     from mup.cli.options import check_result, shown
     from mup.cli.sources import uncalibrated
     from mup.lqn import save_model
@@ -118,17 +118,17 @@ def command(
                 f"one user: {seen * 1e3:.4g} ms per cycle in the log, {simulated * 1e3:.4g} in the model"
             )
         for text in calibration.uncovered:
-            out.print(f"  never seen: {text}", soft_wrap=True, highlight=False)
+            say(out, f"never seen: {text}", indent="  ")
     for text in doubts:
-        out.print(f"  warning: {text}", soft_wrap=True, highlight=False)
+        say(out, f"warning: {text}", indent="  ")
     for each in composed:
         gone = (
             f"; gone with it, for nobody else calls them: {', '.join(each.dropped)}" if each.dropped else ""
         )
-        out.print(f"station: {each.task}{gone}", soft_wrap=True, highlight=False)
+        say(out, f"station: {each.task}{gone}")
     table3 = sizes["table3"]
     out.print(", ".join(f"{count} {what.replace('_', '-')}" for what, count in table3.items()))
-    out.print(f"model: {shown(path)}", soft_wrap=True)
+    say(out, f"model: {shown(path)}")
 
 
 def single_user(model: Model) -> tuple[float | None, float | None]:

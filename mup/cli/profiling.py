@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from mup.cli.display import say
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -27,24 +29,22 @@ def ensure_profile(out: Console, *, wanted: bool) -> None:
 
     known = current_profile()[0]
     if known.doubt:
-        out.print(f"note: {known.doubt}", markup=False, soft_wrap=True)
+        say(out, f"note: {known.doubt}")
     if not wanted or known.measured:
         return
-    out.print(
+    say(
+        out,
         "this machine has no profile yet: measuring it, once, for about 45 s (--no-profile-host skips this); "
         "nothing else should run meanwhile",
-        soft_wrap=True,
     )
     try:
         with profiling() as show:
             written = save_profile(profile_host(show))
     except MupError as error:
-        out.print(f"no profile of this machine: {error}", markup=False, soft_wrap=True)
-        out.print("until there is one, models take its cores to be shared ideally", soft_wrap=True)
+        say(out, f"no profile of this machine: {error}")
+        say(out, "until there is one, models take its cores to be shared ideally")
     else:
-        out.print(
-            f"profile written to {written}; 'mup host' shows and renews it", markup=False, soft_wrap=True
-        )
+        say(out, f"profile written to {written}; 'mup host' shows and renews it")
 
 
 def report_doubtful_host(out: Console, model: Model) -> None:
@@ -58,7 +58,7 @@ def report_doubtful_host(out: Console, model: Model) -> None:
         # Calibrated without one, or by hand.
         return
     if profile.doubt:
-        out.print(f"note: {profile.doubt}", markup=False, soft_wrap=True)
+        say(out, f"note: {profile.doubt}")
 
 
 @contextmanager

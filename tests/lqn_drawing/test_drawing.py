@@ -17,8 +17,21 @@ from click.testing import CliRunner
 from analyzer.static import analyse, translate
 from mup.cli.graph import command
 from mup.errors import UsageError
-from mup.lqn import Constant, Exponential, Forward, Geometric, Migration, Model, Processor, save_model
+from mup.lqn import (
+    Constant,
+    Exponential,
+    Forward,
+    Geometric,
+    Migration,
+    Model,
+    Processor,
+    load_model,
+    save_model,
+)
 from mup.lqn.drawing import Box, draw, layout
+from mup.lqn.drawing.labels import entry_text, milliseconds
+from mup.lqn.drawing.layout import is_folded
+from mup.lqn.drawing.weights import weights_of
 from mup.lqn.model import Activity, Call, Entry, Front, Precedence, Task
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -72,6 +85,9 @@ def test_nothing_overlaps(tmp_path: Path, services: int, endpoints: int) -> None
     for task in model.tasks:
         assert_inside(picture.tasks[task.name], page)
         entries = {e.name: picture.entries[task.name, e.name] for e in task.entries}
+        if is_folded(task):
+            assert set(entries.values()) == {picture.tasks[task.name]}
+            continue
         assert_apart(list(entries.values()))
         for entry in task.entries:
             assert_inside(entries[entry.name], picture.tasks[task.name])
@@ -90,7 +106,10 @@ def test_every_element_is_named(tmp_path: Path) -> None:
     shown = texts(svg)
     for task in model.tasks:
         assert task.name in shown
-        assert all(any(e.name[:20] in t for t in shown) for e in task.entries)
+        if is_folded(task):
+            assert any(t.startswith(f"{len(task.entries)} exchanges") for t in shown)
+        else:
+            assert all(any(e.name[:20] in t for t in shown) for e in task.entries)
     assert "host" in shown
 
 
@@ -345,3 +364,72 @@ def test_graph_command(tmp_path: Path) -> None:
             catch_exceptions=False,
             standalone_mode=False,
         )
+
+
+def example(name: str) -> Model:
+    """Return a calibrated model of an example."""
+    return load_model(ROOT / "examples" / name / "model.json")
+
+
+@pytest.mark.parametrize("name", ["acmeair", "teastore", "jpetstore", "tms", "facedetect"])
+def test_names_that_are_shortened_stay_different(name: str) -> None:
+    """Endpoints with a common beginning can be told apart; no network hides the services."""
+    model = example(name)
+    shown = texts(draw(model))
+    for task in model.tasks:
+        if task.role == "service":
+            labels = [entry_text(task, e)[0] for e in task.entries]
+            assert len(set(labels)) == len(task.entries)
+            assert set(labels) <= set(shown)
+        elif task.role == "network":
+            assert is_folded(task) == (len(task.entries) > 12)
+            assert not is_folded(task) or not any("exchange_" in t for t in shown)
+
+
+@pytest.mark.parametrize("name", ["acmeair", "teastore", "facedetect"])
+def test_no_arrow_runs_through_a_title(name: str) -> None:
+    """What the words of a task stand on is drawn after all arrows and is as wide as they are."""
+    root = ET.fromstring(draw(example(name)))
+    kinds = [(e.get("class") or "").split() for e in root]
+    last_arrow = max(i for i, kind in enumerate(kinds) if "call" in kind)
+    plates = [i for i, kind in enumerate(kinds) if "plate" in kind]
+    titles = [i for i, kind in enumerate(kinds) if "title" in kind]
+    assert len(plates) == len(titles) == len(example(name).tasks)
+    assert last_arrow < min(plates)
+    for plate, title in zip(plates, titles, strict=True):
+        assert plate < title
+        box, words = root[plate], root[title]
+        assert float(box.get("x", 0)) < float(words.get("x", 0))
+        assert float(box.get("width", 0)) >= 6 * len(words.text or "")
+
+
+def test_the_heaviest_box_has_the_longest_bar() -> None:
+    """Bars are proportional to shares of the time of a cycle; without numbers there are none."""
+    model = example("teastore")
+    weights = weights_of(model)
+    leaves = {k: w for k, w in weights.items() if len(k) == 2}
+    assert sum(leaves.values()) == pytest.approx(1)
+    heaviest = max(leaves, key=lambda k: leaves[k])
+    box = layout(model).entries[heaviest[0], heaviest[1]]
+    bars = [e for e in ET.fromstring(draw(model)).iter(f"{SVG}rect") if e.get("class") == "weight"]
+    longest = max(bars, key=lambda e: float(e.get("width", 0)))
+    assert float(longest.get("x", 0)) == pytest.approx(box.x + 2, abs=0.1)
+    assert float(longest.get("width", 0)) == pytest.approx(box.width - 4, abs=0.1)
+    assert len(bars) == sum(w >= 0.01 for k, w in leaves.items() if k[0] != "Net")
+    assert 'class="weight"' not in draw(translator())
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [
+        (0.0000173, "0.017 ms"),
+        (0.0001, "0.1 ms"),
+        (2.31e-3, "2.31 ms"),
+        (2e-7, "0 ms"),
+        (3.5, "3.5 s"),
+        (0.0, "0 ms"),
+    ],
+)
+def test_times_have_no_digits_that_nobody_knows(seconds: float, shown: str) -> None:
+    """Three digits from a millisecond on, two below, none below a microsecond."""
+    assert milliseconds(Constant(seconds)) == shown

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from mup.lqn.distributions import Constant, Distribution
+from mup.lqn.drawing.weights import own_time
 from mup.lqn.model import ONCE, Activity, Call, Entry, Model, Precedence, Processor, Task, entry_label
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "call_text",
     "entry_extras",
     "entry_text",
+    "folded_text",
     "front_text",
     "join_text",
     "kind_text",
@@ -22,7 +24,11 @@ __all__ = [
     "task_text",
 ]
 
-LONGEST_LABEL = 34
+LONGEST_LABEL = 40
+LONGEST_LINE = 46
+"""Of the times of an activity and whom it calls."""
+LITTLE, NOTHING = 0.01, 1e-6
+"""A wait that is less than this part of the processor time, or than a microsecond, is not written."""
 TIMES = "\N{MULTIPLICATION SIGN}"
 
 DISCIPLINES = {
@@ -41,7 +47,13 @@ def milliseconds(time: Distribution | None) -> str:
 
 
 def _milliseconds(seconds: float) -> str:
-    return f"{seconds:.3g} s" if seconds >= 1 else f"{seconds * 1e3:.3g} ms"
+    """Return three digits, two below a millisecond: more is not known of such times."""
+    if seconds >= 1:
+        return f"{seconds:.3g} s"
+    value = seconds * 1e3
+    if value < 1e-3:
+        return "0 ms"
+    return f"{value:.3g} ms" if value >= 1 else f"{float(f'{value:.2g}'):.6f}".rstrip("0").rstrip(".") + " ms"
 
 
 def _times(count: Distribution | None) -> str:
@@ -78,22 +90,35 @@ def activity_text(model: Model, activity: Activity) -> tuple[str, str]:
             parts.append("" if activity.calls else "?")
         else:
             parts.append(f"CPU {milliseconds(activity.demand)}")
-            if activity.delay is None or activity.delay.mean:
+            if _worth_saying(activity):
                 parts.append(f"wait {milliseconds(activity.delay)}")
     networks = {t.name for t in model.tasks if t.role == "network"}
     calls = [call_text(c) for c in activity.calls if c.task not in networks]
     text = ", ".join(p for p in parts + calls if p)
-    if len(text) > LONGEST_LABEL and len(calls) > 1:
+    if len(text) > LONGEST_LINE and len(calls) > 1:
         text = ", ".join(p for p in [*parts, f"{len(calls)} calls"] if p)  # the arrows say whom
-    return _short(activity.name), _short(text)
+    return _short(activity.name), _short(text, LONGEST_LINE)
 
 
 def _zero(activity: Activity) -> bool:
     return not any(t is not None and t.mean for t in (activity.demand, activity.delay))
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= LONGEST_LABEL else text[: LONGEST_LABEL - 1] + "…"
+def _worth_saying(activity: Activity) -> bool:
+    """Tell whether a wait is unknown or not negligible beside the processor time."""
+    if activity.delay is None:
+        return True
+    return activity.delay.mean > max(
+        NOTHING, 0.0 if activity.demand is None else LITTLE * activity.demand.mean
+    )
+
+
+def _short(text: str, longest: int = LONGEST_LABEL) -> str:
+    """Shorten a text in its middle: names with a common beginning stay different."""
+    if len(text) <= longest:
+        return text
+    end = (longest - 1) * 2 // 3
+    return text[: longest - 1 - end] + "…" + text[-end:]
 
 
 def activity_tip(activity: Activity) -> str:
@@ -144,9 +169,18 @@ def entry_text(task: Task, entry: Entry) -> tuple[str, str]:
         else:
             what = f"CPU {milliseconds(activity.demand)}"
     else:
+        own = own_time(entry)
         paths = f"{len(entry.paths)} paths, " if len(entry.paths) > 1 else ""
-        what = f"{paths}{_plural(len(entry.activities), 'activity')}".replace("activitys", "activities")
+        size = _plural(len(entry.activities), "activity").replace("activitys", "activities")
+        what = paths + (size if own is None else f"{_milliseconds(own)} of its own")
     return _short(entry.name), ", ".join(p for p in (what, entry_extras(entry)) if p)
+
+
+def folded_text(task: Task) -> str:
+    """Return the line of a network whose exchanges are not drawn one by one."""
+    times = [t for e in task.entries if (t := own_time(e)) is not None]
+    longest = f", up to {_milliseconds(max(times))} each" if times else ""
+    return f"{len(task.entries)} exchanges{longest}; the arrows say which"
 
 
 def task_text(task: Task) -> tuple[str, str]:

@@ -10,6 +10,7 @@ from mup.lqn.drawing.labels import (
     activity_text,
     entry_extras,
     entry_text,
+    folded_text,
     front_text,
     processor_text,
     task_text,
@@ -28,10 +29,12 @@ from mup.lqn.drawing.shapes import (
 )
 from mup.lqn.model import Entry, Model, Processor, Task
 
-__all__ = ["Picture", "Point", "layout"]
+__all__ = ["Picture", "Point", "is_folded", "layout"]
 
 MAX_DETAILED_ENTRIES = 24
 MAX_DETAILED_ACTIVITIES = 160
+MAX_EXCHANGES = 12
+"""A network with more entries is folded: one line says how many there are."""
 BLOCK_WIDTH = 1150
 MIN_PROCESSOR_ROW = 700
 LAYER_GAP = 56
@@ -98,9 +101,14 @@ def layout(model: Model) -> Picture:
     inside: dict[str, list[_EntryPicture]] = {}
     for task in model.tasks:
         with_activities = detailed and task.role not in ("network", "database")
-        inside[task.name] = [
-            _detailed_entry(model, e) if with_activities else _compact_entry(task, e) for e in task.entries
-        ]
+        inside[task.name] = (
+            []
+            if is_folded(task)
+            else [
+                _detailed_entry(model, e) if with_activities else _compact_entry(task, e)
+                for e in task.entries
+            ]
+        )
     sizes = {t.name: _pack_entries(t, inside[t.name]) for t in model.tasks}
     links = call_links(model)
     placement = arrange(
@@ -120,6 +128,11 @@ def layout(model: Model) -> Picture:
     picture.width = max(picture.width, 360)
     _move(picture, (picture.width - width) / 2)
     return picture
+
+
+def is_folded(task: Task) -> bool:
+    """Tell whether the entries of a task are not drawn one by one: exchanges are many and alike."""
+    return task.role == "network" and len(task.entries) > MAX_EXCHANGES
 
 
 def _callers(model: Model) -> dict[tuple[str, str], list[tuple[str, str]]]:
@@ -157,6 +170,9 @@ def _place_rows(
                 picture.entries[key] = Box(left + dx, y + dy, entry.width, entry.height)
                 for name, box in entry.activities.items():
                     picture.activities[(*key, name)] = box.moved(left + dx, y + dy)
+            if is_folded(task):
+                for entry_of in task.entries:
+                    picture.entries[item, entry_of.name] = picture.tasks[item]
             bottom = max(bottom, y + size.height)
         picture.rows.append((y, bottom))
         y = bottom + min(LAYER_GAP + 2.0 * arrows[index], MAX_LAYER_GAP)
@@ -268,8 +284,11 @@ def _header(task: Task) -> float:
 def _pack_entries(task: Task, inside: list[_EntryPicture]) -> _TaskPicture:
     """Place the entries of a task in rows."""
     compact = all(not e.activities for e in inside)
-    width = text_width(*task_text(task), front_text(task)) * 1.1 + 2 * PADDING
+    folded = folded_text(task) if is_folded(task) else ""
+    width = text_width(*task_text(task), front_text(task), folded) * 1.1 + 2 * PADDING
     top = _header(task)
+    if not inside:
+        return _TaskPicture(width, top + LINE, [])
     if compact:
         # One row if it fits, so that no arrow has to pass another entry; else columns, filled one by one.
         column = max(e.width for e in inside) + PADDING

@@ -13,6 +13,7 @@ from mup.lqn.drawing.labels import (
     branch_text,
     entry_extras,
     entry_text,
+    folded_text,
     front_text,
     join_text,
     kind_text,
@@ -20,12 +21,16 @@ from mup.lqn.drawing.labels import (
     task_text,
 )
 from mup.lqn.drawing.layers import drawn_calls
-from mup.lqn.drawing.layout import Picture, Point, layout
-from mup.lqn.drawing.shapes import LANE_GAP, LINE, PADDING, ROW_GAP, Box
+from mup.lqn.drawing.layout import Picture, Point, is_folded, layout
+from mup.lqn.drawing.shapes import LANE_GAP, LINE, PADDING, ROW_GAP, Box, text_width
+from mup.lqn.drawing.weights import weights_of
 from mup.lqn.model import Activity, Entry, Model, Precedence, Task, entry_label
 from mup.lqn.statistics import possible_activities, reached_entries
 
 __all__ = ["draw"]
+
+WORTH_A_BAR = 0.01
+"""Share of the time of a cycle from which on a box shows it."""
 
 STYLE = """
  .mup-model { color-scheme: light dark; }
@@ -39,6 +44,8 @@ STYLE = """
  .mup-model .name { font-weight: 600; }
  .mup-model .soft { fill: #5b6773; }
  .mup-model .task { fill: #f3f5f8; stroke: #8794a1; stroke-width: 1.2; }
+ .mup-model .plate { fill: #f3f5f8; stroke: none; }
+ .mup-model .weight { fill: #c2410c; }
  .mup-model .reference { fill: #eef6ee; }
  .mup-model .network, .mup-model .database { fill: #f7f3ea; }
  .mup-model .entry { fill: #ffffff; stroke: #b5bfc9; }
@@ -69,6 +76,8 @@ STYLE = """
   .mup-model .outside { fill: #68d391; }
   .mup-model text.grey { fill: #8f99a4; }
   .mup-model .task { fill: #222830; stroke: #6b7784; }
+  .mup-model .plate { fill: #222830; }
+  .mup-model .weight { fill: #fb923c; }
   .mup-model .reference { fill: #1f2c23; }
   .mup-model .network, .mup-model .database { fill: #2c281f; }
   .mup-model .entry { fill: #1a1f25; stroke: #4a545f; }
@@ -134,7 +143,7 @@ def draw(model: Model) -> str:
     for task in model.tasks:
         canvas.rect(picture.tasks[task.name], f"task {task.role}", radius=8)
     # Arrows run over entries that show their activities, and below everything that has text on it.
-    entries = [(task, entry) for task in model.tasks for entry in task.entries]
+    entries = [(task, entry) for task in model.tasks if not is_folded(task) for entry in task.entries]
     for task, entry in entries:
         if _is_detailed(picture, task, entry):
             _draw_entry(canvas, picture, task, entry, grey=(task.name, entry.name) not in reached)
@@ -149,6 +158,7 @@ def draw(model: Model) -> str:
             _draw_entry(canvas, picture, task, entry, grey=not used)
     for task in model.tasks:
         _draw_title(canvas, picture, task)
+    _draw_weights(canvas, model, picture)
     for processor in model.processors:
         box = picture.processors[processor.name]
         name, what = processor_text(processor)
@@ -178,14 +188,43 @@ def draw(model: Model) -> str:
     )
 
 
+def _draw_weights(canvas: _Canvas, model: Model, picture: Picture) -> None:
+    """Draw how heavy a box is: a bar at its lower edge, as long as the box for the heaviest of its kind."""
+    weights = weights_of(model)
+    groups: list[list[tuple[tuple[str, ...], Box]]] = [
+        [(key, box) for key, box in picture.activities.items()],
+        [(key, box) for key, box in picture.entries.items() if _is_leaf(model, picture, key)],
+    ]
+    for boxes in groups:
+        most = max((weights.get(key, 0.0) for key, _ in boxes), default=0.0)
+        for key, box in boxes:
+            share = weights.get(key, 0.0)
+            if share >= WORTH_A_BAR:
+                bar = Box(box.x + 2, box.bottom - 4, max(3.0, (box.width - 4) * share / most), 3)
+                canvas.rect(bar, "weight", radius=1, title=f"{share:.0%} of the time of a cycle")
+
+
+def _is_leaf(model: Model, picture: Picture, key: tuple[str, str]) -> bool:
+    """Tell whether an entry is drawn, without activities."""
+    task = model.task(key[0])
+    return not is_folded(task) and not _is_detailed(picture, task, task.entry(key[1]))
+
+
 def _draw_title(canvas: _Canvas, picture: Picture, task: Task) -> None:
     box = picture.tasks[task.name]
     name, what = task_text(task)
     halo = f"halo {task.role}-halo"  # arrows pass below the words
+    lines = [what, *([front_text(task)] if task.front else [])]
+    # Arrows end before the words and go on behind them.
+    width = text_width(name, *lines) + 8
+    plate = Box(box.x + PADDING - 4, box.y + 4, min(width, box.width - PADDING), 16 + LINE * len(lines))
+    canvas.rect(plate, f"plate {task.role}", radius=3)
     canvas.text(box.x + PADDING, box.y + 18, name, f"title {halo}")
     canvas.text(box.x + PADDING, box.y + 18 + LINE, what, f"soft {halo}")
     if task.front:
         canvas.text(box.x + PADDING, box.y + 18 + 2 * LINE, front_text(task), f"soft {halo}")
+    if is_folded(task):
+        canvas.text(box.x + PADDING, box.y + 18 + (len(lines) + 1) * LINE, folded_text(task), f"soft {halo}")
 
 
 def _is_detailed(picture: Picture, task: Task, entry: Entry) -> bool:
