@@ -9,7 +9,7 @@ from collections.abc import Generator
 
 import pytest
 
-LONG = 5.0
+LONG = 3.0
 """Seconds of a test and what it started, beyond which it should be marked ``slow``."""
 
 used_before = pytest.StashKey[float]()

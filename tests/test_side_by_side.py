@@ -9,6 +9,8 @@ import xml.etree.ElementTree as ET
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 WRITES_DOWN = """
 import os, pathlib, pytest
 
@@ -94,6 +96,7 @@ def _run(folder: Path, modules: dict[str, str], *arguments: str) -> tuple[dict[s
     return ran, Counter(f"{case.get('name')}{'!' * len(case)}" for case in cases)
 
 
+@pytest.mark.slow
 def test_what_looks_at_the_clock_has_workers_of_its_own(tmp_path: Path) -> None:
     """It runs in two workers before the rest; the rest gives way, beginning with slow modules."""
     modules = {f"a{n}": COMPUTES for n in range(4)} | {f"z{n}": SLOW.format(n=n) for n in range(2)}
@@ -114,6 +117,7 @@ def test_what_looks_at_the_clock_has_workers_of_its_own(tmp_path: Path) -> None:
     assert not any("!" in name for name in reported)
 
 
+@pytest.mark.slow
 def test_a_crash_fails_one_test(tmp_path: Path) -> None:
     """Those that the crashed worker still had to run are run by others, the one that crashed it is not."""
     ran, reported = _run(tmp_path, {"crashes": CRASHES, "computes": COMPUTES, "marked": MARKED})
@@ -123,6 +127,7 @@ def test_a_crash_fails_one_test(tmp_path: Path) -> None:
     assert sorted(lines) == sorted(set(lines)), "a test has run twice"
 
 
+@pytest.mark.slow
 def test_single_modules_need_no_workers(tmp_path: Path) -> None:
     """A developer who runs a module does not wait for workers to start."""
     ran, _ = _run(tmp_path, {"computes": COMPUTES}, "-nauto", "test_computes.py")

@@ -24,6 +24,8 @@ from analyzer.static.failures import room
 from analyzer.static.names import ClassInfo, FunctionInfo, Names
 from analyzer.static.source import SourceTree
 
+pytestmark = pytest.mark.slow
+
 ADDRESSES = {"B": {"/b/": "/b/", "/c/": "/c/"}}
 PER_FILE = 25
 PROGRAMS = 1025

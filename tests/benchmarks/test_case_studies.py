@@ -518,6 +518,7 @@ SHORT = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.services
 def test_the_short_form_on_real_services(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """One user calibrates a model of the right size; it predicts three loads, the last beyond saturation.
@@ -547,6 +548,7 @@ def test_the_short_form_on_real_services(tmp_path: Path, capsys: pytest.CaptureF
     assert "measured" not in capsys.readouterr().out.partition("| largest errors")[0]
 
 
+@pytest.mark.slow
 @pytest.mark.services
 def test_an_interrupted_exploration_is_not_taken_for_a_whole_one(tmp_path: Path) -> None:
     """Ctrl-C ends the study, not only the exploration: the same command begins that anew."""
@@ -575,6 +577,7 @@ def test_an_interrupted_exploration_is_not_taken_for_a_whole_one(tmp_path: Path)
     assert not left.complete
 
 
+@pytest.mark.slow
 def test_cycles_take_as_long_after_half_of_the_warm_up() -> None:
     """512 travellers at a service that is full: whoever begins when all are there takes as long as later."""
     model = with_clients(read_model(str(EXAMPLES / "acmeair" / "model.json")), 512)

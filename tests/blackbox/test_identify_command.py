@@ -72,6 +72,7 @@ def failing_url() -> Iterator[tuple[str, list[str]]]:
         thread.join()
 
 
+@pytest.mark.slow
 @pytest.mark.services
 def test_a_service_of_two_workers_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A pool of two is found, and a service time of 30 ms, however slow the machine is beside it."""

@@ -138,6 +138,7 @@ def logged(truth: Model, *, inside: bool) -> Model:
     return replace(truth, tasks=tuple(tasks))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("inside", [True, False])
 def test_delays_come_back(inside: bool) -> None:
     """What a log shows of a model becomes that model again, and its response time is right."""
@@ -251,6 +252,7 @@ def busy_loop(network: float, *, extra: float | None = None) -> Model:
     return Model(name="loop", processors=(host, core), tasks=(user, loop, net))
 
 
+@pytest.mark.slow
 def test_rounds_without_think_times_wait_for_what_the_last_one_left() -> None:
     """Back to back, every request finds the loop busy; with think times few do. Neither stays in the delay."""
     truth = busy_loop(0.002)

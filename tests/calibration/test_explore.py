@@ -18,6 +18,8 @@ from mup.errors import LogError, StaleLogError, UsageError
 from mup.project import Project, load_project
 from mup.workload.speed import Speed
 
+pytestmark = pytest.mark.slow
+
 SERVICES = """\
 import time
 from mup import EP, MS, Client, Communication

@@ -33,6 +33,7 @@ def described(execution: Execution) -> tuple[object, ...]:
     return execution.request, execution.endpoint, execution.begin, execution.done, steps
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", [1, 7, 40, 113, 1000, 10**6])
 def test_a_growing_log_yields_every_execution_once(tmp_path: Path, piece: int) -> None:
     """However its bytes arrive, in the end it is what reading the whole log gives."""

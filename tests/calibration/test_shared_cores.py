@@ -93,6 +93,7 @@ def model(explored: tuple[Run, Application]) -> Model:
     return calibrate(*explored, name="shared", bootstrap=0).model
 
 
+@pytest.mark.slow
 @pytest.mark.services
 def test_a_replica_has_one_core_of_its_host(model: Model) -> None:
     """Whatever the number of its threads; processes use the host as they are."""
@@ -141,6 +142,7 @@ def test_the_core_goes_where_the_service_goes(model: Model) -> None:
     assert {"host", "other", "L.core"} <= set(own)
 
 
+@pytest.mark.slow
 @pytest.mark.services
 def test_services_pinned_to_one_core_share_it(explored: tuple[Run, Application]) -> None:
     """On two cores, T and L are on the same one, so they are in the model; on four, each has its own."""
@@ -200,6 +202,7 @@ class Scheduler:
         return {}
 
 
+@pytest.mark.slow
 @pytest.mark.services
 def test_the_measured_scheduler_is_kept(explored: tuple[Run, Application]) -> None:
     """Cores have queues of their own: pinned replicas are on theirs among everybody else, the others move."""

@@ -161,6 +161,7 @@ def test_run_without_events(tmp_path: Path) -> None:
     assert not (tmp_path / "model.json").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "says"),
     [
@@ -201,6 +202,7 @@ def test_json_errors_are_json(model: str) -> None:
     assert "did you mean" in json.loads(finished.stdout)["error"]["message"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "says"),
     [
@@ -266,6 +268,7 @@ def test_a_mean_that_is_not_the_values_mean(tmp_path: Path, model: str) -> None:
     assert "demand.mean: 5.0 is not the mean of the values" in message
 
 
+@pytest.mark.slow
 @pytest.mark.services
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=["ctrl-c", "kill-9"])
 def test_a_stopped_what_if_stops(model: str, family: Any, number: signal.Signals) -> None:
@@ -446,6 +449,7 @@ def test_cores_that_threads_stick_to_have_a_limit(tmp_path: Path, capsys: pytest
     assert "processors['P'].cores: 1000000000 cores" in err
 
 
+@pytest.mark.slow
 def test_a_million_clients_work(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Absurd but possible: figures come out, within seconds if little time is simulated."""
     file = saved(tmp_path, sized(clients=10**6))

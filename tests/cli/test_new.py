@@ -44,6 +44,7 @@ def test_static_analysis_understands_it(made: Path) -> None:
     assert [e.label for e in application.endpoints()] == ["Greeting/hello/{name}", "Words/words/{language}"]
 
 
+@pytest.mark.slow
 @pytest.mark.services
 def test_it_runs(made: Path) -> None:
     """Its client gets answers from its services."""

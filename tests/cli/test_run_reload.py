@@ -126,6 +126,7 @@ def run(tmp_path: Path) -> Iterator[Run]:
     run.process.stdout.close()
 
 
+@pytest.mark.slow
 @pytest.mark.services
 def test_services_follow_their_source(run: Run) -> None:
     """A change is served, a mistake is reported while the old source goes on, and a repair is served again."""

@@ -197,6 +197,7 @@ def test_paths_with_names_no_terminal_can_show(tmp_path: Path) -> None:
     assert b"\x1b" not in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.services
 def test_changed_endpoints_are_measured_again(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A helper changes: its endpoint is measured again, the log of before serves all others."""

@@ -20,6 +20,8 @@ from simulator.grids import run_scenarios
 from simulator.parallel import run_jobs
 from simulator.whatif import Change, Scenario, grid
 
+pytestmark = pytest.mark.slow
+
 FAST = ("--precision", "0.1")
 
 

@@ -14,6 +14,8 @@ from conformance_corpus import Case, find_corpus, load_cases
 from mup.errors import ModelError
 from mup.lqn.files import read_model
 
+pytestmark = pytest.mark.slow
+
 SHARE = 1 / 8
 """Of the simulated time of the corpus: enough to see a percent, and seconds for all models."""
 

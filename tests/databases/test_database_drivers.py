@@ -190,6 +190,7 @@ def test_a_server_that_hangs_costs_the_time_given(kind: str, own_mongod: OwnMong
         assert _recovered(execute) < 2.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", list(DRIVERS))
 def test_a_server_that_restarts_is_found_again(kind: str, own_mongod: OwnMongod) -> None:
     """A killed server is an error within 3 s; once it is back, queries work again within 2 s."""

@@ -97,6 +97,7 @@ def test_an_unknown_database_reaches_whoever_waits(runner: QueryRunner) -> None:
     assert log == [(Event.CONTACT_DEST, False), (Event.COMM_FINISH, True)]
 
 
+@pytest.mark.slow
 def test_a_silent_server_does_not_hang_the_caller() -> None:
     """A server that accepts and never answers ends in a timeout at the caller's deadline."""
     with socket.create_server(("127.0.0.1", 0)) as silent:

@@ -302,6 +302,7 @@ def embedded_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, st
     return left, folder
 
 
+@pytest.mark.slow
 @pytest.mark.services
 def test_travellers_leave_nothing(embedded_run: tuple[dict[str, str], Path]) -> None:
     """After each cycle, bookings and sessions are gone."""

@@ -221,6 +221,7 @@ def embedded_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.services
 def test_photographers_do_what_is_stated(embedded_log: Path) -> None:
     """Six endpoints, and only the upload takes two paths."""
@@ -248,6 +249,7 @@ def running() -> Iterator[Deployment]:
         yield deployment
 
 
+@pytest.mark.slow
 @pytest.mark.services
 @pytest.mark.parametrize("service", ["frontend", "backend0", "backend1", "storage"])
 def test_browsers_show_every_page(running: Deployment, service: str) -> None:

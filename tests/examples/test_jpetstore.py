@@ -147,6 +147,7 @@ def _sizes(deployment: Deployment) -> dict[str, int]:
         }
 
 
+@pytest.mark.slow
 @pytest.mark.services
 def test_a_visit(deployment: Deployment) -> None:
     """A customer signs on, searches, buys, orders and signs off; nothing of the visit but the order stays."""
@@ -212,6 +213,7 @@ def test_a_new_account(deployment: Deployment) -> None:
     assert "/static/cats.svg" in shop.get("/account/editAccountForm")
 
 
+@pytest.mark.slow
 @pytest.mark.services
 def test_the_workload(deployment: Deployment, project: Project) -> None:
     """Every visit asks for the same pages, and half of the customers buy."""

@@ -139,6 +139,7 @@ def deployment(request: pytest.FixtureRequest, project: Project) -> Iterator[Dep
         yield running
 
 
+@pytest.mark.slow
 @pytest.mark.services
 def test_a_visit(deployment: Deployment) -> None:
     """A user logs in, looks at products, puts two into the cart, and logs out."""
@@ -163,6 +164,7 @@ def test_a_visit(deployment: Deployment) -> None:
     assert store.post("/loginAction/", username="user7", password="x") == "{}"
 
 
+@pytest.mark.slow
 @pytest.mark.services
 def test_browsers_show_every_page(deployment: Deployment, application: Application) -> None:
     """All tags are closed, all links lead somewhere, all forms are sent to an endpoint."""
@@ -177,6 +179,7 @@ def test_browsers_show_every_page(deployment: Deployment, application: Applicati
         assert forms <= {endpoint.label for endpoint in application.endpoints()}
 
 
+@pytest.mark.slow
 @pytest.mark.services
 def test_the_workload(deployment: Deployment, project: Project) -> None:
     """Every visit makes the same 27 calls."""

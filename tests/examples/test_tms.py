@@ -208,6 +208,7 @@ def embedded_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.services
 def test_teachers_do_what_is_stated(embedded_log: Path) -> None:
     """12 endpoints take one path each, with 6 calls; afterwards all their exams are gone."""

@@ -25,7 +25,7 @@ from mup.project import Project, load_project
 from mup.runtime.launcher import Deployment
 from mup.workload.measure import Measurement, measure_load
 
-pytestmark = pytest.mark.services
+pytestmark = [pytest.mark.services, pytest.mark.slow]
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "translator"

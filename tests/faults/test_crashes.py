@@ -43,6 +43,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Scene, Buye
             yield scene, buyers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("crash", SHORT, ids=lambda crash: crash.name.replace(" ", "-"))
 def test_crash(shop: tuple[Scene, Buyers], crash: Crash) -> None:
     """Users see the right statuses, log and metrics tell of it, and all goes on when what was hit is back."""
@@ -78,6 +79,7 @@ def answers_of(system: System) -> dict[int, float]:
     return {int(name.removeprefix(start)[:3]): n for name, n in metrics.items() if name.startswith(start)}
 
 
+@pytest.mark.slow
 def test_the_ledger_notices(tmp_path: Path) -> None:
     """A request that no log has is reported, unless its process was killed with the record in its hands."""
     from faults.buyers import Purchase

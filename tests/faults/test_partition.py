@@ -47,6 +47,7 @@ def test_packets_are_late(network: Network) -> None:
     assert 2 * DELAY_MS / 1000 <= times[1] < 20 * DELAY_MS / 1000
 
 
+@pytest.mark.slow
 def test_partition(tmp_path: Path, network: Network) -> None:
     """Calls to the machine that is cut off fail with 504, then with 503 or not at all; then all heals, soon."""
     with cluster(tmp_path, network, expiry=1.5) as running:

@@ -131,6 +131,7 @@ def test_the_error_of_the_solver_is_removed_by_simulation() -> None:
     assert found.intervals[0].contains(0.05)
 
 
+@pytest.mark.slow
 def test_precise_measurements_are_corrected_until_estimates_settle(monkeypatch: pytest.MonkeyPatch) -> None:
     """One correction leaves some of the solver's error, which is said; further ones end by themselves."""
     from simulator import simulate

@@ -81,6 +81,7 @@ def test_a_ring_runs_and_stops() -> None:
         assert not list((TRACEFS / "instances").glob(f"mup-host-{os.getpid()}"))
 
 
+@pytest.mark.slow
 @pytest.mark.services
 def test_command_profiles_this_machine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """`mup host --json` prints the profile it writes: this machine, every figure, a processor for models."""

@@ -96,6 +96,7 @@ def with_self_loops(network: ClosedNetwork, stay: np.ndarray) -> ClosedNetwork:
     return replace(network, routing=routing, rates=network.rates / (1 - stay))
 
 
+@pytest.mark.slow
 def test_self_loops_leave_no_trace_in_the_fluid() -> None:
     """Theorem 2.1.1: for any probabilities to stay there are rates that move the clients alike."""
     plain = loop((4, 2, 1))

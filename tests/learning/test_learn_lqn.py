@@ -23,6 +23,7 @@ def traces() -> Traces:
     return traces_of(running_example())
 
 
+@pytest.mark.slow
 def test_demands_come_back(traces: Traces) -> None:
     """The thesis's running example: four unknown times within 5 %, the corrected model misplaces no more."""
     model = running_example()

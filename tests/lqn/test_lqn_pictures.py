@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from xml.etree import ElementTree as ET
 
+import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from model_strategies import models
 
@@ -14,6 +15,7 @@ from mup.lqn.drawing import draw, layout
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 
 
+@pytest.mark.slow
 @settings(
     max_examples=60, deadline=None, derandomize=True, phases=[Phase.generate], suppress_health_check=SLOW
 )

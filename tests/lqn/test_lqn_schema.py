@@ -41,6 +41,7 @@ SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "model-schema.md"
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=SLOW)
 @given(models())
 def test_every_model_survives_its_file(model: Model) -> None:

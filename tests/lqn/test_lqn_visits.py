@@ -122,6 +122,7 @@ def test_unknown_counts_of_calls_name_their_place() -> None:
         entry_rates(_system(Task(name="A", entries=(_entry("x"),)), cycle=cycle))
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=SLOW)
 @given(models())
 def test_rates_balance(model: Model) -> None:

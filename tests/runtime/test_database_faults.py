@@ -62,6 +62,7 @@ def reading(folder: Path, service: str, uri: str) -> Iterator[System]:
         yield system
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("service", ["Reader", "Threads", "Loop"])
 def test_mongod_killed_under_load(tmp_path: Path, own_mongod: OwnMongod, service: str) -> None:
     """Queries of a killed server fail with a clear error, soon, and work within 2 s of its return."""

@@ -507,6 +507,7 @@ def damaged(seed: int) -> bytes:
     return bytes(data)
 
 
+@pytest.mark.slow
 def test_damaged_requests() -> None:
     """10,000 of them: every answer is HTTP and every refusal a 4xx; then good requests are served."""
     with serving(max_body=100_000) as server:

@@ -139,6 +139,7 @@ def test_what_is_no_answer_is_said(new_loop: NewLoop, said: bytes, problem: str)
     assert own == b"own"
 
 
+@pytest.mark.slow
 @LOOPS
 def test_a_silent_server_is_given_up(new_loop: NewLoop) -> None:
     """After two seconds; what it may say later is nobody's answer."""

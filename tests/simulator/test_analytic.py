@@ -156,6 +156,7 @@ def test_clients_who_hardly_think_keep_servers_busy(scv: float, servers: int, th
     assert got.cycle.throughput == pytest.approx(servers / 0.05, rel=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("scv", "count"), [(0.1, 500), (4.4, 256), (4.4, 900)])
 def test_full_replicas_of_general_services(scv: float, count: int) -> None:
     """Three replicas chosen at random, hundreds of requests: as many as simulated (to 0.5 %), within 2 %."""

@@ -15,6 +15,8 @@ from mup.lqn.files import read_model
 from simulator import Result, simulate
 from simulator.analytic import estimate
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 EVENTS = 5_000_000
 """The intervals of throughputs are a percent wide then; estimates may be 5 % off."""

@@ -32,6 +32,8 @@ from mup.lqn import (
 )
 from simulator import simulate
 
+pytestmark = pytest.mark.slow
+
 PRECISION = 0.018
 TIGHT = 0.05
 """Other figures than the cycle's may have intervals up to this wide, relative to the truth."""

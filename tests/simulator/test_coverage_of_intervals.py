@@ -14,6 +14,7 @@ from simulator import simulate
 RUNS = 60
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("think", [1.83, 0.75], ids=["half", "nine-tenths"])
 def test_intervals_cover_exact_means(think: float) -> None:
     """Of 60 intervals of 95 % at least 52 contain the exact mean, and they are no wider than need be."""

@@ -32,6 +32,8 @@ from mup.lqn import Front, Model, Processor
 from mup.lqn.visits import activity_visits, entry_rates
 from simulator import Figure, Result, simulate
 
+pytestmark = pytest.mark.slow
+
 PLAIN = {"ps", "think", "several-clients", "think-activity", "delay", "erlang"}
 GROUPS = {
     "resources": PLAIN | {

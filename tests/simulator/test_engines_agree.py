@@ -47,6 +47,8 @@ from simulator import simulate, simulate_many
 from simulator.machine import CompiledEngine
 from simulator.program import FORK_JOIN, Program, compile_model, optimise
 
+pytestmark = pytest.mark.slow
+
 CHUNKS, CHUNK, FORKED_CHUNK = 20, 12, 6
 
 

@@ -15,6 +15,8 @@ from mup.lqn import Distribution, Migration, Model, Processor, Task
 from simulator import simulate
 from simulator.saturation import saturation
 
+pytestmark = pytest.mark.slow
+
 WORK = 0.01
 
 

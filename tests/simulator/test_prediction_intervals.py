@@ -53,6 +53,7 @@ def known_spread(demand: float, factors: list[float]) -> Spread:
     return Spread(len(factors), variances, tuple(range(len(factors))), tuple(times.tolist()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("run_seconds", "error", "rounds"),
     [

@@ -13,6 +13,7 @@ ALWAYS = {"think", "delay", "ps"}
 """What a model may contain although it was not asked for: loads are bounded by think times, cycles take time."""
 
 
+@pytest.mark.slow
 def test_every_element_occurs_and_seeds_decide() -> None:
     """A few hundred seeds cover every element; the same seed gives the same model."""
     seen: set[str] = set()

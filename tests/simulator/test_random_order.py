@@ -81,6 +81,7 @@ def test_in_random_order_some_wait_much_longer() -> None:
     assert exact_quantile("random", 0.99) > 1.3 * exact_quantile("fifo", 0.99)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rho", [0.5, 0.8])
 def test_second_moment_of_the_wait_in_an_open_queue(rho: float) -> None:
     """M/M/1: E[W^2] in random order is 2 / (2 - rho) times that of first come first served (Takacs 1963)."""

@@ -18,6 +18,7 @@ def _queue(count: int = 4) -> Model:
     )
 
 
+@pytest.mark.slow
 def test_replications_agree_with_one_run() -> None:
     """Mean response time and utilization are those of a single run, within both intervals."""
     single = simulate(_queue(), precision=0.005, seed=3)

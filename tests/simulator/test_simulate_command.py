@@ -100,6 +100,7 @@ def test_figures_without_interval_have_four_digits_and_no_exponent(mup: Run, fil
     assert not re.search(r"\d\.\d{4}", out.split("tasks")[0])
 
 
+@pytest.mark.slow
 def test_whatif_json_is_a_grid_with_its_baseline(mup: Run, file: str) -> None:
     """Scenarios are the cross product of all values, each with what it changes."""
     code, out, _ = mup(
@@ -116,6 +117,7 @@ def test_whatif_json_is_a_grid_with_its_baseline(mup: Run, file: str) -> None:
     assert four > 3 * data["scenarios"][0]["result"]["cycle"]["throughput"]["mean"]
 
 
+@pytest.mark.slow
 def test_whatif_prints_the_bottleneck_and_writes_csv(mup: Run, file: str, tmp_path: Path) -> None:
     """One row per scenario with the change against the baseline; the same numbers as CSV."""
     target = tmp_path / "grid.csv"

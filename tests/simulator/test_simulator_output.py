@@ -91,6 +91,7 @@ def test_level_notices_a_lost_departure() -> None:
     assert (area, residence) == (7.0, 7.5)
 
 
+@pytest.mark.slow
 def test_intervals_cover_the_truth() -> None:
     """95 % intervals of a sequentially stopped run contain the exact value in about 95 % of 120 runs.
 

@@ -89,6 +89,7 @@ def models(draw: st.DrawFn) -> Model:
     return model(*crowd, high, low, processors=processors)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(tested=models(), seed=st.integers(0, 2**64))
 def test_every_run_obeys_the_laws(tested: Model, seed: int) -> None:

@@ -17,6 +17,8 @@ from simulator import simulate
 from simulator.analytic import estimate
 from simulator.fluid import fluid
 
+pytestmark = pytest.mark.slow
+
 CHUNKS, CHUNK = 4, 12
 MOVING = Migration(wake=1.0, steal=1.0, balance=100.0)
 FIRST, SECOND = 0.004, 0.0013
