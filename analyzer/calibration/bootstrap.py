@@ -15,7 +15,7 @@ import numpy as np
 from analyzer.calibration.callsites import Variant, variant_name
 from analyzer.calibration.observed import FloatArray, Observed
 from analyzer.calibration.terms import Terms
-from mup.lqn import Model, Replicate, entry_label
+from mup.lqn import Model, Replicate, entry_label, key_parts
 
 __all__ = ["REPLICATES", "batches", "replicates", "with_variants"]
 
@@ -124,14 +124,14 @@ def with_variants(
     def spread(values: Mapping[str, float]) -> dict[str, float]:
         result = {}
         for key, value in values.items():
-            label, _, activity = key.rpartition(":")
-            for variant in found.get(label, ()):
-                result[f"{variant_name(label, variant.number)}:{activity}"] = value
+            for label, activity in key_parts(key):
+                for variant in found.get(label, ()):
+                    result[f"{variant_name(label, variant.number)}:{activity}"] = value
             result.setdefault(key, value)
         return result
 
     def whole(key: str) -> bool:
-        return key.rpartition(":")[0] not in found
+        return not any(label in found for label, _ in key_parts(key))
 
     return tuple(
         Replicate(

@@ -23,7 +23,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from mup.errors import SimulationError, UncalibratedError
-from mup.lqn import Distribution, Model, Replicate, Task, entry_label
+from mup.lqn import Distribution, Model, Replicate, Task, entry_label, key_parts
 from mup.lqn.edits import with_clients, with_think
 from mup.lqn.uncertainty import apply
 from simulator import simulate
@@ -54,9 +54,9 @@ class Links:
 
     def of(self, label: str) -> Sequence[str]:
         """Return where the waiting of an activity or front was logged beside its own delay."""
-        entry, _, activity = label.rpartition(":")
-        if activity.startswith("front.") or label in self.first.get(entry, ()):
-            return self.callers.get(entry, ())
+        for entry, activity in key_parts(label):
+            if activity.startswith("front.") or label in self.first.get(entry, ()):
+                return self.callers.get(entry, ())
         return self.elsewhere.get(label, ())
 
 
@@ -182,8 +182,11 @@ def _less_cold(task: Task, moved: Mapping[str, float]) -> Task:
 
 
 def _label(task: Task, key: str) -> str:
-    entry, _, activity = key.rpartition(":")
-    return f"{entry_label(task.name, entry)}:{activity}"
+    names = {entry.name for entry in task.entries}
+    for entry, activity in key_parts(key):
+        if entry in names:
+            return f"{entry_label(task.name, entry)}:{activity}"
+    return key
 
 
 def _taken(logged: Mapping[str, float], waiting: Mapping[str, float], links: Links) -> dict[str, float]:

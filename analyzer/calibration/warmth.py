@@ -14,7 +14,7 @@ from analyzer.calibration.callsites import Variant, variant_name
 from analyzer.calibration.framework import FrameworkWork
 from analyzer.calibration.observed import FloatArray, Observed
 from analyzer.calibration.terms import Kind, Terms
-from mup.lqn import Model, Task, Warmth, entry_label
+from mup.lqn import Model, Task, Warmth, entry_label, key_parts
 
 __all__ = ["shared_by_variants", "warmth"]
 
@@ -119,8 +119,8 @@ def shared_by_variants(model: Model, found: Mapping[str, Sequence[Variant]]) -> 
         def spread(values: Mapping[str, tuple[float, ...]]) -> dict[str, tuple[float, ...]]:
             result = dict(values)
             for key, value in values.items():
-                entry, _, activity = key.rpartition(":")
-                result.update({f"{name}:{activity}": value for name in names.get(entry, ())})
+                for entry, activity in key_parts(key):
+                    result.update({f"{name}:{activity}": value for name in names.get(entry, ())})
             return result
 
         return replace(

@@ -31,6 +31,7 @@ from mup.lqn.model import (
     Task,
     Warmth,
     entry_label,
+    key_parts,
 )
 from mup.lqn.uncertainty import Discrepancy, Replicate, Uncertainty
 
@@ -64,6 +65,7 @@ __all__ = [
     "Warmth",
     "Weibull",
     "entry_label",
+    "key_parts",
     "load_model",
     "model_from_json",
     "model_to_json",

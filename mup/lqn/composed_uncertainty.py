@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from mup.lqn.json_io import model_to_json
-from mup.lqn.model import Entry, Model, Task, entry_label
+from mup.lqn.model import Entry, Model, Task, entry_label, key_parts
 from mup.lqn.uncertainty import FACTORS, Replicate, Uncertainty, apply
 from mup.lqn.visits import activity_visits
 
@@ -131,8 +131,8 @@ def work_of(entry: Entry) -> float:
 
 
 def _belongs(key: str, task: Task) -> bool:
-    label = key.rpartition(":")[0]
-    return key == task.name or any(entry_label(task.name, e.name) == label for e in task.entries)
+    labels = {label for label, _ in key_parts(key)}
+    return key == task.name or any(entry_label(task.name, e.name) in labels for e in task.entries)
 
 
 def _work(station: Model, moved: Moved, split: Split | None) -> float:
@@ -155,7 +155,11 @@ def _kept(model: Model, tasks: Iterable[Task], station: str) -> tuple[Replicate,
                 kind: {
                     key: value
                     for key, value in getattr(replicate, kind).items()
-                    if (key in fronts if kind == "fronts" else key.rpartition(":")[0] in labels)
+                    if (
+                        key in fronts
+                        if kind == "fronts"
+                        else any(label in labels for label, _ in key_parts(key))
+                    )
                 }
                 for kind in KINDS
             }
@@ -195,8 +199,8 @@ def _renamed(replicate: Replicate, moved: Moved) -> Replicate:
     def renamed(values: Mapping[str, Any]) -> dict[str, Any]:
         found: dict[str, Any] = {}
         for key, value in values.items():
-            label, _, activity = key.rpartition(":")
-            found.update((f"{new}:{activity}", value) for new in labels.get(label, ()))
+            for label, activity in key_parts(key):
+                found.update((f"{new}:{activity}", value) for new in labels.get(label, ()))
         return found
 
     kinds = {kind: renamed(getattr(replicate, kind)) for kind in KINDS if kind != "fronts"}

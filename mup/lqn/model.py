@@ -54,6 +54,7 @@ __all__ = [
     "Task",
     "Warmth",
     "entry_label",
+    "key_parts",
 ]
 
 SCHEMA = "mup-lqn/1"
@@ -495,6 +496,19 @@ class Task:
 def entry_label(task: str, entry: str) -> str:
     """Return the name results use: ``A/epA/`` for endpoints, ``db.qry`` for everything else."""
     return f"{task}{entry}" if entry.startswith("/") else f"{task}.{entry}"
+
+
+def key_parts(key: str) -> Iterator[tuple[str, str]]:
+    """Yield each label of an entry and name of an activity that ``LABEL:ACTIVITY`` can be, likeliest first.
+
+    Paths of endpoints and names of queries may have colons, and so have the activities of exchanges and
+    queries, which are named after them. Which of the entries there is, the caller knows.
+    """
+    label, colon, activity = key.rpartition(":")
+    while colon:
+        yield label, activity
+        label, colon, more = label.rpartition(":")
+        activity = f"{more}:{activity}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,7 @@ from typing import Any, Final
 
 from mup.errors import ModelError
 from mup.lqn.distributions import Constant, Distribution, Empirical, rescaled
-from mup.lqn.model import Activity, Entry, Front, Model, Precedence, Task, entry_label
+from mup.lqn.model import Activity, Entry, Front, Model, Precedence, Task, entry_label, key_parts
 
 __all__ = [
     "FIGURES",
@@ -227,8 +227,8 @@ def apply(model: Model, replicate: Replicate, changed: dict[int, tuple[Task, Tas
 
 
 def _keys_by_entry(replicate: Replicate) -> set[str]:
-    """Return the labels of the entries a replicate changes."""
-    return {key.rpartition(":")[0] for kind in _kinds(replicate) for key in kind}
+    """Return the labels of the entries a replicate changes, and some that no entry has."""
+    return {label for kind in _kinds(replicate) for key in kind for label, _ in key_parts(key)}
 
 
 def _kinds(replicate: Replicate) -> tuple[Mapping[str, Any], ...]:

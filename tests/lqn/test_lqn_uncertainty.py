@@ -142,6 +142,32 @@ def test_a_replicate_applies_to_an_edited_model() -> None:
     assert apply(edited, REPLICATES[0]).task("A").threads == 4
 
 
+def test_a_replicate_applies_where_names_have_colons() -> None:
+    """Exchanges and queries are called after endpoints and queries, which may have colons in their names."""
+    activities = {"Net": "exchange_7@A/items:get/", "db": "find:all"}
+    before = Model(
+        name="m",
+        tasks=tuple(
+            Task(
+                name=task,
+                entries=(
+                    Entry(
+                        name=name,
+                        start=name,
+                        activities=(Activity(name=name, demand=Exponential(1.0), delay=Constant(2.0)),),
+                    ),
+                ),
+            )
+            for task, name in activities.items()
+        ),
+    )
+    keys = [f"{task}.{name}:{name}" for task, name in activities.items()]
+    replicate = Replicate(demands=dict.fromkeys(keys, 3.0), delays=dict.fromkeys(keys, 0.5))
+    for _, _, activity in apply(before, replicate).walk():
+        assert activity.demand == Exponential(3.0)
+        assert activity.delay == Constant(1.0)
+
+
 def test_discrepancy_is_linear_between_its_points_and_constant_outside() -> None:
     """Standard deviation and bias follow the load piece by piece."""
     assert DISCREPANCY.at("response_time", 0.4) == pytest.approx((0.03, -0.01))
