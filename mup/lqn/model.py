@@ -76,7 +76,7 @@ def _check(condition: bool, message: str, where: str) -> None:
         raise ModelError(message, where=where)
 
 
-MAX_COUNT: Final = 1_000_000_000
+MAX_COUNT: Final = 10**15
 """Of threads, clients, replicas and cores; what has more of them is infinite for all purposes."""
 
 

@@ -137,11 +137,23 @@ def test_a_think_time_of_null_was_never_measured() -> None:
         (changed("tasks", 0, "think", "mean", to=None), "tasks['U'].think.mean", "null as a whole"),
         (changed("tasks", 0, "think", "mean", to=1e-300), "tasks['U'].think.mean", "between 1e-50 and 1e+50"),
         (changed("tasks", 0, "think", "mean", to=1e308), "tasks['U'].think", "too large"),
-        (changed("tasks", 1, "threads", to=1e18), "tasks['A'].threads", "at most 1000000000 or infinite"),
-        (changed("tasks", 1, "threads", to=1e308), "tasks['A'].threads", "at most 1000000000 or infinite"),
-        (changed("tasks", 1, "replicas", to=10**18), "tasks['A'].replicas", "at most 1000000000, got"),
+        (
+            changed("tasks", 1, "threads", to=1e18),
+            "tasks['A'].threads",
+            "at most 1000000000000000 or infinite",
+        ),
+        (
+            changed("tasks", 1, "threads", to=1e308),
+            "tasks['A'].threads",
+            "at most 1000000000000000 or infinite",
+        ),
+        (changed("tasks", 1, "replicas", to=10**18), "tasks['A'].replicas", "at most 1000000000000000, got"),
         (changed("tasks", 0, "threads", to=1e18), "tasks['U'].threads", "clients must be at most"),
-        (changed("processors", 0, "cores", to=1e18), "processors['cpu'].cores", "at most 1000000000 or"),
+        (
+            changed("processors", 0, "cores", to=1e18),
+            "processors['cpu'].cores",
+            "at most 1000000000000000 or",
+        ),
         (changed("processors", 0, "speed", to=1e-300), "processors['cpu'].speed", "between 1e-50"),
     ],
 )
