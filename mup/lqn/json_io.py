@@ -259,6 +259,11 @@ def model_from_json(data: Any) -> Model:
     """
     if not isinstance(data, dict):
         raise ModelError(f"a model is a JSON object, got {type(data).__name__}")
+    if "schema" not in data and isinstance(data.get("processor"), list):
+        raise ModelError(
+            "this is the JSON format of LQNS, which is not read",
+            hint="write the model as lqnx or as text with the tools of LQNS ('lqn2xml', 'lqn2lqn')",
+        )
     if data.get("schema") != SCHEMA:
         raise ModelError(
             f"must be {SCHEMA!r}, got {data.get('schema')!r}",

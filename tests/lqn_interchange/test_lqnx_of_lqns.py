@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from lqnx_samples import CLIENT, arc, file, graph, phases, read, server, there_a
 
 from mup.errors import ModelError
 from mup.lqn import Model, Processor
+from mup.lqn.files import read_model
 from mup.lqn.lqnx import model_to_lqnx
 from simulator import simulate
 
@@ -138,3 +140,41 @@ def test_infinity_has_the_name_lqns_writes() -> None:
     model = read(file(CLIENT, text))
     assert model.task("s").threads == math.inf
     assert model.processor("p").discipline == "infinite"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            server(phases("e", "", entry='rwlock="r-lock"'), 'scheduling="rwlock"'),
+            "task 's': scheduling 'rwlock' (a reader-writer lock: any number of readers, or one writer",
+        ),
+        (
+            OK.replace("<task", '<group name="g" share="0.5"><task')
+            .replace("</task>", "</task></group>")
+            .replace("<group", "\n<group"),
+            "line 7: processor 'p', group 'g': processor groups are not supported",
+        ),
+        (
+            server(
+                graph("a", entry="e") + graph("b; c", arc("a b", "c", pre="pre-AND"), entry="f"),
+            ),
+            "not supported (one request would wait for another)",
+        ),
+    ],
+    ids=["rwlock", "group", "join of entries"],
+)
+def test_what_a_model_does_not_have_is_refused_by_name(text: str, expected: str) -> None:
+    """The message says what the element means, and on which line it is."""
+    with pytest.raises(ModelError) as caught:
+        read(file(CLIENT, text))
+    assert expected in str(caught.value)
+
+
+def test_the_json_format_of_lqns_is_named(tmp_path: Path) -> None:
+    """It is no native model with a wrong schema; the message says what it is, and what to do."""
+    path = tmp_path / "m.json"
+    path.write_text('{"general": {}, "processor": [{"name": "p", "scheduling": "fcfs", "task": []}]}')
+    with pytest.raises(ModelError, match="the JSON format of LQNS, which is not read") as caught:
+        read_model(path)
+    assert "lqn2xml" in caught.value.hint

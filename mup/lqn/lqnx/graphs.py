@@ -158,7 +158,7 @@ class TaskGraph:
             if name in self.entry_of:
                 self.report.problem(
                     f"activity {name!r} also belongs to entry {self.entry_of[name]!r}: entries that share "
-                    "activities, or meet in a join, are not supported",
+                    "activities, or meet in a join, are not supported (one request would wait for another)",
                     where,
                 )
             self.entry_of[name] = entry

@@ -82,7 +82,7 @@ _REFUSED_PROCESSORS = {
     "ps-pp": "processor sharing with priorities",
 }
 _REFUSED_TASKS = {
-    "rwlock": "a reader-writer lock",
+    "rwlock": "a reader-writer lock: any number of readers, or one writer; of locks a model has semaphores",
     "poll": "polling of entries",
     "cfs": "completely fair scheduling",
     "ps": "processor sharing of threads",
@@ -219,7 +219,7 @@ class _Importer:
         for group in element.all("group"):
             report.problem(
                 "processor groups are not supported: no discipline of a model gives groups of tasks shares",
-                f"{where}, group {group.attributes.get('name', '')!r}",
+                f"line {group.line}: processor {name!r}, group {group.attributes.get('name', '')!r}",
             )
         if scheduling in _REFUSED_PROCESSORS:
             report.problem(
