@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import ipaddress
 import socket
 
-__all__ = ["is_loopback", "is_wildcard", "route_to", "socket_for", "url_of"]
+__all__ = ["is_loopback", "is_wildcard", "route_to", "socket_for", "url_of", "why_not_bound"]
 
 
 def is_loopback(host: str) -> bool:
@@ -39,6 +40,33 @@ def route_to(host: str, port: int) -> str:
     with socket.socket(family, kind, protocol) as probe:
         probe.connect(address)
         return str(probe.getsockname()[0])
+
+
+def why_not_bound(error: Exception, host: str, port: int, owner: str) -> tuple[str, str]:
+    """Return why a socket could not listen at an address, and the remedy.
+
+    Args:
+        error: What ``bind`` or ``listen`` raised.
+        host: The address.
+        port: The port.
+        owner: What was to listen there.
+    """
+    number = error.errno if isinstance(error, OSError) else None
+    text = (error.strerror if isinstance(error, OSError) else None) or str(error)
+    if number == errno.EADDRINUSE:
+        return (
+            f"port {port} of {owner} is in use",
+            "stop what listens there, or set another port (0 = any free one) in mup.toml",
+        )
+    if isinstance(error, socket.gaierror) or number == errno.EADDRNOTAVAIL:
+        reason = f"{owner} cannot listen at {host!r}, which is no address of this machine: {text}"
+        return reason, "name one that it has (`ip address` lists them), or 0.0.0.0 for all of them"
+    if number == errno.EACCES:
+        return (
+            f"port {port} of {owner} is not permitted: {text}",
+            "set a port above 1023 in mup.toml (0 = any free one)",
+        )
+    return f"port {port} of {owner} cannot be used: {text}", "set another port (0 = any free one) in mup.toml"
 
 
 def socket_for(host: str) -> socket.socket:

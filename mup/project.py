@@ -245,6 +245,10 @@ class _Fields:
             return {}
         return value
 
+    def strings_or_none(self, name: str) -> dict[str, str] | None:
+        self.seen.add(name)
+        return self.strings(name) if name in self.data else None
+
     def retries(self, name: str) -> RetryPolicy | None:
         self.seen.add(name)
         if name not in self.data:
@@ -344,7 +348,7 @@ def _project(data: dict[str, Any], file: Path) -> Project:
                 admission=fields.one_of("admission", ADMISSIONS),
                 replicas=fields.whole("replicas", 1),
                 port=fields.whole("port", 0, 65535),
-                static=fields.strings("static") if "static" in fields.data else None,
+                static=fields.strings_or_none("static"),
                 max_body=fields.whole("max_body", 0, MAX_BODY_LIMIT),
                 body_timeout=fields.positive("body_timeout"),
                 drain=fields.positive("drain", or_zero=True),

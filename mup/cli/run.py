@@ -166,6 +166,7 @@ class _Reloader:
         self._watcher = SourceWatcher(project.source)
         # What they have loaded since their source broke is not known: any change may mend them.
         self._broken: set[str] = set()
+        self._wrong: dict[Path, str] = {}
 
     def look(self) -> None:
         """Restart what has to be; a service that cannot start anew goes on as it was."""
@@ -174,9 +175,12 @@ class _Reloader:
         changed = self._watcher.changed()
         if not changed:
             return
-        for service in self._services:
-            if service not in self._broken and not changed & self._deployment.made_of(service):
-                continue
+        touched = [
+            service
+            for service in self._services
+            if service in self._broken or changed & self._deployment.made_of(service)
+        ]
+        for service in self._without_mistake(touched, changed):
             try:
                 self._deployment.reload(service)
             except DeploymentError as error:
@@ -185,6 +189,23 @@ class _Reloader:
             else:
                 self._broken.discard(service)
                 _say(f"{service} was reloaded")
+
+    def _without_mistake(self, touched: list[str], changed: set[Path]) -> list[str]:
+        """Return the services whose source parses; of the others, say once what is wrong with it."""
+        from mup.runtime.watching import syntax_errors
+
+        told, wrong = self._wrong, syntax_errors(changed | self._wrong.keys())
+        self._wrong = wrong
+        going_on = [name for name in touched if wrong.keys() & self._deployment.made_of(name)]
+        if not going_on:
+            return touched
+        self._broken.update(going_on)
+        for file, problem in wrong.items():
+            if told.get(file) != problem:
+                _say(problem)
+        many = len(going_on) > 1
+        _say(f"{', '.join(going_on)} {'go on as they were' if many else 'goes on as it was'}")
+        return [name for name in touched if name not in going_on]
 
 
 def _say(event: str) -> None:

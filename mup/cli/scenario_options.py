@@ -39,7 +39,15 @@ def axes(options: Mapping[str, Iterable[str]]) -> list[Axis]:
     Raises:
         UsageError: A text is spelt wrongly; nothing else is checked here.
     """
-    return [_axis(kind, text) for kind, texts in options.items() for text in texts]
+    found = [_axis(kind, text) for kind, texts in options.items() for text in texts]
+    closed, opened = ({axis[0].name for axis in found if axis[0].kind == kind} for kind in LOADS)
+    if both := closed & opened:
+        of = f" of {min(both)}" if any(both) else ""
+        raise UsageError(
+            f"--clients and --arrivals{of} exclude each other: one is a closed load, the other an open one",
+            hint="ask for one of them at a time",
+        )
+    return found
 
 
 def _axis(kind: str, text: str) -> Axis:

@@ -140,6 +140,7 @@ def _simulate(
 
     from mup.cli.display import console
     from mup.cli.first_run import announce_compilation
+    from mup.cli.scenario_cost import announce_clients
     from simulator import Progress, simulate
     from simulator.budget import MAX_SECONDS
     from simulator.limits import check_size
@@ -147,6 +148,7 @@ def _simulate(
     check_size(model)
     if engine == "compiled":
         announce_compilation()
+        announce_clients(model, precision=precision, horizon=horizon, seed=seed)
     out = console(stderr=True)
     columns = (TextColumn("simulating {task.fields[state]}"), TimeElapsedColumn())
     with Bars(*columns, console=out, disable=not out.is_terminal, transient=True) as bars:

@@ -78,6 +78,7 @@ from mup.cli.vocabulary import examples, option
     show_default="3600",
 )
 @option("--jobs", "workers", old=("--workers",))
+@option("--yes", help="Do not ask before more than 1000 scenarios are simulated.")
 @option("--json")
 @option("--csv", "csv_file")
 @option("--plot", help="Also draw response time and throughput into this file.")
@@ -104,6 +105,7 @@ def command(
     host: str | None,
     max_seconds: float | None,
     workers: int | None,
+    yes: bool,
     as_json: bool,
     csv_file: str | None,
     plot: str | None,
@@ -124,6 +126,7 @@ def command(
     from mup.cli.first_run import announce_compilation
     from mup.cli.options import check_output, check_picture
     from mup.cli.profiling import report_doubtful_host
+    from mup.cli.scenario_cost import announce_grid
     from mup.cli.scenario_files import MAX_CURVES, draw_scenarios, write_csv
     from mup.cli.scenario_options import axes
     from mup.cli.scenario_tables import print_scenarios
@@ -158,7 +161,18 @@ def command(
     from simulator.whatif import Scenario, grid
 
     run = RealRun(run_seconds, run_repeats) if interval else None
-
+    announce_compilation()
+    announce_grid(
+        loaded,
+        asked,
+        precision=precision,
+        seed=seed,
+        workers=workers,
+        extras=(saturation, interval),
+        difference=difference,
+        yes=yes,
+        as_json=as_json,
+    )
     scenarios = [Scenario((), loaded), *grid(loaded, asked)]
     curves = (len(scenarios) - 1) // max(map(len, asked))
     if plot is not None and curves > MAX_CURVES:
@@ -166,7 +180,6 @@ def command(
             f"--plot: {curves} curves cannot be told apart; at most {MAX_CURVES} fit",
             hint="fewer values, or one chart for each of some of them",
         )
-    announce_compilation()
     out = console(stderr=True)
     columns = (TextColumn("simulations"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Bars(*columns, console=out, disable=not out.is_terminal, transient=True) as bars:

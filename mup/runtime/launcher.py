@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from mup.addresses import is_loopback, is_wildcard, route_to, socket_for, url_of
+from mup.addresses import is_loopback, is_wildcard, route_to, socket_for, url_of, why_not_bound
 from mup.databases.address import without_credentials
 from mup.environment import REGISTRY_TOKEN, registry_token
 from mup.errors import DeploymentError, UsageError, did_you_mean
@@ -348,11 +348,8 @@ class Deployment:
             try:
                 listener.bind((host, port))
             except OSError as error:
-                raise DeploymentError(
-                    f"port {port} of the registry cannot be used: {error.strerror}",
-                    where="registry",
-                    hint="stop what listens there, or set another port (0 = any free one) in mup.toml",
-                ) from error
+                reason, remedy = why_not_bound(error, host, port, "the registry")
+                raise DeploymentError(reason, where="registry", hint=remedy) from error
             listener.listen(1024)
             port = listener.getsockname()[1]
             self.registry_url = url_of(seen, port, tls=self._tls is not None)

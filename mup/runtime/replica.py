@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
 import json
 import logging
 import math
@@ -24,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from mup.addresses import socket_for, url_of
+from mup.addresses import socket_for, url_of, why_not_bound
 from mup.environment import REGISTRY_TOKEN
 from mup.errors import DeploymentError, MupError
 from mup.events.settings import LogSettings
@@ -221,13 +220,9 @@ class _Replica:
             listener.listen(1024)
         except (OSError, OverflowError) as error:
             listener.close()
-            in_use = getattr(error, "errno", None) == errno.EADDRINUSE
-            reason = "is in use" if in_use else f"cannot be used: {error}"
-            raise DeploymentError(
-                f"port {port} of replica {self._config.replica} {reason}",
-                where=f"services.{self._config.service}",
-                hint="stop what listens there, or set another port (0 = any free one) in mup.toml",
-            ) from error
+            owner = f"replica {self._config.replica}"
+            reason, remedy = why_not_bound(error, self._config.host, port, owner)
+            raise DeploymentError(reason, where=f"services.{self._config.service}", hint=remedy) from error
         return listener
 
     async def _serve(self) -> None:

@@ -8,6 +8,7 @@ the user's code, not mup's.
 from __future__ import annotations
 
 import codecs
+import importlib
 import json
 import logging
 import os
@@ -29,6 +30,8 @@ __all__ = ["CURRENT", "InWork", "set_up_logging", "text_of"]
 _LEVELS = ("debug", "info", "warning", "error")
 _FORMATS = ("text", "json")
 _PACKAGE = str(Path(__file__).resolve().parents[1]) + os.sep
+_IMPORT_MACHINERY = ("<frozen importlib", str(Path(importlib.__file__).parent) + os.sep)
+"""Where frames of an ``import`` statement are: neither the user's nor mup's."""
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _CREDENTIALS = re.compile(r"(\w+://)[^/@\s]*@")
 
@@ -139,13 +142,17 @@ def _traceback(error: BaseException) -> Iterator[str]:
         chain.append(before)
     for each in reversed(chain):
         frames = traceback.extract_tb(each.__traceback__)
-        users = [frame for frame in frames if not frame.filename.startswith(_PACKAGE)]
+        users = [frame for frame in frames if not frame.filename.startswith((_PACKAGE, *_IMPORT_MACHINERY))]
         # What mup raises on purpose is explained by its message; else the mistake is mup's own.
         own_mistake = bool(frames) and frames[-1] not in users and not isinstance(each, MupError)
         for frame in frames if own_mistake else users:
             yield f"File {_clean(frame.filename)!r}, line {frame.lineno}, in {_clean(frame.name)}"
             if frame.line:
                 yield f"  {_clean(frame.line)}"
+        if isinstance(each, SyntaxError) and each.filename and each.lineno:
+            yield f"File {_clean(each.filename)!r}, line {each.lineno}"
+            if each.text:
+                yield f"  {_clean(each.text.strip())}"
         yield f"{type(each).__name__}: {_clean(text_of(each))}"
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import warnings
+from collections.abc import Iterable
 from pathlib import Path
 
-__all__ = ["SourceWatcher"]
+__all__ = ["SourceWatcher", "syntax_errors"]
 
 _Stamps = dict[Path, tuple[int, int]]
 
@@ -31,6 +33,24 @@ class SourceWatcher:
             return set()
         known, self._known = self._known, self._last
         return {path for path, _ in known.items() ^ self._last.items()}
+
+
+def syntax_errors(files: Iterable[Path]) -> dict[Path, str]:
+    """Return which of some Python files cannot be parsed, and what is wrong: place, reason and line."""
+    found = {}
+    for file in sorted(files):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                compile(file.read_bytes(), str(file), "exec", dont_inherit=True)
+        except SyntaxError as error:
+            line = f"\n    {error.text.strip()}" if error.text else ""
+            found[file] = f"{file}:{error.lineno}: {type(error).__name__}: {error.msg}{line}"
+        except ValueError as error:
+            found[file] = f"{file}: {error}"
+        except OSError:
+            continue  # it has gone meanwhile
+    return found
 
 
 def _stamps(folder: Path) -> _Stamps:

@@ -146,3 +146,36 @@ def test_services_follow_their_source(run: Run) -> None:
     write(run.folder / "broken.py", "")
     write(run.folder / "services.py", SERVICES.format("import broken; TEXT = 'three'"))
     run.wait_for(lambda: run.ask("A", "/a/") == "three")
+
+
+@pytest.mark.services
+def test_a_syntax_error_is_told_once(run: Run) -> None:
+    """For all services that have loaded the file, with its place and line, and without frames of imports."""
+    write(run.folder / "helper.py", "TEXT = (\n")
+    run.wait_for(lambda: "A, B go on as they were" in run.said)
+    assert run.said.count("SyntaxError: '(' was never closed") == 1
+    assert f"{run.folder / 'helper.py'}:1: SyntaxError" in run.said
+    assert "importlib" not in run.said
+    assert run.ask("A", "/a/") == "one"
+    write(run.folder / "helper.py", HELPER.format("mended"))
+    run.wait_for(lambda: run.ask("A", "/a/") == "mended")
+
+
+def test_tracebacks_show_the_place_of_a_syntax_error_and_no_import_machinery(tmp_path: Path) -> None:
+    """The user's frames only: those of an ``import`` statement belong to Python."""
+    (tmp_path / "deep.py").write_text("x = (\n")
+    (tmp_path / "shallow.py").write_text("import deep\n")
+    code = (
+        "import pathlib, sys\nfrom mup.runtime.service_log import set_up_logging\n"
+        "from mup.runtime.importing import import_service\nset_up_logging('S', 0)\n"
+        f"import_service('shallow:S', pathlib.Path({str(tmp_path)!r}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    logged = done.stderr.partition("Traceback")[0]
+    assert [line.strip() for line in logged.splitlines()][1:] == [
+        f"File '{tmp_path / 'shallow.py'}', line 1, in <module>",
+        "import deep",
+        f"File '{tmp_path / 'deep.py'}', line 1",
+        "x = (",
+        "SyntaxError: '(' was never closed (deep.py, line 1)",
+    ]

@@ -1,0 +1,102 @@
+"""How long will simulations take? Said before they begin, if it is long enough to matter."""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from mup.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mup.lqn.model import Model
+    from simulator.whatif import Axis
+
+__all__ = ["announce_clients", "announce_grid"]
+
+TOLD_SCENARIOS = 50
+"""From so many scenarios on, their number and time are said beforehand."""
+ASKED_SCENARIOS = 1000
+"""More are not simulated without --yes."""
+TOLD_CLIENTS = 200_000
+"""From so many clients on, the time of one simulation is said beforehand."""
+PILOT = 100
+"""The pilot has so many times fewer clients; events per client hardly depend on their number."""
+PAIRED_RUNS = 10
+"""Simulations behind the difference of one scenario, each of the scenario and the baseline."""
+
+
+def announce_grid(
+    model: Model,
+    asked: Sequence[Axis],
+    *,
+    precision: float,
+    seed: int,
+    workers: int | None,
+    extras: Sequence[bool],
+    difference: bool,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    """Say how many scenarios a grid has and about how long they take; ask if they are very many.
+
+    Args:
+        model: The baseline; simulated once, to see how long that takes.
+        asked: The axes.
+        precision: Of every scenario.
+        seed: Of every scenario.
+        workers: Simulations at once; None = one per core.
+        extras: Which of saturation and prediction interval are wanted, too.
+        difference: Whether differences are wanted, by paired runs.
+        yes: Do not ask.
+        as_json: Standard output is a document: nobody can be asked.
+
+    Raises:
+        UsageError: There are very many, and the user does not want them, or cannot be asked.
+    """
+    count = math.prod(len(axis) for axis in asked)
+    if count < TOLD_SCENARIOS:
+        return
+    from simulator import simulate
+
+    one = simulate(model, precision=precision, seed=seed).wall_seconds
+    runs = 1 + sum(extras) + (2 * PAIRED_RUNS if difference else 0)
+    text = f"{count:,} scenarios, about {_about(count * runs * one / (workers or os.cpu_count() or 1))}"
+    if difference:
+        text += " (--no-difference is faster)"
+    if count <= ASKED_SCENARIOS or yes:
+        click.echo(text, err=True)
+        return
+    if as_json or not sys.stdin.isatty():
+        raise UsageError(
+            f"{text}, and no terminal to ask whether that is wanted", hint="name fewer values, or add --yes"
+        )
+    if not click.confirm(f"{text}. Simulate them?", err=True):
+        raise UsageError("nothing was simulated", hint="name fewer values")
+
+
+def announce_clients(model: Model, *, precision: float | None, horizon: float | None, seed: int) -> None:
+    """Say about how long the simulation of very many clients takes, judging by a hundredth of them."""
+    from mup.lqn.edits import with_clients
+    from simulator import simulate
+
+    sources = [task for task in model.reference_tasks if not task.is_open]
+    if len(sources) != 1 or sources[0].threads < TOLD_CLIENTS:
+        return
+    clients = int(sources[0].threads)
+    few = with_clients(model, clients // PILOT)
+    pilot = simulate(few, precision=precision, horizon=horizon, seed=seed)
+    click.echo(f"{clients:,} clients: about {_about(pilot.wall_seconds * PILOT)}; Ctrl-C stops", err=True)
+
+
+def _about(seconds: float) -> str:
+    """Return a duration with one significant unit, as an estimate deserves."""
+    for unit, name in ((86400.0, "day"), (3600.0, "hour"), (60.0, "minute")):
+        if seconds >= 1.5 * unit:
+            return f"{seconds / unit:.0f} {name}s"
+    return f"{max(1, round(seconds))} s"
