@@ -51,6 +51,9 @@ def calibrate_project(
         ProjectError: A profile cannot be read.
     """
     profile, doubt = _profile(run, host)
+    placement = placement_of(project)
+    elsewhere = (one.doubt for one in placement.machines.values() if isinstance(one, HostProfile))
+    doubts = tuple(text for text in (doubt, *elsewhere) if text)
     found = calibrate(
         run,
         application,
@@ -58,7 +61,7 @@ def calibrate_project(
         client=client,
         partial=partial,
         host=profile,
-        placement=placement_of(project),
+        placement=placement,
         ingredients=ingredients,
     )
     discrepancy = known_discrepancy()
@@ -66,9 +69,9 @@ def calibrate_project(
     if discrepancy is not None:
         known = model.uncertainty or Uncertainty()
         model = replace(model, uncertainty=replace(known, discrepancy=discrepancy))
-    if not doubt:
+    if not doubts:
         return replace(found, model=model)
-    warnings = (*found.warnings, doubt)
+    warnings = (*found.warnings, *doubts)
     model = replace(model, provenance={**model.provenance, "warnings": list(warnings)})
     return replace(found, model=model, warnings=warnings)
 

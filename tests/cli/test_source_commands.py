@@ -257,6 +257,12 @@ def test_changed_endpoints_are_measured_again(project: Path, capsys: pytest.Capt
     known = load_model(project / "on.json").provenance
     assert known["host"]["disturbed"] == disturbed
     assert any(disturbed in warning for warning in known["warnings"])
+    # So is one of another machine of the deployment.
+    with (project / "mup.toml").open("a") as file:
+        file.write('[hosts.lab]\nprofile = "host.json"\n')
+    code, out, err = run(capsys, "model", str(project), "--json", "-o", str(project / "lab.json"))
+    assert code == 0, err
+    assert any(disturbed in warning for warning in json.loads(out)["warnings"])
     code, out, _ = run(capsys, "runs", str(project), "--prune", "--include-used", "--yes", "--json")
     assert json.loads(out)["deleted"] == [], "the newer run needs the older one"
     (project / "services.py").write_text(text.replace("think(0.01)", "think(0.02)"))
