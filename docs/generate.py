@@ -30,6 +30,12 @@ Ctrl-C (143 by SIGTERM, 129 by SIGHUP), also where what was found until then is 
 With `--json`, standard output is one JSON document and nothing else; with exit code 2 it is
 `{"error": {"message", "where", "hint"}}`, the last two only if there is something to say. Progress goes to
 standard error.
+
+`PROJECT` is a folder with `mup.toml`, or that file; it is the current folder if left out. `MODEL` is a model
+file, or a project, whose `model.json` it is. `-` is standard input as `MODEL`, and standard output as
+`--output`, where the command writes one file; what else is printed then goes to standard error.
+
+`mup completion bash|zsh|fish` prints the script that completes commands and options in a shell.
 """
 
 

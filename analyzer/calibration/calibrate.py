@@ -825,9 +825,9 @@ def _general_warnings(book: _Book) -> None:
     hot = sum(window.phase == "hot" for window in run.info.windows)
     if run.info.void and 0 < hot < FEW_ROUNDS:
         book.warnings.append(
-            f"only {hot} rounds back to back count, {len(run.info.void)} rounds are void: what was special"
-            " about these seconds is in all numbers; 'mup explore --resume' adds rounds when the machine is"
-            " quieter"
+            f"only {hot} usable round{'s' * (hot != 1)} without think times ({len(run.info.void)} discarded"
+            " as disturbed): the numbers may reflect what was special about those seconds; continue with 'mup"
+            " explore --resume RUN' when the machine is quiet"
         )
     if not run.info.complete:
         book.warnings.append("the run did not end by itself; 'mup explore --resume' continues it")

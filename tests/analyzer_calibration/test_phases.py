@@ -250,7 +250,7 @@ def test_few_rounds_among_void_ones_are_warned_of(
     """A model from what a busy machine left of a run says so; a short run on a quiet one is what was asked for."""
     run = write(tmp_path / "run", application, [Round("hot", 20, 2.0)] * hot, void=void)
     warnings = calibrate(run, application, name="s").warnings
-    assert any(f"only {hot} rounds back to back count" in text for text in warnings) == warned
+    assert any(f"only {hot} usable round" in text for text in warnings) == warned
 
 
 def test_two_rounds_say_nothing_about_how_sure_a_number_is(tmp_path: Path, application: Application) -> None:
