@@ -290,6 +290,7 @@ def test_texts_are_not_written(tmp_path: Path) -> None:
     [
         ["simulate", "{}", "--horizon", "50", "--no-saturation"],
         ["simulate", "{}", "--engine", "analytic"],
+        ["whatif", "{}", "--pool", "server=3", "--precision", "0.2", "--no-difference", "--no-saturation", "--no-interval"],
         ["stats", "{}"],
         ["graph", "{}", "-o", "{}.svg"],
         ["convert", "{}", "{}.json"],
