@@ -39,7 +39,10 @@ TABLE_NOTE = (
     " measurement itself. Error = (predicted - measured) / measured; of busy workers, predicted - measured."
     " Inside: whether the measured figure lies in the 95 % prediction interval."
 )
-CORRECTED_NOTE = " Corrected: predicted again for the speed the machine had while it was measured."
+CORRECTED_NOTE = (
+    " Corrected: predicted again for the speed the machine had while it was measured; what is inside then"
+    " stands in brackets if it is something else."
+)
 
 
 def run_comparison(
@@ -145,7 +148,7 @@ def _rows(comparisons: Sequence[Comparison]) -> list[list[str]]:
                     f"{task} busy",
                     f"{predicted.mean:.3f}",
                     _between(between, 1.0),
-                    f"{measured.mean:.3f}" if measured.ci95 is None else interval(measured.to_json()),
+                    f"{measured.mean:.3f}" if not measured.ci95 else interval(measured.to_json()),
                     _share_error(error),
                     *([again] if corrected else []),
                     _inside(raw.inside["utilization"].get(task), None, task),
@@ -174,7 +177,7 @@ def _inside(raw: bool | None, corrected: Judgement | None, name: str) -> str:
         return "-"
     text = "yes" if raw else "no"
     again = None if corrected is None else corrected.inside[name]
-    return text if again is None or again == raw else f"{text}, corrected: {'yes' if again else 'no'}"
+    return text if again is None or again == raw else f"{text} ({'yes' if again else 'no'})"
 
 
 def print_comparison(out: Console, comparisons: Sequence[Comparison]) -> None:
@@ -208,6 +211,8 @@ def headline(comparisons: Sequence[Comparison]) -> list[str]:
     inside = _inside_text(valid)
     if inside:
         lines.append(inside)
+    if all(c.void for c in comparisons):
+        lines.append("Every measurement is void: errors of a disturbed machine say little about the model.")
     if left_out:
         lines.append(f"{left_out} void measurement{'s are' if left_out > 1 else ' is'} left out of this.")
     return lines

@@ -18,7 +18,7 @@ __all__ = ["Layout", "lay_out", "print_table", "table", "wrapped"]
 
 GAP = 2
 """Blanks between columns."""
-NARROW = 14
+NARROW = 8
 """A column of words is not made narrower than this, or than its longest word."""
 BLOCK_INDENT = 2
 

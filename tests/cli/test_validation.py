@@ -9,6 +9,7 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
+from terminals import assert_whole, printed
 
 from analyzer.validation import (
     Comparison,
@@ -265,6 +266,15 @@ def test_people_see_errors_intervals_and_corrections(capsys: pytest.CaptureFixtu
     json.dumps(document, allow_nan=False)
 
 
+def test_the_table_of_errors_is_not_broken() -> None:
+    """At 80 columns the interval is left out, and that is said; at 120 everything is there."""
+    found = compared()
+    assert_whole(lambda out: print_comparison(out, found))
+    narrow, wide = (printed(lambda out: print_comparison(out, found), width) for width in (80, 120))
+    assert "Not shown for want of width: 95 % interval." in narrow
+    assert "Not shown" not in wide
+
+
 @pytest.mark.parametrize(
     ("speeds", "says"),
     [
@@ -297,6 +307,7 @@ def test_void_measurements_are_left_out_of_the_headline() -> None:
     lines = headline([good, void])
     assert "as predicted: 9.1%" in lines[0]
     assert lines[-1] == "1 void measurement is left out of this."
+    assert headline([void])[-1].startswith("Every measurement is void")
 
 
 def test_the_charts_show_band_points_and_correction() -> None:
