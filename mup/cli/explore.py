@@ -72,6 +72,7 @@ def command(
     from analyzer.static import analyse_project
     from mup.cli.display import console, reject_errors
     from mup.cli.exploring import exploration_document, exploring, print_exploration
+    from mup.cli.options import check_share
     from mup.errors import UsageError
     from mup.project import load_project
 
@@ -85,11 +86,7 @@ def command(
             "--changed and --resume exclude each other: a resumed run goes on as it was started",
             hint="leave one of them out",
         )
-    loaded = load_project(project)
-    application = analyse_project(loaded, remember=True)
-    reject_errors(application)
-    earlier = latest_runs(loaded.state / "runs") if changed else []
-    ensure_profile(console(stderr=True), wanted=profile_first)
+    check_share(width, "--precision")
     settings = ExploreSettings(
         width=width,
         full_width=full_width,
@@ -100,6 +97,11 @@ def command(
         burst=burst,
         seed=seed,
     )
+    loaded = load_project(project)
+    application = analyse_project(loaded, remember=True)
+    reject_errors(application)
+    earlier = latest_runs(loaded.state / "runs") if changed else []
+    ensure_profile(console(stderr=True), wanted=profile_first)
     with exploring(settings) as progress:
         directory = explore(
             loaded,

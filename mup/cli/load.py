@@ -141,10 +141,12 @@ def command(
     from pathlib import Path
 
     from mup.cli.display import console
-    from mup.cli.options import assignments
+    from mup.cli.options import assignments, check_least, check_share
     from mup.project import load_project
     from mup.workload.measure import measure_load
 
+    check_share(until, "--precision")
+    check_least(retries, 0, "--void-retries")
     load = _load(clients, arrivals, arrival_process, trace, ramp)
     opened: Arrivals | None = load.get("arrivals")
     if duration is None:

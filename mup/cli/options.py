@@ -15,9 +15,11 @@ from mup.whole_file import STANDARD_STREAM, check_writable, is_special
 __all__ = [
     "assignments",
     "check_ending",
+    "check_least",
     "check_output",
     "check_picture",
     "check_result",
+    "check_share",
     "named_texts",
     "registry_url",
     "shown",
@@ -57,6 +59,28 @@ def assignments(values: Iterable[str], option: str) -> dict[str, int]:
                 hint=f"for example {option} B=4",
             )
     return result
+
+
+def check_share(value: float | None, option: str) -> None:
+    """Refuse a value that is no fraction between 0 and 1; None = it was not given.
+
+    Raises:
+        UsageError: It is none.
+    """
+    if value is not None and not 0 < value < 1:
+        raise UsageError(
+            f"{option}: must be a fraction between 0 and 1, got {value:g}", hint=f"for example {option} 0.02"
+        )
+
+
+def check_least(value: float | None, least: float, option: str) -> None:
+    """Refuse a value that is too small; None = it was not given.
+
+    Raises:
+        UsageError: It is.
+    """
+    if value is not None and not value >= least:
+        raise UsageError(f"{option}: must be >= {least:g}, got {value:g}")
 
 
 def named_texts(values: Iterable[str], option: str, example: str) -> dict[str, str]:

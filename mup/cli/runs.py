@@ -49,6 +49,7 @@ def command(
 
     from analyzer.calibration.run_list import delete_runs, list_runs, prunable
     from mup.cli.display import console, say
+    from mup.cli.options import check_least
     from mup.errors import UsageError
     from mup.project import load_project
 
@@ -56,6 +57,8 @@ def command(
         raise UsageError(
             "--keep, --older-than, --include-used and --yes say what to delete", hint="add --prune"
         )
+    check_least(keep, 0, "--keep")
+    check_least(older_than, 0, "--older-than")
     loaded = load_project(project)
     runs = list_runs(loaded.state, loaded.root, _current_fingerprints(loaded))
     out = console()

@@ -83,7 +83,7 @@ def command(
         run_comparison,
     )
     from mup.cli.display import console, reject_errors, say
-    from mup.cli.options import assignments, check_output, whole_numbers
+    from mup.cli.options import assignments, check_output, check_share, whole_numbers
     from mup.cli.profiling import report_doubtful_host
     from mup.cli.sources import read_model_of
     from mup.errors import ModelError, UsageError
@@ -94,7 +94,8 @@ def command(
     check_output(report)
     check_output(prediction, starts=("{",))
     if not 0 < duration < math.inf or not 0 <= warmup < math.inf or repeats < 1 or retries < 0:
-        raise UsageError("--duration must be > 0, --warmup >= 0, --repeats >= 1 and --retries >= 0")
+        raise UsageError("--duration must be > 0, --warmup >= 0, --repeats >= 1 and --void-retries >= 0")
+    check_share(until_width, "--measured-precision")
     if not tolerance >= 0:
         raise UsageError(f"--tolerance must be a fraction >= 0, got {tolerance!r}")
     axes = [tuple(Change("clients", "", n) for n in whole_numbers(clients, "--clients"))]

@@ -196,3 +196,24 @@ def test_a_child_whose_parent_has_gone_says_nothing(module: str) -> None:
     finally:
         os.close(write)
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["explore", "--precision", "5"], "--precision: must be a fraction"),
+        (["explore", "--max-seconds", "0"], "max_seconds must be > 0"),
+        (["load", "--clients", "1", "--precision", "5"], "--precision: must be a fraction"),
+        (["load", "--clients", "1", "--void-retries", "-1"], "--void-retries: must be >= 0"),
+        (["validate", "--measured-precision", "5"], "--measured-precision: must be a fraction"),
+    ],
+)
+def test_wrong_numbers_are_refused_before_any_work(arguments: list[str], message: str) -> None:
+    """By the name of the option; no machine is measured, and no service is started for it."""
+    command, *options = arguments
+    words = [*MUP, command, str(ROOT / "examples" / "starter"), *options]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 2
+    assert done.stderr.startswith("mup: error: ")
+    assert message in done.stderr
+    assert "profile" not in done.stderr

@@ -229,9 +229,9 @@ def test_somebody_is_asked_before_anything_is_deleted(
     [
         (("--keep", "3"), "--prune"),
         (("--yes",), "--prune"),
-        (("--prune", "--keep", "-1"), "keep must be >= 0"),
-        (("--prune", "--older-than", "-1"), "older_than must be >= 0"),
-        (("--prune", "--older-than", "nan"), "older_than must be >= 0"),
+        (("--prune", "--keep", "-1"), "--keep: must be >= 0"),
+        (("--prune", "--older-than", "-1"), "--older-than: must be >= 0"),
+        (("--prune", "--older-than", "nan"), "--older-than: must be >= 0"),
     ],
 )
 def test_options_that_make_no_sense(
