@@ -167,6 +167,18 @@ def test_replication_and_fans() -> None:
     assert {c.task for c in model.task("c_1").entries[0].activities[0].calls} == {"s_1", "s_2"}
 
 
+def test_fans_of_entries_are_those_of_their_tasks() -> None:
+    """Old files say i and o between entries; the model is that of I and O between the tasks."""
+    text = one_server(processor="f r 2", server="r 2")
+    new = text.replace("-1\nE 0", "O c s 2\nI c s 1\n-1\nE 0")
+    old = text.replace("s go 1 -1", "s go 1 -1\no go e 2 -1\ni go e 1 -1")
+    assert read_text(old).tasks == read_text(new).tasks
+    with pytest.raises(ModelError, match="line 12: a second fan-out of 'c' and 's' is 1"):
+        read_text(old.replace("i go e 1 -1", "o go e 1 -1"))
+    with pytest.raises(ModelError, match="line 12: no entry is named 'x'"):
+        read_text(old.replace("i go e", "i go x"))
+
+
 def test_variables_of_one_value_are_put_in() -> None:
     """Numbers, variables, expressions in braces, a list of one; ** binds to the right, brackets first."""
     program = "$solver = lqns\n$n = 3\n$list = [2]\n$t = ($n - 1) * 2 ** 3 ** 0 / 4 + 7 % 4\n"

@@ -7,7 +7,7 @@ inside each other.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from mup.errors import ModelError, did_you_mean
 from mup.lqn.lqntext.tokens import FORMAT_HINT, Token, Tokens
@@ -144,12 +144,28 @@ class Draft:
             self._entries[entry.text] = _Entry(made)
             self._owners[entry.text] = name.text
 
-    def fan(self, task: Token, tag: str, attributes: dict[str, str], line: int) -> None:
-        """Add how many replicas of one task call how many of another."""
+    def fan(self, kind: Token, source: Token, target: Token, value: str) -> None:
+        """Add how many replicas of a task call one replica of another (I), or are called by one (O)."""
+        inward = kind.text in "Ii"
+        task, other = (target, source) if inward else (source, target)
         if task.text not in self._tasks:
             self._unknown("task", task, self._tasks)
             return
-        self._tasks[task.text].children.append(Element(tag, attributes, line=line))
+        tag, attribute = ("fan-in", "source") if inward else ("fan-out", "dest")
+        attributes = {attribute: other.text, "value": value}
+        children = self._tasks[task.text].children
+        known = [c.attributes["value"] for c in children if c.attributes.get(attribute) == other.text]
+        if any(v != value for v in known):
+            self._problem(f"a second {tag} of {task.text!r} and {other.text!r} is {value}", kind.line)
+        children.append(Element(tag, attributes, line=kind.line))
+
+    def owner(self, entry: Token) -> Token | None:
+        """Return the name of the task of an entry; None, and a problem, if no task has it."""
+        task = self._owners.get(entry.text)
+        if task is None:
+            self._unknown("entry", entry, self._entries)
+            return None
+        return replace(entry, text=task)
 
     def entry(self, name: Token) -> _Entry:
         """Return an entry of a task; one that no task has is a problem, and is forgotten."""

@@ -92,7 +92,8 @@ class _Parser:
         if tokens.at("U"):
             self.section("U", "the groups of tasks", {"g": self.group})
         self.section("T", "the tasks", {"t": self.task, "I": self.fan, "O": self.fan})
-        self.section("E", "the entries", dict.fromkeys("aAcfFHMpPRsUVWXyzZ", self.entry_record))
+        records = dict.fromkeys("aAcfFHMpPRsUVWXyzZ", self.entry_record)
+        self.section("E", "the entries", {**records, "i": self.old_fan, "o": self.old_fan})
         while tokens.skip("A"):
             self.activities()
         if tokens.skip("R"):
@@ -153,13 +154,13 @@ class _Parser:
             return number_text(value)
         return tokens.fail(what)
 
-    def per_phase(self, what: str) -> list[str]:
+    def per_phase(self, what: str, most: int = PHASES) -> list[str]:
         """Take a number for each phase, up to the end of the list."""
         tokens = self.tokens
         values = [self.number(what)]
         while not tokens.skip("-1"):
-            if len(values) == PHASES:
-                tokens.fail(f"'-1' behind the {PHASES} phases")
+            if len(values) == most:
+                tokens.fail(f"'-1' behind the {PHASES} phases" if most == PHASES else f"'-1' behind {what}")
             values.append(self.number(f"{what}, or '-1'"))
         return values
 
@@ -249,12 +250,19 @@ class _Parser:
         kind = tokens.take()
         source, target = tokens.name("a calling task"), tokens.name("a called task")
         value = self.number("a number of replicas")
-        if kind.text == "I":
-            self.draft.fan(target, "fan-in", {"source": source.text, "value": value}, kind.line)
-        else:
-            self.draft.fan(source, "fan-out", {"dest": target.text, "value": value}, kind.line)
+        self.draft.fan(kind, source, target, value)
 
     # Entries.
+
+    def old_fan(self) -> None:
+        """Read fans as files before LQNS 5 have them: between entries, for I and O between their tasks."""
+        tokens = self.tokens
+        kind = tokens.take()
+        source, target = tokens.name("a calling entry"), tokens.name("a called entry")
+        (value,) = self.per_phase("a number of replicas", 1)
+        caller, called = self.draft.owner(source), self.draft.owner(target)
+        if caller is not None and called is not None:
+            self.draft.fan(kind, caller, called, value)
 
     def entry_record(self) -> None:
         tokens = self.tokens
