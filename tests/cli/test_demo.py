@@ -30,7 +30,7 @@ def mup(*arguments: str, cwd: Path, env: dict[str, str] | None = None) -> subpro
 def demo(tmp_path_factory: pytest.TempPathFactory, family: Any) -> tuple[Path, dict[str, object]]:
     """Run a short demo once; the tests look at what it left."""
     folder = tmp_path_factory.mktemp("demo")
-    short = ("--clients", "1,6", "--duration", "2", "--max-seconds", "4", "--precision", "0.05")
+    short = ("--clients", "1,6", "--duration", "2", "--max-seconds", "4", "--precision", "0.1")
     with Watch() as watch:
         finished = mup("demo", "--json", *short, cwd=folder, env=family.environment)
     assert finished.returncode == 0, finished.stderr

@@ -22,8 +22,8 @@ TUTORIAL = ROOT / "docs" / "tutorial" / "first-prediction.md"
 # All that is changed in the tutorial's commands: how long they may take. Each must be there to be changed.
 SHORTER = {
     "--max-seconds 30": "--max-seconds 5",
-    "--pool Stock=1,2 --precision 0.02": "--pool Stock=1,2 --precision 0.05",
-    "--duration 10 --precision 0.02": "--duration 2 --warmup 1 --repeats 1 --void-retries 0 --precision 0.05",
+    "--pool Stock=1,2 --precision 0.02": "--pool Stock=1,2 --precision 0.1",
+    "--duration 10 --precision 0.02": "--duration 2 --warmup 1 --repeats 1 --void-retries 0 --precision 0.1",
 }
 FILE = re.compile(r"^`([\w.]+)`:\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
