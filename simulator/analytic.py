@@ -652,7 +652,7 @@ class _Solver:
         """Return the mean time a server of a composite station is held, per visit."""
         parent = self.stations[at].parent
         if parent is not None:
-            return float(self.total[WORK, at] / self.total[VISITS, at]) * self.stretch[parent]
+            return float(self.total[WORK, at] / self.total[VISITS, at])
         time = cycles = 0.0
         for index, plan in enumerate(self.plans):
             if plan.station == at:

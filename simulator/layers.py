@@ -387,8 +387,25 @@ class _Builder:
             layers.stations.append(
                 Station(f"tasks[{task.name!r}]", task.threads, task.replicas, False, index)
             )
+            if task.admission == "hol" and len(self._ranks(index)) > 1:
+                layers.doubts.append(
+                    f"tasks[{task.name!r}]: priorities of admission are not estimated, taken as first come"
+                    " first served: the mean over all its requests is right, but response times of its"
+                    " entries, and of those who call them, can be many tens of percent off; simulate it"
+                )
             for number in layers.of_task[index]:
                 layers.plans[number].station = len(layers.stations) - 1
+
+    def _ranks(self, index: int) -> set[int]:
+        """Return the priorities that requests for the threads of a task have."""
+        layers, tasks = self.layers, self.model.tasks
+        own = {entry_label(tasks[index].name, e.name): e.priority for e in tasks[index].entries}
+        here = {number: own[layers.plans[number].label] for number in layers.of_task[index]}
+        found = {rank for number, rank in here.items() if layers.plans[number].arrivals}
+        for plan in layers.plans:
+            asked = [c.target for s in plan.steps for c in s.calls] + [target for target, _ in plan.forwards]
+            found |= {tasks[plan.task].priority + here[target] for target in asked if target in here}
+        return found
 
     def _timeless(self) -> set[int]:
         """Return the plans that answer at the very moment they are asked: no thread is ever held for them."""

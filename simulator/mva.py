@@ -33,6 +33,9 @@ RELAXATION = 0.7
 """Part of a change of the speeds of a queue that is made at once."""
 MOST = 3.0
 """Load offered to a busy server beyond which it makes no more difference; more than anyone waits for."""
+FIRST = 2.0
+"""Factor on the speed with all servers busy and nobody waiting, or its inverse, at most; for services so
+variable that their queue is more than that many times as long as with exponential ones, so many times."""
 WINDOW = 2000
 """Customers at the stations together at most, if those in the delay are to be distinguished from them."""
 
@@ -237,7 +240,7 @@ class Queue:
         given = float(single[at + 1 :] @ self._shape)
         first = 1.0
         if exact > 1e-12:
-            first = min(max(1 + (above - given) / exact, 0.5), 2.0)
+            first = min(max(1 + (above - given) / exact, 1 / FIRST), max(FIRST, heavy))
         self._first = self._first**old * first**RELAXATION
         if given > 1e-12:
             # Where all requests queue at once, the factor is that of the greatest load.
