@@ -218,6 +218,12 @@ def _percent(figure: Figure, *, bold: bool) -> str:
     return f"{100 * figure.mean:.1f}{'*' if bold else ''}"
 
 
+def _fullest(step: Step) -> float:
+    """Return the utilization of what is used most: the bottleneck, or a processor, which ends the study."""
+    processors = [figure.mean for figure in step.seen.processors.values()]
+    return max([step.seen.utilization[step.bottleneck].mean, *processors])
+
+
 def _draw(path: str, title: str, steps: Sequence[Step]) -> None:
 
     from mup.cli.step_chart import StepPanel, draw_steps
@@ -230,8 +236,8 @@ def _draw(path: str, title: str, steps: Sequence[Step]) -> None:
         [step.shifted for step in steps],
         [
             StepPanel(
-                "utilization of the bottleneck",
-                {"predicted": [step.seen.utilization[step.bottleneck].mean for step in steps]},
+                "utilization of the fullest",
+                {"predicted": [_fullest(step) for step in steps]},
             ),
             StepPanel("cycle, s", {"predicted": [step.seen.cycle_time.mean for step in steps]}),
             StepPanel("response, s", {"predicted": [step.seen.response_time.mean for step in steps]}),
