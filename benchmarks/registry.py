@@ -43,7 +43,8 @@ class Caller:
         """Send a request and return the answer."""
         connection = self._pool.take(self._address, 30.0)
         body = None if data is None else json.dumps(data).encode()
-        connection.send(RawRequest(method, target, {"If-None-Match": tag} if tag else {}, body), 30.0)
+        headers = {"If-None-Match": tag} if tag else {"Content-Type": "application/json"} if body else {}
+        connection.send(RawRequest(method, target, headers, body), 30.0)
         response = connection.receive(time.monotonic() + 30.0)
         self._pool.give_back(connection, response)
         return response
@@ -103,7 +104,7 @@ def register(address: Address, numbers: range) -> list[str]:
 def beat(address: Address, ids: list[str], rounds: int) -> int:
     """Show life for replicas, on a hundred connections at a time; return how many answers were no success."""
     bodies = [json.dumps({"id": identity}).encode() for identity in ids] * rounds
-    head = "POST /heartbeat HTTP/1.1\r\nHost: registry\r\nContent-Length: "
+    head = "POST /heartbeat HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: "
     requests = [f"{head}{len(body)}\r\n\r\n".encode() + body for body in bodies]
     with ExitStack() as stack:
         connections = [stack.enter_context(socket.create_connection(address)) for _ in range(100)]
@@ -124,7 +125,7 @@ def main() -> None:
     options = parser.parse_args()
     print(describe("mup-framework", "aiohttp", "uvloop"))
     with subprocess.Popen(
-        [sys.executable, "-m", "mup_registry", "--port", "0", "--expiry", "600"],
+        [sys.executable, "-m", "mup_registry", "--port", "0", "--expiry", "600", "--allow", "10.0.0.0/8"],
         stdout=subprocess.PIPE,
         text=True,
     ) as registry:

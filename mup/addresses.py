@@ -1,12 +1,52 @@
-"""Which addresses does a machine listen on, and under which do others reach it?"""
+"""Which addresses does a machine listen on, under which do others reach it, and how are they written?"""
 
 from __future__ import annotations
 
 import errno
 import ipaddress
+import re
 import socket
 
-__all__ = ["is_loopback", "is_wildcard", "route_to", "socket_for", "url_of", "why_not_bound"]
+__all__ = [
+    "Network",
+    "allowance",
+    "is_host_name",
+    "is_loopback",
+    "is_wildcard",
+    "plain_host",
+    "route_to",
+    "socket_for",
+    "url_of",
+    "why_not_bound",
+]
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+_HOST_NAME = re.compile(r"[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*")
+
+
+def plain_host(host: str) -> str:
+    """Return a host as it is compared: small letters, no brackets, no dot at the end."""
+    return host.strip("[]").rstrip(".").lower()
+
+
+def is_host_name(text: str) -> bool:
+    """Whether a text is a name of a machine, or an IPv4 address."""
+    return bool(_HOST_NAME.fullmatch(plain_host(text)))
+
+
+def allowance(text: str) -> Network | str:
+    """Return what ``[registry] allow`` names: a network, an address (as a network of one), or a name.
+
+    Raises:
+        ValueError: It is none of these.
+    """
+    try:
+        return ipaddress.ip_network(plain_host(text).partition("%")[0], strict=False)
+    except ValueError:
+        if not is_host_name(text):
+            raise ValueError(f"not a network (10.0.0.0/8), an address or a name: {text!r}") from None
+        return plain_host(text)
 
 
 def is_loopback(host: str) -> bool:

@@ -32,6 +32,8 @@ what its instances carry is their ``__dict__``.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from heapq import nsmallest
 from typing import Any
 
 
@@ -180,11 +182,41 @@ class QueryTimeoutError(QueryError):
     answer = 504
 
 
-def did_you_mean(name: str, known: list[str] | tuple[str, ...]) -> str:
-    """Return the remedy for a misspelt name: the closest known ones, and the full list."""
+MOST_NAMES = 20
+"""How many of the known names a remedy lists; of more it lists a few, and says how many there are."""
+_FEW = 10
+_COMPARED = 100
+"""Comparing takes time that grows with the number of names and the square of their length."""
+_SHOWN = 80
+"""Characters of a name that are compared and shown."""
+
+
+def did_you_mean(name: str, known: Sequence[str]) -> str:
+    """Return the remedy for a misspelt name: the closest known ones, and the list of all if it is short."""
     # Imported here: a running service should not carry difflib for the day somebody mistypes.
     from difflib import get_close_matches  # noqa: PLC0415
 
-    close = get_close_matches(name, known, n=2, cutoff=0.6) or [k for k in known if k.lower() == name.lower()]
-    listing = f"known: {', '.join(sorted(known)) or 'none'}"
+    compared: Sequence[str] = known
+    if len(known) > _COMPARED:
+        compared = nsmallest(
+            _COMPARED, known, key=lambda k: (-_common_ends(k, name), abs(len(k) - len(name)), k)
+        )
+    close = get_close_matches(name[:_SHOWN], [k[:_SHOWN] for k in compared], n=2, cutoff=0.6)
+    close = close or [k for k in compared if k.lower() == name.lower()]
+    listed = sorted(known) if len(known) <= MOST_NAMES else nsmallest(_FEW, known)
+    names = [k if len(k) <= _SHOWN else f"{k[:_SHOWN]}..." for k in listed]
+    if len(listed) < len(known):
+        names.append(f"and {len(known) - len(listed)} more")
+    listing = f"known: {', '.join(names) or 'none'}"
     return f"did you mean {' or '.join(repr(c) for c in close)}? ({listing})" if close else listing
+
+
+def _common_ends(one: str, other: str) -> int:
+    """Return how many characters two names share at their ends: of a slip of the pen, all but one or two."""
+    ends = 0
+    for a, b in ((one[:_SHOWN], other[:_SHOWN]), (one[: -_SHOWN - 1 : -1], other[: -_SHOWN - 1 : -1])):
+        for left, right in zip(a, b, strict=False):
+            if left != right:
+                break
+            ends += 1
+    return ends

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from mup.addresses import allowance, is_host_name
 from mup.databases.address import scheme_of
 from mup.environment import is_reference
 from mup.errors import ProjectError, did_you_mean
@@ -101,6 +102,8 @@ class Project:
         registry_port: 0 = any free port.
         registry_host: Address the registry listens on.
         registry_token: Reference to the environment variable that holds its token, or "".
+        registry_names: Names by which the machines are called, besides those they know themselves by.
+        registry_allow: Addresses, networks and names that may be registered whatever they are.
         registry_cache: Seconds services use a list of replicas before they ask again; 0 = they ask for every
             call.
         tls: What registry and services are encrypted with; None = they are not.
@@ -119,6 +122,8 @@ class Project:
     registry_port: int = DEFAULT_REGISTRY_PORT
     registry_host: str = LOOPBACK
     registry_token: str = ""
+    registry_names: tuple[str, ...] = ()
+    registry_allow: tuple[str, ...] = ()
     registry_cache: float = 1.0
     tls: TlsFiles | None = None
     client: str = ""
@@ -249,6 +254,16 @@ class _Fields:
         self.seen.add(name)
         return self.strings(name) if name in self.data else None
 
+    def texts(self, name: str, check: Callable[[str], bool], wanted: str) -> tuple[str, ...]:
+        self.seen.add(name)
+        value = self.data.get(name, [])
+        texts = value if isinstance(value, list) else [value]
+        for text in texts:
+            if not isinstance(text, str) or not check(text):
+                self.problems.append(f"[{self.where}] {name}: must be a list of {wanted}, got {text!r}")
+                return ()
+        return tuple(texts)
+
     def retries(self, name: str) -> RetryPolicy | None:
         self.seen.add(name)
         if name not in self.data:
@@ -334,6 +349,8 @@ def _project(data: dict[str, Any], file: Path) -> Project:
     if token and not is_reference(token):
         # Not shown: it may be the token.
         problems.append("[registry] token: must refer to an environment variable, e.g. '${SHOP_TOKEN}'")
+    names = registry.texts("names", is_host_name, "names such as 'shop.internal'")
+    allowed = registry.texts("allow", _is_allowance, "networks, addresses or names such as '10.0.0.0/8'")
     registry.done()
     tls = _tls_files(data["tls"], file.parent, problems) if "tls" in data else None
     services = []
@@ -409,6 +426,8 @@ def _project(data: dict[str, Any], file: Path) -> Project:
         registry_port=DEFAULT_REGISTRY_PORT if port is None else port,
         registry_host=registry_host,
         registry_token=token,
+        registry_names=names,
+        registry_allow=allowed,
         registry_cache=1.0 if cache is None else cache,
         tls=tls,
         client=client,
@@ -428,6 +447,13 @@ def _tls_files(table: Any, folder: Path, problems: list[str]) -> TlsFiles | None
         key=str(folder / key),
         **{name: str(folder / file) for name, file in trusted.items() if file},
     )
+
+
+def _is_allowance(text: str) -> bool:
+    try:
+        return bool(allowance(text))
+    except ValueError:
+        return False
 
 
 def is_http_url(text: str) -> bool:

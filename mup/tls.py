@@ -26,6 +26,7 @@ __all__ = [
     "TlsFiles",
     "caller_files",
     "client_context",
+    "refuse_clear_text",
     "server_context",
     "tls_environment",
     "why_refused",
@@ -134,6 +135,24 @@ def client_context(files: TlsFiles | None = None) -> ssl.SSLContext:
         named = (f"{_WHERE}.cert", f"{_WHERE}.key") if files is not None else (TLS_CERT, TLS_KEY)
         _load_certificate(context, known, named)
     return context
+
+
+def refuse_clear_text(registry: str, files: TlsFiles | None) -> None:
+    """Refuse a registry without TLS where there are certificates: half a deployment cannot be encrypted.
+
+    Args:
+        registry: Its URL.
+        files: What a project or its operator names; None = nothing.
+
+    Raises:
+        DeploymentError: They do not go together.
+    """
+    if files is not None and not registry.startswith("https:"):
+        raise DeploymentError(
+            f"the registry at {registry} is not encrypted, but there is a certificate for what uses it",
+            where=_WHERE,
+            hint="start the registry with TLS, too, and name it by its https:// URL; or leave out [tls]",
+        )
 
 
 def why_refused(error: BaseException) -> str:

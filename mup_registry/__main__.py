@@ -12,12 +12,14 @@ import socket
 import ssl
 import sys
 
-from mup.addresses import is_loopback, is_wildcard, socket_for, url_of
+from mup.addresses import Network, allowance, is_loopback, is_wildcard, socket_for, url_of
 from mup.errors import DeploymentError
 from mup.runtime.listening import listen
+from mup.runtime.origin import KnownHosts
 from mup.tls import TlsFiles, server_context
 from mup.workload.limits import allow_many_files
 from mup_registry.directory import Directory
+from mup_registry.reach import Reach
 from mup_registry.server import RegistryServer
 
 DEFAULT_PORT = 9099
@@ -47,6 +49,22 @@ def main() -> int:
         metavar="FILE",
         default="",
         help="serve only callers with a certificate signed by one of these",
+    )
+    parser.add_argument(
+        "--name",
+        action="append",
+        default=[],
+        dest="names",
+        metavar="NAME",
+        help="another name by which it is called (header Host); repeatable",
+    )
+    parser.add_argument(
+        "--allow",
+        action="append",
+        default=[],
+        type=_allowance,
+        metavar="NETWORK",
+        help="address, network or name that may be registered whatever it is; repeatable",
     )
     options = parser.parse_args()
     if options.expiry <= 0:
@@ -79,9 +97,24 @@ def main() -> int:
             sys.stderr.write(f"mup_registry: error: {error}\n")
             return 2
         with asyncio.Runner(loop_factory=_new_event_loop) as runner:
-            serving = _serve(listener, options.expiry, token, tls, watch_stdin=options.fd is not None)
-            runner.run(serving)
+            address = listener.getsockname()[0]
+            hosts = KnownHosts(address, [options.host, *options.names])
+            registry = RegistryServer(
+                Directory(options.expiry),
+                token,
+                hosts=hosts,
+                reach=Reach(hosts, options.allow, local=is_loopback(address)),
+                tls=tls is not None,
+            )
+            runner.run(_serve(registry, listener, tls, watch_stdin=options.fd is not None))
     return 0
+
+
+def _allowance(text: str) -> Network | str:
+    try:
+        return allowance(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def _new_event_loop() -> asyncio.AbstractEventLoop:
@@ -115,7 +148,7 @@ def _listen(options: argparse.Namespace) -> socket.socket:
 
 
 async def _serve(
-    listener: socket.socket, expiry: float, token: str, tls: ssl.SSLContext | None, *, watch_stdin: bool
+    registry: RegistryServer, listener: socket.socket, tls: ssl.SSLContext | None, *, watch_stdin: bool
 ) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -128,7 +161,6 @@ async def _serve(
                 stop.set()
 
         loop.add_reader(0, read)
-    registry = RegistryServer(Directory(expiry), token)
     web = registry.server()
     server = await listen(web, listener, tls, registry.caller_refused)
     host, port = listener.getsockname()[:2]

@@ -1,17 +1,21 @@
 """How do replicas and clients talk to the registry? Its HTTP interface, one handler per path.
 
-Every answer is a JSON object; a refused request gets a status of 4xx and ``{"error": ...}``.
+Every answer is a JSON object; a refused request gets a status of 4xx, 503 or 507 and ``{"error": ...}``.
+Web pages of strangers are refused by what `mup.runtime.origin` looks at, and by the content type they would
+need their reader's consent for.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hmac
+import re
 import time
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Any, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import msgspec
 from aiohttp import hdrs
@@ -23,13 +27,17 @@ from aiohttp.web_request import BaseRequest
 from aiohttp.web_response import Response
 from aiohttp.web_server import Server
 
-from mup.databases.address import has_credentials
+from mup.addresses import is_loopback
+from mup.databases.address import has_credentials, server_of
 from mup.errors import did_you_mean
 from mup.names import name_problem
 from mup.runtime.metrics import CONTENT_TYPE
-from mup_registry.directory import Directory, ListeningClock, Service
+from mup.runtime.origin import KnownHosts
+from mup.runtime.run_token import is_run_token
+from mup_registry.directory import Directory, FullError, Instance, ListeningClock, Service, TakenError
 from mup_registry.metrics import metrics, targets
 from mup_registry.protocol import RegistryProtocols
+from mup_registry.reach import Reach
 
 __all__ = ["RegistryServer"]
 
@@ -40,6 +48,10 @@ KNOWN_SECONDS = 2.0
 started."""
 BODY_SECONDS = 10.0
 """Time its body may take to arrive."""
+PAGE = 2_000
+"""Replicas and services together that a page of a listing has, unless one service alone has more."""
+_FOR_MACHINE = frozenset({"/mup/metrics", "/mup/targets"})
+"""What this machine may read without a token that was invented for one run: Prometheus is not told of it."""
 
 _T = TypeVar("_T")
 _Handler = Callable[[BaseRequest], Awaitable[Response]]
@@ -48,11 +60,12 @@ _JSON = "application/json"
 # Names reach terminals and logs: `_Registration` is checked for characters that mean something there.
 _Name = Annotated[str, msgspec.Meta(max_length=200)]
 _Address = Annotated[str, msgspec.Meta(max_length=1000)]
+_Url = Annotated[str, msgspec.Meta(max_length=300)]
 
 
 class _Registration(msgspec.Struct, forbid_unknown_fields=True):
     service: _Name
-    url: _Address
+    url: _Url
     replica: Annotated[int, msgspec.Meta(ge=0, lt=2**31)] = 0
     pid: Annotated[int, msgspec.Meta(ge=0, lt=2**31)] = 0
     endpoints: dict[_Name, _Address] = {}
@@ -80,18 +93,32 @@ class RegistryServer:
     Args:
         directory: Its state.
         token: What every request but ``/healthz`` must bring as ``Authorization: Bearer``; "" = nothing.
+        hosts: The names by which the registry is called.
+        reach: Which addresses may be registered; None = as for a registry on loopback.
+        tls: Whether the registry is encrypted: then everything it lists is.
 
     Attributes:
         tick: Seconds between two readings of the clock at most, by requests or by :meth:`now`.
     """
 
-    def __init__(self, directory: Directory, token: str = "") -> None:
+    def __init__(
+        self,
+        directory: Directory,
+        token: str = "",
+        *,
+        hosts: KnownHosts | None = None,
+        reach: Reach | None = None,
+        tls: bool = False,
+    ) -> None:
         self._directory = directory
         self._token = f"Bearer {token}".encode() if token else b""
+        self._for_machine = _FOR_MACHINE if is_run_token(token) else frozenset()
+        self._hosts = hosts or KnownHosts()
+        self._reach = reach or Reach(self._hosts, (), local=True)
+        self._tls = tls
         # Replicas show life three times per expiry: one gap must not eat more than one of these times.
         self.tick = min(0.25, directory.expiry / 12)
         self._clock = ListeningClock(2 * self.tick, time.monotonic())
-        self._lists: dict[str, tuple[str, bytes]] = {}
         self._requests: Counter[tuple[str, int]] = Counter()
         self._callers_refused = 0
         self._handlers: dict[tuple[str, str], _Handler] = {
@@ -132,8 +159,10 @@ class RegistryServer:
     async def _answer(self, request: BaseRequest) -> Response:
         path = request.path
         try:
-            if self._token and path != "/healthz":
-                self._check_token(request)
+            if path != "/healthz":
+                self._check_origin(request)
+                if self._token:
+                    self._check_token(request)
             handler = self._handlers.get((request.method, path))
             if handler is None:
                 status, what = (405, "method not allowed") if path in self._paths else (404, "not found")
@@ -141,11 +170,30 @@ class RegistryServer:
             return await handler(request)
         except _Refused as error:
             return _answer({"error": error.message, **error.more}, error.status)
+        except FullError as error:
+            return _answer({"error": str(error)}, 507)
+
+    def _check_origin(self, request: BaseRequest) -> None:
+        get = request.headers.get
+        problem = self._hosts.stranger(get(hdrs.HOST, ""), get(hdrs.ORIGIN, ""), get("Sec-Fetch-Site", ""))
+        if problem:
+            raise _Refused(403, problem)
 
     def _check_token(self, request: BaseRequest) -> None:
+        if (
+            request.path in self._for_machine
+            and request.method == "GET"
+            and is_loopback(request.remote or "?")
+        ):
+            return
         shown = request.headers.get(hdrs.AUTHORIZATION, "").encode("utf-8", "surrogateescape")
         if not hmac.compare_digest(shown, self._token):
             problem = "does not have this token" if shown else "wants a token (MUP_REGISTRY_TOKEN)"
+            if self._for_machine and not shown:
+                problem = (
+                    "wants the token of its run, which commands of mup find by themselves:"
+                    " 'mup run' says where it is (or MUP_REGISTRY_TOKEN)"
+                )
             raise _Refused(401, f"the registry {problem}")
 
     async def _health(self, _: BaseRequest) -> Response:
@@ -158,18 +206,36 @@ class RegistryServer:
             raise _Refused(400, f"service: {problem}")
         if not _is_base_url(data.url):
             raise _Refused(400, f"url: must be like http://host:port, got {data.url!r}")
+        self._check_reach(data.url)
         for name, path in data.endpoints.items():
             if not path.startswith("/") or not (name + path).isprintable():
                 raise _Refused(400, f"endpoints: the path of {name!r} must start with '/', got {path!r}")
-        instance = self._directory.register(
-            service=data.service,
-            replica=data.replica,
-            url=data.url.rstrip("/"),
-            pid=data.pid,
-            endpoints=data.endpoints,
-            now=self.now(),
-        )
+        try:
+            instance = self._directory.register(
+                service=data.service,
+                replica=data.replica,
+                url=data.url.rstrip("/"),
+                pid=data.pid,
+                endpoints=data.endpoints,
+                now=self.now(),
+            )
+        except TakenError as error:
+            raise _Refused(409, f"url: {error}", expiry=self._directory.expiry) from error
         return _answer({"id": instance.id, "expiry": self._directory.expiry})
+
+    def _check_reach(self, url: str) -> None:
+        """Refuse an address that callers must not send anything to."""
+        parts = urlsplit(url)
+        if self._tls and parts.scheme != "https":
+            raise _Refused(
+                400,
+                f"url: everything here is encrypted, and {url!r} is not: a replica starts with tls.cert and"
+                " tls.key, and registers an https:// address",
+            )
+        if why := self._reach.problem(parts.hostname or ""):
+            raise _Refused(
+                400, f"url: {why}; [registry] allow in mup.toml lists what may be registered anyway"
+            )
 
     async def _heartbeat(self, request: BaseRequest) -> Response:
         data = await _read(request, _Reference)
@@ -179,7 +245,7 @@ class RegistryServer:
 
     async def _deregister(self, request: BaseRequest) -> Response:
         data = await _read(request, _Reference)
-        return _answer({"removed": self._directory.deregister(data.id)})
+        return _answer({"removed": self._directory.deregister(data.id, self.now())})
 
     async def _resolve(self, request: BaseRequest) -> Response:
         name, _ = self._service_of(request)
@@ -199,8 +265,7 @@ class RegistryServer:
         """Return tag and body of the list of a service's replicas; one tag never stands for two bodies."""
         learning = self._directory.learning(self.now())
         tag = f'"{self._directory.run}.{service.version}{".learning" if learning else ""}"'
-        known = self._lists.get(name)
-        if known is None or known[0] != tag:
+        if service.listed[0] != tag:
             body = msgspec.json.encode(
                 {
                     "service": name,
@@ -209,12 +274,26 @@ class RegistryServer:
                     "learning": learning,
                 }
             )
-            known = self._lists[name] = tag, body
-        return known
+            service.listed = tag, body
+        return service.listed
 
-    async def _services(self, _: BaseRequest) -> Response:
+    async def _services(self, request: BaseRequest) -> Response:
+        page, after = self._page(request)
+        services = {name: [instance.describe() for instance in live] for name, live in page.items()}
+        return _answer({"services": services, "next": after})
+
+    def _page(self, request: BaseRequest) -> tuple[dict[str, list[Instance]], str | None]:
+        """Return a page of services, those behind ``?after=NAME``, and what the next one is after."""
         listed = self._directory.live(self.now())
-        return _answer({"services": {name: [i.describe() for i in live] for name, live in listed.items()}})
+        names = list(listed)
+        page: dict[str, list[Instance]] = {}
+        room = PAGE
+        for name in names[bisect_right(names, request.query.get("after", "")) :]:
+            room -= 1 + len(listed[name])
+            if page and room < 0:
+                return page, next(reversed(page))
+            page[name] = listed[name]
+        return page, None
 
     async def _databases(self, request: BaseRequest) -> Response:
         databases = self._directory.databases
@@ -222,7 +301,7 @@ class RegistryServer:
         if name is None:
             return _answer({"databases": databases})
         if name not in databases:
-            raise _Refused(404, f"unknown database {name!r}; {did_you_mean(name, list(databases))}")
+            raise _Refused(404, f"unknown database {name[:200]!r}; {did_you_mean(name, list(databases))}")
         return _answer({"name": name, "uri": databases[name]})
 
     async def _add_database(self, request: BaseRequest) -> Response:
@@ -239,7 +318,10 @@ class RegistryServer:
                 f"the uri of database {data.name!r} has credentials, which everybody could read here; "
                 "whoever starts a service gives them to it",
             )
-        self._directory.databases[data.name] = data.uri
+        for host in _hosts_of(data.uri):
+            if why := self._reach.odd(host):
+                raise _Refused(400, f"the uri of database {data.name!r}: {why}; [registry] allow in mup.toml")
+        self._directory.add_database(data.name, data.uri)
         return _answer({})
 
     async def _remove_database(self, request: BaseRequest) -> Response:
@@ -262,7 +344,7 @@ class RegistryServer:
         if service is None:
             known = list(self._directory.services)
             learning = self.now() < KNOWN_SECONDS
-            problem = f"unknown service {name!r}; {did_you_mean(name, known)}"
+            problem = f"unknown service {name[:200]!r}; {did_you_mean(name, known)}"
             raise _Refused(404, problem, learning=learning)
         return name, service
 
@@ -294,6 +376,9 @@ def _make_request(
 
 
 async def _read(request: BaseRequest, kind: type[_T]) -> _T:
+    if request.content_type != _JSON:
+        # Whatever else a page can send without being asked whether it may.
+        raise _Refused(415, f"{request.path} wants {_JSON}")
     try:
         return msgspec.json.decode(await _body(request), type=kind)
     except msgspec.DecodeError as error:
@@ -336,6 +421,15 @@ def _is_base_url(url: str) -> bool:
         and url.isprintable()
         and " " not in url
     )
+
+
+def _hosts_of(uri: str) -> list[str]:
+    """Return the hosts in the URI of a database, which may be several."""
+    hosts = []
+    for server in server_of(uri).split(","):
+        text = unquote(server)
+        hosts.append(text[1:].partition("]")[0] if text.startswith("[") else re.sub(r":\d*$", "", text))
+    return hosts
 
 
 def _answer(data: dict[str, Any], status: int = 200) -> Response:

@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import IO, Any, TypeVar, cast
 from urllib.parse import urlsplit
 
+from mup.runtime.run_token import find_token
+
 __all__ = ["Process", "System", "ask", "wait_for", "write_project"]
 
 START_SECONDS = 60.0
@@ -55,8 +57,8 @@ def wait_for(condition: Callable[[], _T], what: str, seconds: float = 60.0) -> _
     return value
 
 
-def ask(url: str, path: str, seconds: float = 30.0) -> tuple[int, Any]:
-    """Return status and decoded body of a GET.
+def ask(url: str, path: str, seconds: float = 30.0, token: str = "") -> tuple[int, Any]:
+    """Return status and decoded body of a GET, which shows a token if there is one.
 
     Raises:
         OSError: Nobody answers.
@@ -64,7 +66,7 @@ def ask(url: str, path: str, seconds: float = 30.0) -> tuple[int, Any]:
     parts = urlsplit(url)
     connection = HTTPConnection(parts.hostname or "", parts.port or 80, timeout=seconds)
     try:
-        connection.request("GET", path)
+        connection.request("GET", path, headers={"Authorization": f"Bearer {token}"} if token else {})
         response = connection.getresponse()
         data = response.read()
         return response.status, json.loads(data) if data[:1] in b"{[" else data.decode()
@@ -167,7 +169,9 @@ class System:
     def replicas(self, service: str) -> list[dict[str, Any]]:
         """Return what the registry lists; nothing while there is no registry."""
         try:
-            status, answer = ask(self.registry, f"/replicas?service={service}")
+            status, answer = ask(
+                self.registry, f"/replicas?service={service}", token=find_token(self.registry)
+            )
         except OSError:
             return []
         return list(answer["replicas"]) if status == 200 else []
@@ -177,7 +181,9 @@ class System:
         for found in self.replicas(service):
             if found["replica"] == replica:
                 try:
-                    answer: dict[str, Any] = ask(found["url"], "/mup/status")[1]
+                    answer: dict[str, Any] = ask(
+                        found["url"], "/mup/status", token=find_token(self.registry)
+                    )[1]
                 except OSError:
                     continue
                 return answer

@@ -11,7 +11,7 @@ from mup.cli.vocabulary import examples, old_option, option
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mup.tls import TlsFiles
+    from mup.runtime.registry_client import RegistryClient
 
 SECONDS = 120.0
 """What a replica gets to set up new workers."""
@@ -37,7 +37,7 @@ def command(
     from mup.errors import DeploymentError, did_you_mean
 
     client, token = registry_and_token(project or old_project or ".", registry)
-    known: dict[str, list[dict[str, Any]]] = client.get("/services")["services"]
+    known = client.services()
     if service not in known:
         raise DeploymentError(f"no service {service!r}; {did_you_mean(service, list(known))}")
     if not known[service]:
@@ -45,7 +45,7 @@ def command(
     changed, problems = [], []
     for replica in known[service]:
         try:
-            changed.append(_resize(replica["url"], size, token, client.tls))
+            changed.append(_resize(replica["url"], size, token, client))
         except DeploymentError as error:
             problems.append(f"{service}.{replica['replica']} at {replica['url']}: {error.message}")
     if as_json and not problems:
@@ -60,7 +60,7 @@ def command(
         raise DeploymentError("\n  ".join([f"not every replica was changed{done}", *problems]))
 
 
-def _resize(url: str, size: int, token: str, tls: TlsFiles | None) -> dict[str, Any]:
+def _resize(url: str, size: int, token: str, registry: RegistryClient) -> dict[str, Any]:
     """Change one replica; return what it says of itself then.
 
     Raises:
@@ -70,7 +70,7 @@ def _resize(url: str, size: int, token: str, tls: TlsFiles | None) -> dict[str, 
 
     import msgspec
 
-    from mup.errors import DeploymentError
+    from mup.errors import CommunicationError, DeploymentError
     from mup.runtime.http_client import BrokenError, Connection, RawRequest, address_of
 
     headers = {"Content-Type": "application/json"}
@@ -78,13 +78,15 @@ def _resize(url: str, size: int, token: str, tls: TlsFiles | None) -> dict[str, 
         headers["Authorization"] = f"Bearer {token}"
     body = msgspec.json.encode({"pool_size": size})
     try:
-        connection = Connection(address_of(url), 3.0, tls)
+        connection = Connection(address_of(url, encrypted=registry.encrypted), 3.0, registry.tls)
         try:
             connection.send(RawRequest("POST", "/mup/pool", headers, body), 3.0)
             response = connection.receive(time.monotonic() + SECONDS)
         finally:
             connection.close()
         answer: dict[str, Any] = msgspec.json.decode(response.body)
+    except CommunicationError as error:
+        raise DeploymentError(error.message) from error
     except (OSError, BrokenError, msgspec.DecodeError) as error:
         raise DeploymentError(f"does not answer: {str(error) or type(error).__name__}") from error
     if response.status != 200:

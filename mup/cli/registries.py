@@ -20,19 +20,19 @@ def registry_and_token(project: str, registry: str) -> tuple[RegistryClient, str
     Raises:
         MupError: The URL or the project is wrong.
     """
-    import os
-
     from mup.addresses import is_wildcard, url_of
     from mup.cli.options import registry_url
-    from mup.environment import REGISTRY_TOKEN, registry_token
+    from mup.environment import registry_token
     from mup.project import LOOPBACK, load_project
     from mup.runtime.registry_client import RegistryClient
+    from mup.runtime.run_token import find_token
 
     if registry:
-        url, token, tls = registry_url(registry), os.environ.get(REGISTRY_TOKEN, ""), None
+        url, token, tls = registry_url(registry), "", None
     else:
         loaded = load_project(project)
         host = LOOPBACK if is_wildcard(loaded.registry_host) else loaded.registry_host
         tls = loaded.tls
         url, token = url_of(host, loaded.registry_port, tls=tls is not None), registry_token(loaded)
+    token = token or find_token(url)
     return RegistryClient(url, token, tls), token

@@ -230,6 +230,7 @@ def _show(deployment: Deployment, *, as_json: bool) -> None:
             for name, info in services.items()
         },
         "databases": {name: _server(database.uri) for name, database in deployment.databases().items()},
+        "token_file": str(deployment.token_file) if deployment.token_file else None,
     }
     if as_json:
         import json
@@ -238,6 +239,7 @@ def _show(deployment: Deployment, *, as_json: bool) -> None:
         return
     from mup.cli.display import console, say
     from mup.cli.tables import print_table
+    from mup.runtime.run_token import is_run_token
 
     rows = [
         [name, str(len(service["replicas"])), str(service["pool_size"]), "\n".join(service["replicas"])]
@@ -250,7 +252,19 @@ def _show(deployment: Deployment, *, as_json: bool) -> None:
     for name, database in deployment.databases().items():
         kind = "embedded, in memory" if database.embedded else database.version
         say(out, f"database  {name}: {_server(database.uri)} ({kind})")
+    if deployment.token_file is not None:
+        # Not the token itself: output is kept, and shown around.
+        say(out, f"token     {_short(deployment.token_file)}")
+    elif is_run_token(deployment.token):
+        _say("the token of this run cannot be kept for commands in other terminals: set MUP_REGISTRY_TOKEN")
     click.echo("running; Ctrl-C stops", err=True)
+
+
+def _short(file: Path) -> str:
+    """Return a path as people write it."""
+    with contextlib.suppress(ValueError, RuntimeError):
+        return f"~/{file.relative_to(Path.home())}"
+    return str(file)
 
 
 def _server(uri: str) -> str:

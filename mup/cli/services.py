@@ -19,7 +19,7 @@ def command(project: str, registry: str, as_json: bool) -> None:
     from mup.cli.registries import registry_and_token
 
     client, _ = registry_and_token(project, registry)
-    listed = {**client.get("/services"), **client.get("/databases")}
+    listed = {"services": client.services(), **client.get("/databases")}
     if as_json:
         import json
 

@@ -20,6 +20,7 @@ import asyncio
 import contextlib
 import errno
 import inspect
+import logging
 import os
 import random
 import sys
@@ -39,7 +40,6 @@ from aiohttp.connector import Connection
 from yarl import URL
 
 from mup.communication import DEFAULT_TIMEOUT, Communication, Cookie, Headers
-from mup.environment import REGISTRY_TOKEN
 from mup.errors import (
     BrokenCallError,
     CallError,
@@ -58,7 +58,9 @@ from mup.events.writer import EventWriter
 from mup.future import MupFuture, Response
 from mup.routes import WITHOUT_BODY, CallRoutes, query_string, target_of
 from mup.runtime.header_rules import TOKEN, VALUE, check_call_headers, header_text
+from mup.runtime.http_client import address_of
 from mup.runtime.kept_cookies import KeptCookies
+from mup.runtime.run_token import find_token
 from mup.tls import TLS_CA, TLS_CERT, client_context, why_refused
 
 if TYPE_CHECKING:
@@ -75,9 +77,13 @@ __all__ = [
     "call_headers",
 ]
 
+_log = logging.getLogger("mup.runtime")
+
 CACHE_SECONDS = 1.0
 """How long a list of replicas is used before it is asked for again, unless somebody says otherwise."""
 REGISTRY_SECONDS = 5.0
+MOST_LEFT_OUT = 1000
+"""Replicas that cannot be called and are told of."""
 MOMENT = 0.1
 """Seconds a call waits for the registry that could go on with what it knows."""
 REASON_LENGTH = 120
@@ -162,7 +168,8 @@ class Network:
     To be created on the event loop it is used on, and closed.
 
     Args:
-        registry_url: Where the registry listens; "" = there is none.
+        registry_url: Where the registry listens; "" = there is none. Of one with TLS, replicas without are
+            left out.
         log: Where events go.
         seed: Of the choice of replicas.
         externals: Base URLs of services outside of mup, by name; they are not asked for.
@@ -196,6 +203,9 @@ class Network:
         self.stats: dict[str, CallStats] = {}
         self.window_start = self.window_end = 0
         self._registry_url = registry_url.rstrip("/")
+        self._encrypted = self._registry_url.startswith("https:")
+        # URLs that were left out, so that each is told of once.
+        self._left_out: set[str] = set()
         self._services: dict[str, _Service] = {}
         self._externals = {
             name: _Service([url.rstrip("/")], CallRoutes({}), external=True)
@@ -215,8 +225,12 @@ class Network:
         """
         if not self._registry_url:
             return
-        answer = await self._get("/services", "the registry")
-        await asyncio.gather(*(self.ask(name) for name, live in answer["services"].items() if live))
+        after: str | None = ""
+        while after is not None:
+            page = f"?after={quote(after, safe='')}" if after else ""
+            answer = await self._get(f"/services{page}", "the registry")
+            await asyncio.gather(*(self.ask(name) for name, live in answer["services"].items() if live))
+            after = answer.get("next")
 
     def known(self, service: str) -> _Service | None:
         """Return the cached replicas, refreshing them in the background when they are old."""
@@ -307,19 +321,34 @@ class Network:
                 f"unknown service {service!r}", hint=did_you_mean(service, sorted(self._externals))
             )
         answer = await self._get(f"/replicas?service={quote(service, safe='')}", service)
-        addresses = [replica["url"].rstrip("/") for replica in answer["replicas"]]
+        addresses, why = self._usable(service, [replica["url"] for replica in answer["replicas"]])
         known = self._services.get(service)
         if not addresses:
             if known is not None and not answer["learning"]:
                 # Not a registry that is down or new: it knows that they are gone.
                 known.addresses = []
-            raise NoReplicaError(f"service {service!r} has no live replica")
+            raise NoReplicaError(f"service {service!r} has no live replica" + (f" ({why})" if why else ""))
         same = known is not None and known.routes.endpoints == answer["endpoints"]
         return _Service(addresses, known.routes if known and same else CallRoutes(answer["endpoints"]))
 
+    def _usable(self, service: str, urls: list[str]) -> tuple[list[str], str]:
+        """Return the URLs that may be called, and why the last one of the others may not."""
+        usable, why = [], ""
+        for url in urls:
+            try:
+                address_of(url, encrypted=self._encrypted)
+            except CommunicationError as error:
+                why = error.message
+                if url not in self._left_out and len(self._left_out) < MOST_LEFT_OUT:
+                    self._left_out.add(url)
+                    _log.warning("a replica of %r is left out: %s", service, why)
+            else:
+                usable.append(url.rstrip("/"))
+        return usable, why
+
     async def _get(self, path: str, where: str) -> dict[str, Any]:
         timeout = aiohttp.ClientTimeout(total=REGISTRY_SECONDS)
-        token = os.environ.get(REGISTRY_TOKEN)
+        token = find_token(self._registry_url)
         headers = {"Authorization": f"Bearer {token}"} if token else None
         try:
             async with self.session.get(

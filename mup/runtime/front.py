@@ -409,7 +409,7 @@ class Front:
     def wants_body(self, request: HttpRequest) -> bool:
         """Whether a body that is still to come may reach a worker; see :class:`Application`."""
         if request.path == POOL_PATH:
-            return refusal(request, self._run.registry_token) is None
+            return refusal(request, self._run.registry_token, self._run.hosts) is None
         found = self._find(request.path)
         return found is not None and pick(found[0], request.method) is not None and not self.draining
 
@@ -426,7 +426,9 @@ class Front:
             self._send(request, _json({"status": "ok"}))
         elif path == "/readyz":
             self._send(request, self._readiness())
-        elif path.startswith("/mup/") and (answer := barred(request, self._run.registry_token)):
+        elif path.startswith("/mup/") and (
+            answer := barred(request, self._run.registry_token, self._run.hosts)
+        ):
             self._refusal(request, "unauthorized", answer)
         elif path == "/mup/status":
             self._send(request, _json(self.status()))
@@ -448,7 +450,7 @@ class Front:
             self._refusal(request, "no_endpoint", no_endpoint(self._run.service, self._run.dispatch, path))
 
     async def _change_pool(self, request: HttpRequest) -> None:
-        answer = await change_pool(request, self._run.registry_token, self.resize)
+        answer = await change_pool(request, self._run.registry_token, self._run.hosts, self.resize)
         self._send(request, _json(self.status()) if answer.status == 200 else answer)
 
     def _file(self, static: StaticFiles, request: HttpRequest, path: str) -> None:

@@ -62,11 +62,15 @@ class RawRequest:
     body: bytes | None = None
 
 
-def address_of(url: str) -> Address:
+def address_of(url: str, *, encrypted: bool = False) -> Address:
     """Return host and port of an ``http://`` URL, or of an ``https://`` one as a `TlsAddress`.
 
+    Args:
+        url: The URL.
+        encrypted: Whether nothing may be sent in clear text: whoever has TLS does not step down.
+
     Raises:
-        CommunicationError: It is none.
+        CommunicationError: It is none, or is not encrypted although it must be.
     """
     parts = urlsplit(url)
     host = parts.hostname or ""
@@ -76,7 +80,11 @@ def address_of(url: str) -> Address:
         port = 0
     if parts.scheme not in ("http", "https") or not host.isprintable() or not host or " " in host or not port:
         raise CommunicationError(f"not an http:// or https:// address: {url!r}")
-    return TlsAddress((host, port)) if parts.scheme == "https" else (host, port)
+    if parts.scheme == "https":
+        return TlsAddress((host, port))
+    if encrypted:
+        raise CommunicationError(f"{url} is not encrypted, and everything here is: nothing is sent there")
+    return host, port
 
 
 def start_of_head(address: Address) -> str:

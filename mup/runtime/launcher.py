@@ -24,8 +24,9 @@ from mup.runtime.child import Child
 from mup.runtime.debugging import NO_HURRY, Debugging
 from mup.runtime.http_client import BrokenError, ConnectionPool, RawRequest, RawResponse, address_of
 from mup.runtime.registry_client import RegistryClient
+from mup.runtime.run_token import find_token, forget_token, is_run_token, keep_token, new_token
 from mup.service import ADMISSIONS
-from mup.tls import TlsFiles, server_context, tls_environment
+from mup.tls import TlsFiles, refuse_clear_text, server_context, tls_environment
 
 if TYPE_CHECKING:
     from mup.databases.server import DatabaseServer
@@ -96,6 +97,9 @@ class _Replica:
 class Deployment:
     """A project, running. A context manager: starts on entry, stops on exit.
 
+    Without a token of the project or the environment, it invents one for this run: only its own processes,
+    and commands of the same user, may join, ask or change anything (`mup.runtime.run_token`).
+
     Args:
         project: What to run.
         log_dir: Folder for event logs; None = ``MUP_LOG_DIR``, or no logs.
@@ -113,10 +117,16 @@ class Deployment:
         debug: What the worker of the only service is debugged with; then nothing has to be ready in time.
         tls: Instead of the project's certificate, key and trust; None = the project's.
 
+    Attributes:
+        registry_url: Of the registry, once it is started.
+        token: What registry and replicas want to see; "" before the start, or with a registry that has none.
+        token_file: Where commands of the same user find it, if it was invented; else None.
+
     Raises:
         UsageError: ``pools``, ``replicas``, ``admissions`` or ``services`` name an unknown service, a number
             is below 1, or an order unknown.
-        DeploymentError: The environment says something about logs that is not understood.
+        DeploymentError: The environment says something about logs that is not understood, or the registry is
+            not encrypted although the services are.
     """
 
     def __init__(
@@ -145,8 +155,11 @@ class Deployment:
         self._foreign_registry = bool(registry)
         self._host, self._advertise, self._first = host, advertise, first_replica
         self._debug = debug
-        self._token = ""
+        self.token = ""
+        self.token_file: Path | None = None
         self._tls = tls or project.tls
+        if registry:
+            refuse_clear_text(registry, self._tls)
         self._log_dir = str(log_dir.resolve()) if log_dir else os.environ.get("MUP_LOG_DIR", "")
         self._database_uris: dict[str, str] = {}
         self._log = log or LogSettings.from_environment(os.environ)
@@ -175,7 +188,9 @@ class Deployment:
         """
         try:
             deadline = time.monotonic() + (NO_HURRY if self._debug else READY_SECONDS)
-            self._token = registry_token(self._project)
+            self.token = registry_token(self._project)
+            if not self.token and self._foreign_registry:
+                self.token = find_token(self.registry_url)
             self._database_uris = self._known_databases()
             if not self._foreign_registry:
                 self._start_registry(self._project.registry_port)
@@ -211,6 +226,8 @@ class Deployment:
         if registry is not None:
             registry.terminate()
             registry.end(time.monotonic() + 3.0)
+        if not self._foreign_registry:
+            forget_token(self.registry_url)
         self._http.close()
 
     def services(self) -> dict[str, ServiceInfo]:
@@ -330,13 +347,15 @@ class Deployment:
         """
         host = self._project.registry_host
         seen = _seen_from_elsewhere(host)
-        arguments = []
+        arguments = self._known_as(seen)
         if self._tls is not None:
             server_context(self._tls, seen)
-            arguments = ["--tls-cert", self._tls.cert, "--tls-key", self._tls.key]
+            arguments += ["--tls-cert", self._tls.cert, "--tls-key", self._tls.key]
             if self._tls.client_ca:
                 arguments += ["--tls-client-ca", self._tls.client_ca]
-        if not self._token and not is_loopback(host):
+        if not self.token and is_loopback(host):
+            self.token = new_token()
+        if not self.token:
             raise DeploymentError(
                 f"a registry on {host}, that other machines reach, needs a token",
                 where="registry",
@@ -353,6 +372,8 @@ class Deployment:
             listener.listen(1024)
             port = listener.getsockname()[1]
             self.registry_url = url_of(seen, port, tls=self._tls is not None)
+            if is_run_token(self.token):
+                self.token_file = keep_token(self.registry_url, self.token)
             descriptor = listener.fileno()
             self._registry = Child(
                 "mup_registry",
@@ -362,6 +383,18 @@ class Deployment:
                 pass_fds=[descriptor],
             )
             self._registry_started = time.monotonic()
+
+    def _known_as(self, seen: str) -> list[str]:
+        """Return the options of the registry about names and addresses.
+
+        Args:
+            seen: What others call the machine of the registry.
+        """
+        project = self._project
+        names = [f"--name={name}" for name in (project.registry_host, seen, *project.registry_names)]
+        # Where our own replicas are, whoever has started them must know.
+        own = [host for host in (self._host, self._advertise) if host and not is_wildcard(host)]
+        return names + [f"--allow={item}" for item in (*own, *project.registry_allow)]
 
     def _replace_registry(self, dead: Child) -> list[str]:
         """Start the registry again where it was; replicas register anew by themselves.
@@ -381,7 +414,7 @@ class Deployment:
 
     def _shared(self) -> dict[str, str]:
         """Return the environment of every process: its token, whom it trusts, and who it is."""
-        token = {REGISTRY_TOKEN: self._token} if self._token else {}
+        token = {REGISTRY_TOKEN: self.token} if self.token else {}
         return {**token, **tls_environment(self._tls)}
 
     def _known_databases(self) -> dict[str, str]:
@@ -408,7 +441,7 @@ class Deployment:
 
     def _register_databases(self) -> None:
         """Tell the registry where the databases are; credentials are for the services only."""
-        registry = RegistryClient(self.registry_url, self._token, self._tls)
+        registry = RegistryClient(self.registry_url, self.token, self._tls)
         for name, database in self._databases.items():
             registry.post("/databases", {"name": name, "uri": without_credentials(database.uri)})
 
@@ -427,6 +460,7 @@ class Deployment:
             "static": None if config.static is None else dict(config.static),
             "host": self._host,
             "advertise": self._advertise,
+            "names": list(self._project.registry_names),
             "registry_cache": self._project.registry_cache,
             "databases": self._database_uris,
             "queries": bool(self._project.databases),
@@ -459,7 +493,7 @@ class Deployment:
     def _get(self, url: str, path: str) -> RawResponse:
         connection = self._http.take(address_of(url), 3.0)
         try:
-            headers = {"Authorization": f"Bearer {self._token}"} if self._token else {}
+            headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
             connection.send(RawRequest("GET", path, headers), 3.0)
             response = connection.receive(time.monotonic() + 3.0)
         except BaseException:

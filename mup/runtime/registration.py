@@ -20,6 +20,8 @@ __all__ = ["Registration", "advertised_host"]
 _log = logging.getLogger("mup.runtime")
 _PROBLEMS = (OSError, BrokenError, msgspec.DecodeError)
 """What comes of a registry that does not answer, or of something that is none."""
+_AGAIN_SECONDS = 0.1
+"""Between two attempts to register at an address that another replica has."""
 _SHORTEST_PAUSE = 0.1
 """Seconds between an attempt that took longer than it should and the next one."""
 
@@ -62,6 +64,11 @@ class Registration:
             try:
                 await self._register()
                 break
+            except _TakenError as error:
+                # Whoever had the address before may have died without a word.
+                if loop.time() > give_up + error.expiry:
+                    raise
+                await asyncio.sleep(_AGAIN_SECONDS)
             except _PROBLEMS as error:
                 if why := why_refused(error):
                     raise DeploymentError(
@@ -93,10 +100,13 @@ class Registration:
     async def _register(self) -> None:
         status, answer = await self._post("/register", self._entry)
         if status != 200:
-            raise DeploymentError(
+            text, where = (
                 f"the registry at {self._url} refuses: {answer.get('error', status)}",
-                where=f"services.{self._entry['service']}",
+                f"services.{self._entry['service']}",
             )
+            if status == 409:
+                raise _TakenError(text, where=where, expiry=float(answer.get("expiry", 0.0)))
+            raise DeploymentError(text, where=where)
         self._id = answer["id"]
         # Two may get lost.
         self._interval = min(self._heartbeat, answer["expiry"] / 3)
@@ -132,6 +142,18 @@ class Registration:
         response = await self._connection.post(path, self._headers, msgspec.json.encode(data))
         answer = msgspec.json.decode(response.body)
         return response.status, answer if isinstance(answer, dict) else {}
+
+
+class _TakenError(DeploymentError):
+    """Another replica has the address.
+
+    Attributes:
+        expiry: Seconds after its last sign of life at which it has it no more.
+    """
+
+    def __init__(self, message: str, *, where: str, expiry: float) -> None:
+        super().__init__(message, where=where, hint="stop that one, or let this one listen elsewhere")
+        self.expiry = expiry
 
 
 def advertised_host(listen: str, advertise: str, registry: str) -> str:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import time
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 
-from mup.errors import DeploymentError
+from mup.errors import CommunicationError, DeploymentError
 from mup.runtime.http_client import BrokenError, Connection, RawRequest, address_of
-from mup.tls import TlsFiles
+from mup.runtime.run_token import find_token
+from mup.tls import TlsFiles, refuse_clear_text
 
 __all__ = ["RegistryClient"]
 
 _SECONDS = 3.0
+_JSON = {"Content-Type": "application/json"}
 
 
 class RegistryClient:
@@ -21,16 +24,23 @@ class RegistryClient:
 
     Args:
         url: Where it listens.
-        token: What it wants to see; "" = nothing.
-        tls: Whom to trust, and what to present, if it speaks TLS; None = as the environment says.
+        token: What it wants to see; "" = what the environment says, or the run it belongs to has kept.
+        tls: Whom to trust, and what to present; None = as the environment says, if it speaks TLS.
 
     Attributes:
         tls: The same, for whom it lists.
+        encrypted: Whether it speaks TLS: then nobody it lists is sent anything in clear text.
+
+    Raises:
+        DeploymentError: It is not encrypted, although there are certificates for it.
     """
 
     def __init__(self, url: str, token: str = "", tls: TlsFiles | None = None) -> None:
+        refuse_clear_text(url, tls)
         self._url = url
         self.tls = tls
+        self.encrypted = url.startswith("https:")
+        token = token or find_token(url)
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
 
     def get(self, path: str) -> dict[str, Any]:
@@ -45,16 +55,27 @@ class RegistryClient:
         """Tell the registry something; raises as :meth:`get` does."""
         return self._exchange("POST", path, msgspec.json.encode(data))
 
+    def services(self) -> dict[str, list[dict[str, Any]]]:
+        """Return the live replicas by service; raises as :meth:`get` does."""
+        found: dict[str, list[dict[str, Any]]] = {}
+        after: str | None = ""
+        while after is not None:
+            page = self.get(f"/services?after={quote(after, safe='')}" if after else "/services")
+            found |= page["services"]
+            after = page.get("next")
+        return found
+
     def _exchange(self, method: str, path: str, body: bytes | None) -> dict[str, Any]:
         try:
             connection = Connection(address_of(self._url), _SECONDS, self.tls)
             try:
-                connection.send(RawRequest(method, path, self._headers, body), _SECONDS)
+                headers = self._headers if body is None else {**self._headers, **_JSON}
+                connection.send(RawRequest(method, path, headers, body), _SECONDS)
                 response = connection.receive(time.monotonic() + _SECONDS)
             finally:
                 connection.close()
             answer = msgspec.json.decode(response.body)
-        except (OSError, BrokenError, msgspec.DecodeError) as error:
+        except (OSError, BrokenError, CommunicationError, msgspec.DecodeError) as error:
             raise DeploymentError(
                 f"the registry at {self._url} does not answer: {str(error) or type(error).__name__}",
                 hint="is the project running? start it with 'mup run'",

@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from mup.addresses import socket_for, url_of, why_not_bound
-from mup.environment import REGISTRY_TOKEN
 from mup.errors import DeploymentError, MupError
 from mup.events.settings import LogSettings
 from mup.events.writer import open_log
@@ -35,13 +34,15 @@ from mup.runtime.front import MAX_BODY, Front, Limits
 from mup.runtime.http_server import HttpServer
 from mup.runtime.importing import import_service
 from mup.runtime.loops import new_event_loop
+from mup.runtime.origin import KnownHosts
 from mup.runtime.registration import Registration, advertised_host
 from mup.runtime.resolver import CACHE_SECONDS
+from mup.runtime.run_token import find_token
 from mup.runtime.service_log import set_up_logging
 from mup.runtime.worker import ServiceRun
 from mup.runtime.workforce import Workforce, open_descriptors
 from mup.service import check_admission, check_queue_limit, check_service
-from mup.tls import TlsFiles, server_context
+from mup.tls import TlsFiles, refuse_clear_text, server_context
 from mup.workload.limits import allow_many_files
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ class ReplicaConfig(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         registry_cache: Seconds workers use a list of replicas before they ask again; 0 = they ask for every
             call.
         advertise: Address under which others reach this machine; "" = ``host``, or the one the registry sees.
+        names: Others by which it may be called, where it tells of itself.
         databases: URIs, with the name of the database and credentials, that workers need not ask the registry
             for; by the name the project gives them.
         queries: Whether the project has databases: what queries need is loaded before there are workers.
@@ -106,6 +108,7 @@ class ReplicaConfig(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     registry_patience: float = 3.0
     registry_cache: float = CACHE_SECONDS
     advertise: str = ""
+    names: list[str] = []
     databases: dict[str, str] = {}
     queries: bool = False
     tls: TlsFiles | None = None
@@ -153,6 +156,7 @@ class _Replica:
         self._port: int = kind.port if config.port is None else config.port
         self._advertised = advertised_host(config.host, config.advertise, config.registry)
         tls = config.tls
+        refuse_clear_text(config.registry, tls)
         self._tls = server_context(tls, self._advertised) if tls is not None else None
         queue_limit = kind.queue_limit if config.queue_limit is None else config.queue_limit
         check_queue_limit(queue_limit, kind)
@@ -175,7 +179,8 @@ class _Replica:
             runtime=kind.runtime,
             admission=admission,
             pinned=kind.pinned,
-            registry_token=os.environ.get(REGISTRY_TOKEN, ""),
+            registry_token=find_token(config.registry),
+            hosts=KnownHosts(config.host, [self._advertised, *config.names]),
             registry_cache=config.registry_cache,
             databases=config.databases,
             retry=config.retries,

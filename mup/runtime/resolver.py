@@ -25,6 +25,7 @@ from mup.runtime.http_client import (
     Connection,
     ConnectionPool,
     RawRequest,
+    TlsAddress,
     address_of,
 )
 
@@ -65,6 +66,7 @@ class ServiceEntry:
         fresh_until: Seconds of the monotonic clock.
         listed: Registration id by address: what the registry said, dropped ones included.
         tag: Names that list; the registry need not repeat it.
+        left_out: Why the registry's last replica that cannot be used cannot.
     """
 
     addresses: list[Address]
@@ -72,13 +74,15 @@ class ServiceEntry:
     fresh_until: float
     listed: dict[Address, str] = field(default_factory=dict)
     tag: str = ""
+    left_out: str = ""
 
 
 class Resolver:
     """Finds replicas and databases; every thread of a worker may ask.
 
     While the registry does not answer, what it said last stays valid; so it does right after the registry
-    was restarted and has not heard of all replicas yet.
+    was restarted and has not heard of all replicas yet. Of a registry with TLS, replicas without are not
+    believed: everything of a deployment is encrypted, or nothing.
 
     Args:
         registry: URL of the registry.
@@ -203,9 +207,8 @@ class Resolver:
             left = [address for address in entry.addresses or entry.listed if address not in refused]
         if not left:
             tried = ", ".join(f"{host}:{port}" for host, port in refused)
-            raise NoReplicaError(
-                f"service {name!r} has no live replica" + (f" ({tried} cannot be reached)" if tried else "")
-            )
+            why = f"{tried} cannot be reached" if tried else entry.left_out
+            raise NoReplicaError(f"service {name!r} has no live replica" + (f" ({why})" if why else ""))
         return left
 
     def _ask(self, name: str, known: ServiceEntry | None) -> ServiceEntry:
@@ -242,15 +245,16 @@ class Resolver:
 
     def _entry(self, response: _Answer, known: ServiceEntry | None) -> ServiceEntry:
         answer = response.fields
-        listed = {}
+        listed, left_out = {}, ""
         for replica in answer["replicas"]:
             try:
-                listed[address_of(replica["url"])] = str(replica["id"])
+                listed[address_of(replica["url"], encrypted=self._link.encrypted)] = str(replica["id"])
             except CommunicationError as error:
-                _log.warning("a replica of %r is left out: %s", answer["service"], error)
+                left_out = error.message
+                _log.warning("a replica of %r is left out: %s", answer["service"], left_out)
         if known is not None and answer["learning"]:
             listed = {**known.listed, **listed}
-        return ServiceEntry(list(listed), answer["endpoints"], 0.0, listed, response.tag)
+        return ServiceEntry(list(listed), answer["endpoints"], 0.0, listed, response.tag, left_out)
 
     def _forgive(self, entry: ServiceEntry) -> None:
         """Choose from what the registry lists, except from what could not be reached lately."""
@@ -281,11 +285,16 @@ class _Answer:
 
 
 class _RegistryLink:
-    """Questions to the registry, also ones whose answer comes late."""
+    """Questions to the registry, also ones whose answer comes late.
+
+    Attributes:
+        encrypted: Whether it is asked over TLS.
+    """
 
     def __init__(self, url: str, pool: ConnectionPool, token: str) -> None:
         self._url = url
         self._address = address_of(url)
+        self.encrypted = isinstance(self._address, TlsAddress)
         self._pool = pool
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._open: dict[str, tuple[Connection, float]] = {}

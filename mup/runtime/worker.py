@@ -20,6 +20,7 @@ from mup.runtime.debugging import NO_HURRY, Debugging
 from mup.runtime.dispatch import Dispatch
 from mup.runtime.execution import Execution, describe
 from mup.runtime.http_client import ConnectionPool
+from mup.runtime.origin import KnownHosts
 from mup.runtime.resolver import CACHE_SECONDS, Resolver
 from mup.runtime.wire import BlockingChannel, Line, LogOff, Ready, Request
 from mup.runtime.worker_communication import EventLog, WorkerCommunication, WorkerTools
@@ -52,6 +53,7 @@ class ServiceRun:
         admission: In which order waiting requests get workers.
         pinned: Whether a process with several workers stays on one core.
         registry_token: What the registry wants to see.
+        hosts: The names by which the replica is called.
         registry_cache: Seconds a list of replicas is used.
         databases: URIs of databases the registry need not be asked for.
         retry: How calls are made again; None = they are not.
@@ -71,6 +73,7 @@ class ServiceRun:
     admission: str = "fifo"
     pinned: bool = True
     registry_token: str = field(default="", repr=False)
+    hosts: KnownHosts = field(default_factory=KnownHosts)
     registry_cache: float = CACHE_SECONDS
     databases: Mapping[str, str] = field(default_factory=dict, repr=False)
     retry: RetryPolicy | None = None

@@ -36,7 +36,8 @@ from mup.environment import REGISTRY_TOKEN, registry_token
 from mup.errors import DeploymentError, MupError, ProjectError, UsageError
 from mup.events.settings import LogSettings
 from mup.project import Project
-from mup.tls import tls_environment
+from mup.runtime.run_token import find_token
+from mup.tls import refuse_clear_text, tls_environment
 from mup.workload.arrivals import Arrivals
 from mup.workload.engine import DRAIN_SECONDS, Engine, Settings, check_scenario
 from mup.workload.http import HttpLoad, request_client
@@ -68,6 +69,7 @@ class LoadDriver:
 
     Raises:
         ProjectError: The project names no client.
+        DeploymentError: The project has certificates, and the registry is not encrypted.
     """
 
     def __init__(
@@ -94,7 +96,9 @@ class LoadDriver:
                 where=str(project.root / "mup.toml"),
                 hint="add client = 'workload:ClassName' to [project]",
             )
-        if token := registry_token(project):
+        if registry_url:
+            refuse_clear_text(registry_url, project.tls)
+        if token := registry_token(project) or (registry_url and find_token(registry_url)):
             self._env.setdefault(REGISTRY_TOKEN, token)
         self._env = {**tls_environment(project.tls), **self._env}
         self._config |= {

@@ -65,6 +65,8 @@ def ask_tagged(url: str, path: str, tag: str = "") -> tuple[int, Any, str]:
 
 
 def _ask(url: str, path: str, data: Any, method: str, headers: dict[str, str]) -> tuple[int, Any, str]:
+    if data is not None:
+        headers = {"Content-Type": "application/json", **headers}
     body = data if isinstance(data, bytes) else json.dumps(data).encode() if data is not None else None
     request = urllib.request.Request(url + path, body, headers, method=method or ("POST" if body else "GET"))
     try:

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from mup.project import Project, ServiceConfig
 from mup.runtime.launcher import Deployment
+from mup.runtime.run_token import is_run_token
 
 SOURCE = '''
 import os
@@ -233,8 +234,17 @@ class Answer:
         return json.loads(self.raw)
 
 
+_tokens: list[str] = []
+"""Of the deployments that run, the newest last, as far as nobody has configured them."""
+
+
 def ask(url: str, path: str, body: bytes | None = None, method: str = "", **headers: str) -> Answer:
-    """Send one HTTP request of our own, with another client than mup's."""
+    """Send one HTTP request of our own, with another client than mup's.
+
+    It shows the token that the newest deployment has invented for itself, unless told to show something else.
+    """
+    if _tokens:
+        headers = {"Authorization": f"Bearer {_tokens[-1]}", **headers}
     parts = urlsplit(url)
     connection = http.client.HTTPConnection(parts.hostname or "", parts.port or 80, timeout=10)
     try:
@@ -305,7 +315,11 @@ def running(project: Project, **options: Any) -> Iterator[System]:
     logs = project.root / "logs"
     with Deployment(project, log_dir=logs, **options) as deployment:
         system = System(deployment, logs)
+        invented = [deployment.token] if is_run_token(deployment.token) else []
+        _tokens.extend(invented)
         try:
             yield system
         finally:
             system.close()
+            for token in invented:
+                _tokens.remove(token)

@@ -126,7 +126,8 @@ def test_a_password_stays_where_it_belongs(
         described = json.loads(shown)
         reader = described["services"]["Reader"]["replicas"][0]
         assert ask(reader, "/read/").status == 200
-        listing = ask(described["registry"], "/databases").raw.decode()
+        token = {"Authorization": f"Bearer {Path(described['token_file']).read_text()}"}
+        listing = ask(described["registry"], "/databases", **token).raw.decode()
         assert json.loads(listing) == {
             "databases": {"db": f"mongodb://127.0.0.1:{secured.port}/db?authSource=admin"}
         }
@@ -134,8 +135,8 @@ def test_a_password_stays_where_it_belongs(
             table = "".join(listed.communicate(timeout=30))
         assert f"127.0.0.1:{secured.port}" in table
         pids = [
-            ask(reader, "/mup/status").body["pid"],
-            *ask(reader, "/mup/status").body["workers"],
+            ask(reader, "/mup/status", **token).body["pid"],
+            *ask(reader, "/mup/status", **token).body["workers"],
             command.pid,
         ]
         lines = b"".join(Path(f"/proc/{pid}/cmdline").read_bytes() for pid in pids)

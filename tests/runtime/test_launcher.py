@@ -292,9 +292,12 @@ def test_run_command_supervises(tmp_path: Path) -> None:
         text = ""
         while not text.endswith("}\n") or text.count("{") != text.count("}"):
             text += command.stdout.readline()
-        url = json.loads(text)["services"]["Good"]["replicas"][0]
+        described = json.loads(text)
+        url = described["services"]["Good"]["replicas"][0]
+        token = Path(described["token_file"]).read_text()
         time.sleep(1.0)
-        os.kill(ask(url, "/mup/status").body["pid"], signal.SIGKILL)
+        status = ask(url, "/mup/status", Authorization=f"Bearer {token}").body
+        os.kill(status["pid"], signal.SIGKILL)
         lines = [command.stderr.readline(), command.stderr.readline()]
         command.send_signal(signal.SIGINT)
         command.communicate(timeout=10)

@@ -278,5 +278,11 @@ def test_an_address_in_the_registry_is_an_address(guarded: System) -> None:
         "gopher://h:1",
     ):
         entry = json.dumps({"service": "A", "url": url}).encode()
-        answer = ask(registry, "/register", entry, Authorization=f"Bearer {TOKEN}")
+        answer = ask(
+            registry,
+            "/register",
+            entry,
+            Authorization=f"Bearer {TOKEN}",
+            Content_Type="application/json",
+        )
         assert answer.status == 400
