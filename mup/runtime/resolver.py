@@ -39,6 +39,9 @@ CACHE_SECONDS = 1.0
 _FIRST_SECONDS = 3.0
 """How long a call waits for the registry that does not know yet what it needs."""
 
+_NAMED = 5
+"""Replicas that a message names at most."""
+
 _PAUSE = 0.05
 """Between two attempts of a call that has to wait."""
 
@@ -66,7 +69,7 @@ class ServiceEntry:
         fresh_until: Seconds of the monotonic clock.
         listed: Registration id by address: what the registry said, dropped ones included.
         tag: Names that list; the registry need not repeat it.
-        left_out: Why the registry's last replica that cannot be used cannot.
+        left_out: Why the first of the replicas that cannot be called cannot.
     """
 
     addresses: list[Address]
@@ -206,7 +209,8 @@ class Resolver:
             # One that failed for somebody else a moment ago is better than none.
             left = [address for address in entry.addresses or entry.listed if address not in refused]
         if not left:
-            tried = ", ".join(f"{host}:{port}" for host, port in refused)
+            tried = ", ".join(f"{host}:{port}" for host, port in list(refused)[:_NAMED])
+            tried += f" and {len(refused) - _NAMED} more" if len(refused) > _NAMED else ""
             why = f"{tried} cannot be reached" if tried else entry.left_out
             raise NoReplicaError(f"service {name!r} has no live replica" + (f" ({why})" if why else ""))
         return left
@@ -245,13 +249,18 @@ class Resolver:
 
     def _entry(self, response: _Answer, known: ServiceEntry | None) -> ServiceEntry:
         answer = response.fields
-        listed, left_out = {}, ""
+        listed: dict[Address, str] = {}
+        left_out = ""
         for replica in answer["replicas"]:
             try:
                 listed[address_of(replica["url"], encrypted=self._link.encrypted)] = str(replica["id"])
             except CommunicationError as error:
-                left_out = error.message
-                _log.warning("a replica of %r is left out: %s", answer["service"], left_out)
+                left_out = left_out or error.message
+        if left_out:
+            # Once per list: there may be thousands.
+            more = len(answer["replicas"]) - len(listed) - 1
+            others = f" (and {more} more)" if more else ""
+            _log.warning("a replica of %r is left out: %s%s", answer["service"], left_out, others)
         if known is not None and answer["learning"]:
             listed = {**known.listed, **listed}
         return ServiceEntry(list(listed), answer["endpoints"], 0.0, listed, response.tag, left_out)

@@ -30,7 +30,9 @@ class Authority:
         return TlsFiles(cert=str(cert), key=str(key), ca=str(self.file))
 
 
-def ask(url: str, path: str, ca: str, presented: TlsFiles | None = None) -> tuple[int, bytes]:
+def ask(
+    url: str, path: str, ca: str, presented: TlsFiles | None = None, token: str = ""
+) -> tuple[int, bytes]:
     """Send a request as a stranger to mup would."""
     assert url.startswith("https://")
     context = ssl.create_default_context(cafile=ca)
@@ -38,7 +40,7 @@ def ask(url: str, path: str, ca: str, presented: TlsFiles | None = None) -> tupl
         context.load_cert_chain(presented.cert, presented.key)
     connection = http.client.HTTPSConnection(url.removeprefix("https://"), timeout=30, context=context)
     try:
-        connection.request("GET", path)
+        connection.request("GET", path, headers={"Authorization": f"Bearer {token}"} if token else {})
         response = connection.getresponse()
         return response.status, response.read()
     finally:

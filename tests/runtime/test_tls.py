@@ -142,7 +142,9 @@ def test_files_are_served(shop: System, files: TlsFiles) -> None:
 
 def test_kept_connections_are_used_again(shop: System, files: TlsFiles) -> None:
     """Shaking hands once per connection is enough: three calls need one."""
-    (worker,) = json.loads(ask(shop.url("Blocks"), "/mup/status", files.ca)[1])["workers"]
+    (worker,) = json.loads(ask(shop.url("Blocks"), "/mup/status", files.ca, token=shop.deployment.token)[1])[
+        "workers"
+    ]
 
     def connections() -> set[str]:
         sockets = {link.readlink() for link in Path(f"/proc/{worker}/fd").iterdir() if link.is_symlink()}

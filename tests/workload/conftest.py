@@ -188,6 +188,8 @@ def register(system: System) -> Callable[..., None]:
     def register(service: str, *urls: str) -> None:
         for replica, url in enumerate(urls):
             data = json.dumps({"service": service, "replica": replica, "url": url}).encode()
-            urllib.request.urlopen(f"{system.registry_url}/register", data).close()
+            kind = {"Content-Type": "application/json"}
+            request = urllib.request.Request(f"{system.registry_url}/register", data, kind)
+            urllib.request.urlopen(request).close()
 
     return register
