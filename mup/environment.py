@@ -17,12 +17,27 @@ from mup.errors import DeploymentError
 if TYPE_CHECKING:
     from mup.project import Project
 
-__all__ = ["REGISTRY_TOKEN", "expand_uri", "is_reference", "registry_token"]
+__all__ = ["REGISTRY_TOKEN", "expand_uri", "is_production", "is_reference", "registry_token"]
 
 REGISTRY_TOKEN = "MUP_REGISTRY_TOKEN"  # noqa: S105 - the name of the variable
 """Where registry, services and clients find the token they share."""
 
+PRODUCTION = "MUP_PRODUCTION"
+"""1: clients are told nothing of what goes wrong but the status and an id."""
+
 _REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+def is_production() -> bool:
+    """Whether the environment says that clients are strangers.
+
+    Raises:
+        DeploymentError: It says something else.
+    """
+    value = os.environ.get(PRODUCTION, "")
+    if value not in ("", "0", "1"):
+        raise DeploymentError(f"{PRODUCTION} must be 0 or 1, got {value!r}")
+    return value == "1"
 
 
 def is_reference(text: str) -> bool:

@@ -41,8 +41,11 @@ class ServiceConfig:
         pool_size, replicas, port, queue_limit, admission: Override the class attributes; None = as the class
             says.
         static: Folders of files its fronts serve, by path prefix; None = as the class says.
-        max_body: Bytes a request body may have; None = as replicas say, as for the next two.
+        max_body: Bytes a request body may have; None = as replicas say, as for the next five.
+        max_bodies: Bytes all request bodies of a replica in memory may have together.
         body_timeout: Seconds a request body may take to arrive.
+        request_limit: Seconds a worker may have one request.
+        busy_limit: Seconds all workers may be busy with the same requests until a replica is not ready.
         drain: Seconds requests in work get when a replica stops.
         env: Environment of its processes, on top of mup's own.
         retries: How its calls are made again when they fail; None = they are not.
@@ -60,7 +63,10 @@ class ServiceConfig:
     port: int | None = None
     static: Mapping[str, str] | None = None
     max_body: int | None = None
+    max_bodies: int | None = None
     body_timeout: float | None = None
+    request_limit: float | None = None
+    busy_limit: float | None = None
     drain: float | None = None
     env: Mapping[str, str] = field(default_factory=dict)
     retries: RetryPolicy | None = None
@@ -112,6 +118,7 @@ class Project:
         hosts: Machines of the deployment by name, each with the file of its profile (``mup host -o``), or
             None for one that is like the machine of the exploratory run.
         client_host: Machine the clients are on; "" = the one everything is on.
+        production: Whether clients are told nothing of what goes wrong but the status and an id.
     """
 
     name: str
@@ -130,6 +137,7 @@ class Project:
     externals: Mapping[str, str] = field(default_factory=dict)
     hosts: Mapping[str, Path | None] = field(default_factory=dict)
     client_host: str = ""
+    production: bool = False
 
     @property
     def state(self) -> Path:
@@ -234,6 +242,14 @@ class _Fields:
             self.problems.append(f"[{self.where}] {name}: must be a number {limit}, got {value!r}")
             return None
         return float(value)
+
+    def flag(self, name: str) -> bool:
+        self.seen.add(name)
+        value = self.data.get(name, False)
+        if not isinstance(value, bool):
+            self.problems.append(f"[{self.where}] {name}: must be true or false, got {value!r}")
+            return False
+        return value
 
     def host(self, name: str, hosts: Mapping[str, Any]) -> str:
         value = self.text(name, "")
@@ -340,6 +356,7 @@ def _project(data: dict[str, Any], file: Path) -> Project:
             problems.append("[hosts.host]: this is the name of the machine everything else is on")
         fields.done()
     client_host = head.host("client_host", hosts)
+    production = head.flag("production")
     head.done()
     registry = _Fields(data.get("registry", {}), "registry", problems)
     port = registry.whole("port", 0, 65535)
@@ -367,7 +384,10 @@ def _project(data: dict[str, Any], file: Path) -> Project:
                 port=fields.whole("port", 0, 65535),
                 static=fields.strings_or_none("static"),
                 max_body=fields.whole("max_body", 0, MAX_BODY_LIMIT),
+                max_bodies=fields.whole("max_bodies", 0),
                 body_timeout=fields.positive("body_timeout"),
+                request_limit=fields.positive("request_limit"),
+                busy_limit=fields.positive("busy_limit", or_zero=True),
                 drain=fields.positive("drain", or_zero=True),
                 env=fields.strings("env"),
                 retries=fields.retries("retries"),
@@ -376,6 +396,11 @@ def _project(data: dict[str, Any], file: Path) -> Project:
             )
         )
         fields.done()
+        most, one = services[-1].max_bodies, services[-1].max_body or 0
+        if most is not None and most < one:
+            problems.append(
+                f"[services.{key}] max_bodies: must not be less than max_body ({one}), got {most}"
+            )
     databases = []
     for key, table in _named_tables(data, "databases", problems).items():
         fields = _Fields(table, f"databases.{key}", problems)
@@ -434,6 +459,7 @@ def _project(data: dict[str, Any], file: Path) -> Project:
         externals=externals,
         hosts=hosts,
         client_host=client_host,
+        production=production,
     )
 
 

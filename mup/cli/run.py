@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 @option("--tls-ca")
 @option("--tls-client-ca")
 @option("--log", "log_dir")
+@option("--production")
 @option("--reload")
 @option("--debug")
 @option("--debug-port", type=click.IntRange(1, 65535))
@@ -60,6 +61,7 @@ def command(
     tls_ca: str,
     tls_client_ca: str,
     log_dir: str | None,
+    production: bool,
     reload: bool,
     debug: bool,
     debug_port: int | None,
@@ -112,6 +114,7 @@ def command(
         first_replica=first_replica,
         debug=debugging,
         tls=_tls(tls_cert, tls_key, tls_ca, tls_client_ca),
+        production=production,
     )
     # `kill` and the end of the terminal stop it as cleanly as Ctrl-C does; nohup and the like stay in force.
     # SIGINT itself too: a shell script starts its background jobs with SIGINT ignored.

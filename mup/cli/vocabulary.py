@@ -153,6 +153,7 @@ WORDS: dict[str, Word] = {
         "Serve only callers with a certificate signed by one of these (PEM).", (FILE,), {"default": ""}
     ),
     "--log": Word("Folder to write event logs to.", (FOLDER,), {"type": click.Path(file_okay=False)}),
+    "--production": Word("Tell clients nothing of errors but the status and the request's id."),
     "--reload": Word("Replace services when their source changes."),
     "--debug": Word("Run one worker of one service in the foreground, for breakpoint()."),
     "--debug-port": Word(

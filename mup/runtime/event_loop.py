@@ -73,7 +73,15 @@ class _Loop:
         writer = open_log(run.log_dir, f"{run.service}.{run.replica}.w0", header, run.log)
         pool = ConnectionPool()
         log, silent = EventLog(writer, run.source), EventLog(None, run.source)
-        tools = WorkerTools(run.service, log, silent, run.resolver(pool), pool, patience=run.patience)
+        tools = WorkerTools(
+            run.service,
+            log,
+            silent,
+            run.resolver(pool),
+            pool,
+            patience=run.patience,
+            production=run.production,
+        )
         self._log_off = False
         network = Network(
             run.registry,
@@ -236,9 +244,13 @@ class _Slot(Sender, asyncio.Protocol):
         self._connected.discard(self)
 
     def data_received(self, data: bytes) -> None:
-        """Start what the front asks for."""
+        """Start what the front asks for, or end it."""
         for content in self._frames.feed(data):
-            self._begin(self, self._decode(content))
+            if content:
+                self._begin(self, self._decode(content))
+            else:
+                # Not at once: a task that has not begun would end without a word to the front.
+                self.task.get_loop().call_soon(self.task.cancel)
 
     def _write_to_front(self, data: bytes) -> None:
         """Send some frames; to nobody if the front has gone."""

@@ -72,7 +72,7 @@ class Execution:
             reason = "".join(c if c.isprintable() else "?" for c in str(error))
             _log.warning("bad request: %s", reason)
             field = {"field": _sendable(error.field)} if error.field else {}
-            self._comm.fail(error.status, _sendable(str(error)), **field)
+            self._comm.fail(error.status, _sendable(str(error)), about_input=True, **field)
             return
         _log.error("%s%s failed", self._service, self._request.key, exc_info=error)
         status = error.answer if isinstance(error, CommunicationError) else 500

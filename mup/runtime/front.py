@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import random
 import time
 from collections.abc import Awaitable, Callable
@@ -29,19 +30,23 @@ from mup.runtime.admission import Waiting, waiting_room
 from mup.runtime.http_request import HttpRequest
 from mup.runtime.metrics import CONTENT_TYPE, FrontMetrics
 from mup.runtime.pinning import core_of
-from mup.runtime.refusals import failure, no_endpoint, wrong_method
+from mup.runtime.refusals import failure, identified, no_endpoint, wrong_method
 from mup.runtime.service_log import CURRENT, InWork
 from mup.runtime.tracing import trace_id, valid
-from mup.runtime.wire import Answer, Done, FrameBuffer, FromWorker, LogOff, Request, Retried, frame
+from mup.runtime.watchdog import BUSY_SECONDS, Watchdog
+from mup.runtime.wire import CANCEL, Answer, Done, FrameBuffer, FromWorker, LogOff, Request, Retried, frame
 from mup.runtime.worker import ServiceRun
 
 if TYPE_CHECKING:
     from mup.runtime.static_files import StaticFiles
 
-__all__ = ["MAX_BODY", "Front", "Limits", "WorkerLink"]
+__all__ = ["MAX_BODIES", "MAX_BODY", "Front", "Limits", "WorkerLink"]
 
 MAX_BODY = 16 * 2**20
 """Bytes a request body may have when nobody says otherwise."""
+
+MAX_BODIES = 64 * 2**20
+"""Bytes all request bodies in memory may have together when nobody says otherwise."""
 
 QUIET_SECONDS, QUIET_LIMIT = 0.1, 0.5
 """A draining replica ends when nobody has asked for so long; at the latest after so long."""
@@ -70,11 +75,17 @@ class Limits:
         max_body: Bytes of a body.
         body_seconds: Time a body may take to arrive.
         queue: Requests that may wait for a worker.
+        bodies: Bytes of all bodies that are in memory at once.
+        request_seconds: Time a worker may have one request; None = as long as it takes.
+        busy_seconds: Time after which all workers being busy means not to be ready; 0 = never.
     """
 
     max_body: int
     body_seconds: float
     queue: float
+    bodies: float = math.inf
+    request_seconds: float | None = None
+    busy_seconds: float = BUSY_SECONDS
 
 
 class _Ticket(msgspec.Struct, eq=False):
@@ -114,6 +125,8 @@ class WorkerLink(asyncio.Protocol):
         lost: Whether the worker has gone.
         retiring: Whether it gets no further request and ends with the one it has.
         log_off: Whether its event log cannot be written.
+        since: When it got the request in work, in seconds of the monotonic clock.
+        overdue: Whether that request has been in work for longer than it may.
         requests: Where to write to the worker.
     """
 
@@ -126,6 +139,8 @@ class WorkerLink(asyncio.Protocol):
         self.lost = False
         self.retiring = False
         self.log_off = False
+        self.since = 0.0
+        self.overdue = False
         self.requests: asyncio.WriteTransport | None = None
         self.started = time.monotonic()
         self.on_answer: Callable[[_Ticket, Answer], None] = lambda _ticket, _answer: None
@@ -166,11 +181,17 @@ class WorkerLink(asyncio.Protocol):
             self.requests.close()
         self.on_lost(self)
 
-    def assign(self, ticket: _Ticket) -> None:
+    def assign(self, ticket: _Ticket, now: float) -> None:
         """Hand a request to the worker."""
         assert self.requests is not None  # noqa: S101 - a link is used once it is connected
         self.ticket = ticket
+        self.since = now
         self.requests.write(ticket.data)
+
+    def cancel(self) -> None:
+        """Tell an event loop to give up the request in work."""
+        if self.requests is not None and not self.requests.is_closing():
+            self.requests.write(CANCEL)
 
     def end(self) -> None:
         """Tell the worker to finish."""
@@ -195,6 +216,8 @@ class Front:
         listed: Whether the registry has been told of the replica, and not yet that it leaves.
         url, pid: What ``/mup/status`` says of this replica.
         resize: Changes the number of workers; raises a `DeploymentError` if that is impossible.
+        replace: Ends a process whose workers are all overdue, and says why; it is then replaced.
+        watchdog: Looks after requests that take too long.
     """
 
     def __init__(
@@ -237,6 +260,9 @@ class Front:
         self.pid = 0
         self.resize: Callable[[int], Awaitable[None]] = _of_fixed_size
         self._changes: set[asyncio.Task[None]] = set()
+        self.replace: Callable[[int, str], None] = _nobody_is_replaced
+        limit = None if run.debug is not None else limits.request_seconds
+        self.watchdog = Watchdog(self.workers, limit, limits.busy_seconds, self._overdue, self._stuck)
 
     def add(self, link: WorkerLink) -> None:
         """Put a worker that is ready to work."""
@@ -263,7 +289,7 @@ class Front:
     def remove(self, link: WorkerLink, reason: str) -> None:
         """Forget a worker that has died; the request in its hands fails."""
         self._errors += link.ticket is not None
-        if reason != "has ended":
+        if reason != "has ended" and not link.overdue:
             self._metrics.error("worker_died")
         if self.workers.get(link.number) is link:
             del self.workers[link.number]
@@ -271,7 +297,7 @@ class Front:
             self._idle.remove(link)
         if link.ticket is not None:
             self._busy -= 1
-            self._answer(link.ticket, self._failure(502, f"the worker {reason}"))
+            self._fail(link.ticket, self._failure(502, f"the worker {reason}"))
             link.ticket = None
         self._check_drained()
 
@@ -318,13 +344,13 @@ class Front:
         for link in self.workers.values():
             if link.ticket is not None:
                 # It may have done something already.
-                self._answer(link.ticket, self._failure(502, "the replica has stopped meanwhile"))
+                self._fail(link.ticket, self._failure(502, "the replica has stopped meanwhile"))
 
     def _turn_away_all(self, kind: str, problem: str) -> None:
         """Refuse the requests that wait."""
         for ticket in self._waiting:
             self._left(ticket, kind)
-            self._answer(ticket, self._unavailable(kind, problem, ticket.key))
+            self._fail(ticket, self._unavailable(kind, problem, ticket.key))
         self._waiting.clear()
         self._check_drained()
 
@@ -404,7 +430,7 @@ class Front:
                 # executed all the same.
                 request.on_gone = partial(self._gone, ticket)
         else:
-            self._assign(self._idle.pop(), ticket)
+            self._assign(self._idle.pop(), ticket, arrived)
 
     def wants_body(self, request: HttpRequest) -> bool:
         """Whether a body that is still to come may reach a worker; see :class:`Application`."""
@@ -418,7 +444,11 @@ class Front:
         found = self._find(request.path) if request.path else None
         route = pick(found[0], request.method) if found is not None else None
         key = "" if route is None else route.key
-        self._refusal(request, kind, self._failure(status, problem, key), key)
+        if kind == "bodies_full":
+            answer = self._unavailable(kind, problem, key)
+        else:
+            answer = self._failure(status, problem, key)
+        self._refusal(request, kind, answer, key)
 
     def _other(self, request: HttpRequest, path: str) -> None:
         """Answer what is no endpoint."""
@@ -479,6 +509,8 @@ class Front:
             state, reason = "draining", "the replica is stopping: it finishes what it has"
         elif not self.workers:
             state, reason = "no worker", f"none of {self._pool_size} workers runs; see the log of the service"
+        elif reason := self.watchdog.why_not_ready():
+            state = "stuck"
         elif not self.listed:
             state, reason = "not registered", "callers do not find the replica in the registry"
         else:
@@ -492,6 +524,12 @@ class Front:
             self._metrics.error("endpoint_failed")
         self._busy -= 1
         link.ticket = None
+        if link.overdue:
+            if self._run.runtime == "process":
+                # It is about to be killed: what it got now would be lost.
+                self._check_drained()
+                return
+            link.overdue = False
         if link.retiring:
             self._check_drained()
             link.end()
@@ -513,10 +551,10 @@ class Front:
                 # Its caller has given up: work for nobody would delay those who still wait.
                 self._left(ticket, "deadline_passed")
                 problem = f"the deadline passed after {now - ticket.arrived:.3g} s in the queue"
-                self._answer(ticket, self._failure(504, problem))
+                self._fail(ticket, self._failure(504, problem))
                 continue
             self._metrics.queued.observe(now - ticket.arrived)
-            self._assign(link, ticket)
+            self._assign(link, ticket, now)
             return
         self._idle.append(link)
         if self.draining:
@@ -545,10 +583,30 @@ class Front:
             why, name = LEFT_BECAUSE.index(kind) + 1, self._names[ticket.key]
             self._writer.write(Event.LEFT, ticket.request, ticket.trace, seq=why, name=name)
 
-    def _assign(self, link: WorkerLink, ticket: _Ticket) -> None:
+    def _assign(self, link: WorkerLink, ticket: _Ticket, now: float) -> None:
         self._busy += 1
         self._metrics.assigned += 1
-        link.assign(ticket)
+        link.assign(ticket, now)
+
+    def _overdue(self, link: WorkerLink) -> None:
+        """Answer the request of a worker that has had it for too long, and free the worker if that can be."""
+        ticket, runtime = link.ticket, self._run.runtime
+        assert ticket is not None  # noqa: S101 - by the watchdog
+        self._metrics.error("request_limit")
+        problem = f"the request has been in work for longer than {self._limits.request_seconds:g} s"
+        remedy = {"process": "its worker is replaced", "async": "it is cancelled"}
+        token = CURRENT.set(InWork(ticket.key, ticket.request, ticket.trace))
+        _log.warning("%s: %s", problem, remedy.get(runtime, "its thread cannot be ended and is held"))
+        CURRENT.reset(token)
+        self._fail(ticket, self._failure(504, problem, ticket.key))
+        if runtime == "process":
+            self.replace(link.pid, "is stuck")
+        elif runtime == "async":
+            link.cancel()
+
+    def _stuck(self, pid: int) -> None:
+        """Replace a process none of whose workers does anything but what took too long."""
+        self.replace(pid, "serves nobody any more")
 
     def _exposition(self) -> bytes:
         """Return the metrics of this replica."""
@@ -559,6 +617,8 @@ class Front:
             "pool_size": self._pool_size,
             "workers": sum(not link.retiring for link in self.workers.values()),
             "workers_busy": self._busy,
+            "workers_stuck": self.watchdog.long_busy(),
+            "busy_longest_seconds": self.watchdog.longest(),
             "event_logs_off": front_log_off + sum(link.log_off for link in self.workers.values()),
         }
         labels = {"service": self._run.service, "replica": self._run.replica}
@@ -596,11 +656,21 @@ class Front:
     def _refusal(self, request: HttpRequest, kind: str, answer: Answer, key: str = "") -> None:
         """Answer a request that reaches no worker, and count it for an endpoint ("" = none)."""
         self._metrics.refused(key, answer.status, kind)
-        self._send(request, answer)
+        number = _id(request.fields[_REQUEST]) if _REQUEST in request.fields else new_id()
+        self._send(request, identified(answer, number, production=self._run.production))
+
+    def _fail(self, ticket: _Ticket, answer: Answer) -> None:
+        """Answer a request with an error, unless it has an answer."""
+        if ticket.http is not None:
+            self._answer(ticket, identified(answer, ticket.request, production=self._run.production))
 
     @staticmethod
     def _send(request: HttpRequest, answer: Answer) -> None:
         request.respond(answer.status, answer.headers, answer.body, answer.cookies)
+
+
+def _nobody_is_replaced(_pid: int, _why: str) -> None:
+    pass
 
 
 async def _of_fixed_size(_: int) -> None:

@@ -51,6 +51,9 @@ _JOINED = 65536
 """A body up to this size is copied behind its head, which is cheaper than to send two pieces."""
 
 _CLOSE, _KEEP = "Connection: close\r\n", "Connection: keep-alive\r\n"
+_SMALL = 65536
+"""Bodies up to this size are not counted: their number is limited by that of connections."""
+
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
@@ -65,6 +68,7 @@ class _Refusal(NamedTuple):
 _NO_HTTP = _Refusal(400, "bad_http", "this is no HTTP request")
 _NO_HOST = _Refusal(400, "bad_http", "a request needs one Host header")
 _FRAMED_TWICE = _Refusal(400, "bad_http", "a body has to come as one chunked coding, and in HTTP/1.1")
+_TOO_MANY = _Refusal(503, "bodies_full", "other requests have all the memory there is for bodies")
 _EXPECTS = _Refusal(417, "bad_http", "nothing but 100-continue can be expected")
 _CUT_OFF = _Refusal(400, "bad_http", "the request ended early")
 _HEAD_TOO_LARGE = _Refusal(431, "header_too_large", "the request line or a header is too long")
@@ -91,6 +95,7 @@ class HttpConnection(asyncio.Protocol):
         "_application",
         "_begun",
         "_body",
+        "_counted",
         "_current",
         "_deaf",
         "_drained",
@@ -98,6 +103,7 @@ class HttpConnection(asyncio.Protocol):
         "_full",
         "_going",
         "_headers",
+        "_held",
         "_lingers",
         "_parser",
         "_paused",
@@ -125,12 +131,14 @@ class HttpConnection(asyncio.Protocol):
         self._begun = False  # its body is wanted
         self._body: list[bytes] = []
         self._size = 0
+        self._counted = 0  # bytes of it that the server counts
         self._piece = 0  # size of the bytes being parsed
         self._stalled = 0  # bytes since the piece in which a head has begun or a body has gone on
         # What has been received.
         self._pending: deque[HttpRequest] = deque()
         self._refusal: _Refusal | None = None  # of the last of them
         self._current: HttpRequest | None = None
+        self._held = 0  # bytes of their bodies that the server counts
         self._going = False
         # The connection.
         self._since = 0.0  # when the phase it is in has begun
@@ -174,6 +182,8 @@ class HttpConnection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - how it ended does not matter
         """The client has gone; a request in work goes on, its answer is dropped."""
         self._server.closed(self)
+        self._server.bodies -= self._held + self._counted
+        self._held = self._counted = 0
         self._deaf = True
         current, self._current = self._current, None
         self._pending.clear()
@@ -290,6 +300,11 @@ class HttpConnection(asyncio.Protocol):
         self._size += len(data)
         if self._size > self._server.max_body:
             raise _RefusedError(self._too_large())
+        if self._size > _SMALL:
+            self._server.bodies += self._size - self._counted
+            self._counted = self._size
+            if self._server.bodies > self._server.max_bodies:
+                raise _RefusedError(_TOO_MANY)
         self._stalled = -self._piece
         self._body.append(data)
 
@@ -301,6 +316,8 @@ class HttpConnection(asyncio.Protocol):
             request.body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
             self._body = []
             self._size = 0
+            self._held += self._counted
+            self._counted = 0
         self._request = None
         self._begun = False
         self._pending.append(request)
@@ -355,6 +372,8 @@ class HttpConnection(asyncio.Protocol):
         self._request = None
         self._url = b""
         self._body.clear()
+        self._server.bodies -= self._counted
+        self._size = self._counted = 0
         self._pending.append(request)
         self._resume()
 
@@ -412,6 +431,9 @@ class HttpConnection(asyncio.Protocol):
         length = request.fields.get(b"content-length", b"")
         if length and int(length) > self._server.max_body:
             self._refuse(self._too_large())
+        elif length and int(length) > max(_SMALL, self._server.max_bodies - self._server.bodies):
+            # What has come of it by now is next to nothing.
+            self._refuse(_TOO_MANY)
         elif not self._application.wants_body(request):
             self._let_go(request)
         elif request.fields.get(b"expect", b"").lower() == b"100-continue" and not self._size:
@@ -530,6 +552,9 @@ class HttpConnection(asyncio.Protocol):
         """A request is answered: the next one, or the end."""
         self._current = None
         self._since = self._server.now
+        if self._held and len(request.body) > _SMALL:
+            self._held -= len(request.body)
+            self._server.bodies -= len(request.body)
         if not request.keep_alive:
             self._pending.clear()
             self._end()

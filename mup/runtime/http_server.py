@@ -30,11 +30,13 @@ class HttpServer:
     Args:
         application: Answers the requests.
         max_body: Bytes a request body may have.
+        max_bodies: Bytes that all bodies in memory may have together; small ones are not counted.
         body_seconds: Time one may take to arrive.
         idle_seconds: Time a client may do nothing.
 
     Attributes:
         loop: The event loop.
+        bodies: Bytes of the large bodies that are in memory, of requests that have no answer yet.
         connections: The ones that are open.
         encrypted: Whether they use TLS.
         now: Time of the loop, at most one sweep old.
@@ -46,11 +48,14 @@ class HttpServer:
         application: Application,
         *,
         max_body: float = math.inf,
+        max_bodies: float = math.inf,
         body_seconds: float = IDLE_SECONDS,
         idle_seconds: float = IDLE_SECONDS,
     ) -> None:
         self.loop = asyncio.get_running_loop()
         self.max_body = max_body
+        self.max_bodies = max_bodies
+        self.bodies = 0
         self.body_seconds = body_seconds
         self.idle_seconds = idle_seconds
         self.connections: set[HttpConnection] = set()

@@ -16,7 +16,7 @@ import msgspec
 
 from mup.addresses import is_loopback, is_wildcard, route_to, socket_for, url_of, why_not_bound
 from mup.databases.address import without_credentials
-from mup.environment import REGISTRY_TOKEN, registry_token
+from mup.environment import REGISTRY_TOKEN, is_production, registry_token
 from mup.errors import DeploymentError, UsageError, did_you_mean
 from mup.events.settings import LogSettings
 from mup.project import EMBEDDED, LOOPBACK, Project, ServiceConfig
@@ -116,6 +116,7 @@ class Deployment:
         first_replica: Number of each service's first replica, so that those of several machines differ.
         debug: What the worker of the only service is debugged with; then nothing has to be ready in time.
         tls: Instead of the project's certificate, key and trust; None = the project's.
+        production: Whether clients are told nothing of what goes wrong; so they are if the project says so.
 
     Attributes:
         registry_url: Of the registry, once it is started.
@@ -146,6 +147,7 @@ class Deployment:
         first_replica: int = 0,
         debug: Debugging | None = None,
         tls: TlsFiles | None = None,
+        production: bool = False,
     ) -> None:
         if services:
             chosen = {name: project.service(name) for name in services}
@@ -157,6 +159,7 @@ class Deployment:
         self._debug = debug
         self.token = ""
         self.token_file: Path | None = None
+        self._production = production or project.production or is_production()
         self._tls = tls or project.tls
         if registry:
             refuse_clear_text(registry, self._tls)
@@ -470,7 +473,8 @@ class Deployment:
             "log": msgspec.to_builtins(self._log),
             "reload": self._reloading,
             "debug": msgspec.to_builtins(self._debug),
-            **_set(config, "max_body", "body_timeout", "drain"),
+            "production": self._production,
+            **_set(config, "max_body", "max_bodies", "body_timeout", "request_limit", "busy_limit", "drain"),
         }
         # Whether compiled files are current is decided by the second, and people save twice in one.
         env = {"PYTHONDONTWRITEBYTECODE": "1"} if self._reloading else {}

@@ -186,6 +186,8 @@ _GAUGES = {
     "pool_size": "Workers there should be.",
     "workers": "Workers that are ready.",
     "workers_busy": "Workers in an endpoint.",
+    "workers_stuck": "Workers that have had one request for longer than busy_limit.",
+    "busy_longest_seconds": "For how long the request in work that began first has been there.",
     "event_logs_off": "Processes whose event log cannot be written.",
 }
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection
+from http import HTTPStatus
 
 import msgspec
 
@@ -10,7 +12,35 @@ from mup.errors import did_you_mean
 from mup.runtime.dispatch import Dispatch
 from mup.runtime.wire import Answer
 
-__all__ = ["failure", "no_endpoint", "wrong_method"]
+__all__ = ["REQUEST_ID", "failure", "generic", "identified", "no_endpoint", "wrong_method"]
+
+REQUEST_ID = "X-Request-Id"
+"""Header of every error that mup answers by itself: the id its log lines have."""
+
+_log = logging.getLogger("mup.runtime")
+_PHRASES = {status.value: status.phrase for status in HTTPStatus}
+
+
+def generic(status: int, request_id: str) -> dict[str, str]:
+    """Return what an error in production tells: what its status means, and the id to look for in the log."""
+    return {"error": _PHRASES.get(status, f"status {status}"), "request": request_id}
+
+
+def identified(answer: Answer, request: int, *, production: bool) -> Answer:
+    """Return an error answer with the id of its request; in production the log has what it would say.
+
+    Args:
+        answer: From one of the functions below; it is changed.
+        request: Id of the request.
+        production: Whether clients are told nothing but the status.
+    """
+    request_id = f"{request:016x}"
+    answer.headers[REQUEST_ID] = request_id
+    if production:
+        said = msgspec.json.decode(answer.body) if answer.body else {}
+        _log.info("request %s was answered %d: %s", request_id, answer.status, said.get("error", ""))
+        answer.body = msgspec.json.encode(generic(answer.status, request_id))
+    return answer
 
 
 def failure(service: str, status: int, message: str, path: str = "") -> Answer:

@@ -24,13 +24,14 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from mup.addresses import socket_for, url_of, why_not_bound
+from mup.environment import is_production
 from mup.errors import DeploymentError, MupError
 from mup.events.settings import LogSettings
 from mup.events.writer import open_log
 from mup.retries import RetryPolicy
 from mup.runtime.debugging import Debugging
 from mup.runtime.dispatch import Dispatch
-from mup.runtime.front import MAX_BODY, Front, Limits
+from mup.runtime.front import MAX_BODIES, MAX_BODY, Front, Limits
 from mup.runtime.http_server import HttpServer
 from mup.runtime.importing import import_service
 from mup.runtime.loops import new_event_loop
@@ -39,6 +40,7 @@ from mup.runtime.registration import Registration, advertised_host
 from mup.runtime.resolver import CACHE_SECONDS
 from mup.runtime.run_token import find_token
 from mup.runtime.service_log import set_up_logging
+from mup.runtime.watchdog import BUSY_SECONDS
 from mup.runtime.worker import ServiceRun
 from mup.runtime.workforce import Workforce, open_descriptors
 from mup.service import check_admission, check_queue_limit, check_service
@@ -68,7 +70,13 @@ class ReplicaConfig(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         log: How they are written.
         static: Folders of files to serve by path prefix; None = as the class says.
         max_body: Bytes a request body may have.
+        max_bodies: Bytes that all request bodies in memory may have together; None = 64 MiB, or `max_body` if
+            that is more.
         body_timeout: Seconds a request body may take to arrive.
+        request_limit: Seconds a worker may have one request; None = as long as it takes.
+        busy_limit: Seconds after which a replica whose workers are all busy with the same requests is not
+            ready; 0 = never.
+        production: Whether clients are told nothing of what goes wrong but the status and an id.
         queue_limit: Overrides the class: requests that may wait for a worker; None = as the class says.
         admission: Overrides the class: in which order they get one; None = as the class says.
         heartbeat: Seconds between signs of life to the registry.
@@ -101,7 +109,11 @@ class ReplicaConfig(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     log: LogSettings = LogSettings()
     static: dict[str, str] | None = None
     max_body: int = MAX_BODY
+    max_bodies: int | None = None
     body_timeout: float = 30.0
+    request_limit: float | None = None
+    busy_limit: float = BUSY_SECONDS
+    production: bool = False
     queue_limit: int | None = None
     admission: str | None = None
     heartbeat: float = 1.0
@@ -166,6 +178,9 @@ class _Replica:
             max_body=config.max_body,
             body_seconds=config.body_timeout,
             queue=math.inf if queue_limit is None else queue_limit,
+            bodies=max(MAX_BODIES, config.max_body) if config.max_bodies is None else config.max_bodies,
+            request_seconds=config.request_limit,
+            busy_seconds=config.busy_limit,
         )
         endpoints = check_service(kind, pool_size=self._pool_size, replicas=self._replicas, port=self._port)
         self._run = ServiceRun(
@@ -186,6 +201,7 @@ class _Replica:
             retry=config.retries,
             log=config.log,
             debug=config.debug,
+            production=config.production or is_production(),
         )
         folders = kind.static if config.static is None else config.static
         where = f"services.{config.service}"
@@ -251,11 +267,15 @@ class _Replica:
         self._front.resize = self._workforce.resize
         try:
             await self._workforce.join(self._front)
+            self._front.watchdog.start()
             port = self._listener.getsockname()[1]
             self._front.url = url_of(self._advertised, port, tls=self._tls is not None)
             self._front.pid = os.getpid()
             server = HttpServer(
-                self._front, max_body=self._limits.max_body, body_seconds=self._limits.body_seconds
+                self._front,
+                max_body=self._limits.max_body,
+                max_bodies=self._limits.bodies,
+                body_seconds=self._limits.body_seconds,
             )
             await server.listen(
                 self._listener, self._tls, self._front.caller_refused, self._front.no_descriptor
@@ -278,6 +298,7 @@ class _Replica:
                     await self._front.quiet()
                 await server.shut_down(0.5)
         finally:
+            self._front.watchdog.stop()
             await self._workforce.end()
             if writer is not None:
                 writer.close()

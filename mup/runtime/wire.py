@@ -11,6 +11,7 @@ from typing import NamedTuple
 import msgspec
 
 __all__ = [
+    "CANCEL",
     "Answer",
     "BlockingChannel",
     "Done",
@@ -118,6 +119,10 @@ class Retried(msgspec.Struct, array_like=True, tag=4):
 FromWorker = Ready | Answer | Done | LogOff | Retried
 
 _encode = msgspec.msgpack.Encoder().encode
+
+
+CANCEL = _pack_size(0)
+"""A frame without content tells an event loop to cancel the request of that line."""
 
 
 def frame(message: msgspec.Struct) -> bytes:

@@ -59,6 +59,7 @@ class ServiceRun:
         retry: How calls are made again; None = they are not.
         log: How they are written.
         debug: What its worker is debugged with, or None.
+        production: Whether clients are told nothing of what goes wrong.
     """
 
     service: str
@@ -78,6 +79,7 @@ class ServiceRun:
     databases: Mapping[str, str] = field(default_factory=dict, repr=False)
     retry: RetryPolicy | None = None
     debug: Debugging | None = None
+    production: bool = False
 
     @property
     def patience(self) -> float:
@@ -142,7 +144,14 @@ def serve_worker(run: ServiceRun, number: int, line: Line) -> None:
     if retries is not None:
         retries.report = channel.send
     tools = WorkerTools(
-        run.service, log, silent, run.resolver(pool), pool, retries=retries, patience=run.patience
+        run.service,
+        log,
+        silent,
+        run.resolver(pool),
+        pool,
+        retries=retries,
+        patience=run.patience,
+        production=run.production,
     )
     failure = ""
     try:

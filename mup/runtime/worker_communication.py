@@ -28,6 +28,7 @@ from mup.runtime.content import Content
 from mup.runtime.header_rules import check_call_headers, header_text
 from mup.runtime.http_client import ConnectionPool, RawRequest
 from mup.runtime.last_statement import returns_next
+from mup.runtime.refusals import REQUEST_ID, generic
 from mup.runtime.resolver import Resolver
 from mup.runtime.response import encoded
 from mup.runtime.tracing import child_header
@@ -97,6 +98,7 @@ class WorkerTools:
         queries: Runs queries; None before the first one.
         retries: Decides which calls are made again; None = none is.
         patience: Seconds an operation may take unless it says otherwise.
+        production: Whether clients are told nothing of what goes wrong.
     """
 
     service: str
@@ -107,6 +109,7 @@ class WorkerTools:
     queries: QueryRunner | None = None
     retries: Retries | None = None
     patience: float = DEFAULT_TIMEOUT
+    production: bool = False
 
     def query_runner(self) -> QueryRunner:
         """Return the runner of queries, loading the database drivers at the first query."""
@@ -308,18 +311,26 @@ class WorkerCommunication(Communication):
         last = returns_next(frame, self.runner)
         self._answer(body, status, headers, cookies, site, self._channel.hold if last else self._channel.send)
 
-    def fail(self, status: int, message: str, **details: str) -> None:
-        """Answer with an error the endpoint did not choose itself, unless it has answered."""
-        if not self.responded:
-            body = {
-                "error": message,
-                **details,
-                "service": self._tools.service,
-                "endpoint": self._request.key,
-            }
-            self._answer(
-                body, status, None, None, 0, self._channel.hold if self.runner else self._channel.send
-            )
+    def fail(self, status: int, message: str, *, about_input: bool = False, **details: str) -> None:
+        """Answer with an error the endpoint did not choose itself, unless it has answered.
+
+        Args:
+            status: Of the answer.
+            message: What went wrong.
+            about_input: Whether it is about what the client has sent: it is told, in production, too.
+            details: Further fields of the body.
+        """
+        if self.responded:
+            return
+        if self._tools.production:
+            body = generic(status, self.request_id)
+            if about_input:
+                body = {**body, "error": message, **details}
+        else:
+            where = {"service": self._tools.service, "endpoint": self._request.key}
+            body = {"error": message, **details, **where}
+        send = self._channel.hold if self.runner else self._channel.send
+        self._answer(body, status, {REQUEST_ID: self.request_id}, None, 0, send)
 
     def write(self, event: Event, flags: int = 0) -> None:
         """Log an event of the whole execution."""

@@ -80,6 +80,8 @@ class Workforce:
         self._crews: dict[int, list[int]] = {}
         self._controls: dict[int, socket.socket] = {}
         self._stacks: dict[int, Stacks] = {}
+        # Processes that are about to be killed.
+        self._doomed: set[int] = set()
         self.ending = False
         # The pages of what is imported by now stay shared with the workers.
         gc.freeze()
@@ -98,6 +100,7 @@ class Workforce:
             DeploymentError: A setup failed.
         """
         self._front = front
+        front.replace = self._kill
         await self._take_on(self._forked)
 
     async def resize(self, size: int) -> None:
@@ -133,13 +136,32 @@ class Workforce:
         self._spawn(self._log_stacks())
 
     async def _log_stacks(self) -> None:
-        for pid, numbers in sorted(self._crews.items()):
-            if pid not in self._stacks:
-                continue  # it has ended meanwhile
-            lines = await self._stacks[pid].ask(pid)
-            who = f"worker {numbers[0]}" if self._alone else f"the process of {len(numbers)} workers"
-            what = "is doing this" if lines else "does not say what it is doing"
-            _log.warning("%s (pid %d) %s", who, pid, what, extra={"fields": {"stacks": lines}})
+        for pid in sorted(self._crews):
+            await self._log_stack(pid)
+
+    async def _log_stack(self, pid: int) -> None:
+        numbers = self._crews.get(pid)
+        if numbers is None or pid not in self._stacks:
+            return  # it has ended meanwhile
+        lines = await self._stacks[pid].ask(pid)
+        who = f"worker {numbers[0]}" if self._alone else f"the process of {len(numbers)} workers"
+        what = "is doing this" if lines else "does not say what it is doing"
+        _log.warning("%s (pid %d) %s", who, pid, what, extra={"fields": {"stacks": lines}})
+
+    def _kill(self, pid: int, why: str) -> None:
+        """End a process that does not end by itself; its successor starts when it has."""
+        if pid not in self._doomed:
+            self._doomed.add(pid)
+            self._spawn(self._end_stuck(pid, why))
+
+    async def _end_stuck(self, pid: int, why: str) -> None:
+        # Who looks for the reason finds it in the log.
+        await self._log_stack(pid)
+        self._doomed.discard(pid)
+        # One that has ended its request meanwhile, and may have another one, is let go on.
+        if pid in self._crews and all(link.overdue for link in self._links if link.pid == pid):
+            _log.warning("process %d %s: it is killed", pid, why)
+            os.kill(pid, signal.SIGKILL)
 
     # Starting.
 
