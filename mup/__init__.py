@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mup.communication import Communication as Communication
+    from mup.databases.literal import literal as literal
     from mup.future import MupFuture as MupFuture
     from mup.service import EP as EP
     from mup.service import MS as MS
     from mup.workload.client import Client as Client
 
-__all__ = ["EP", "MS", "Client", "Communication", "MupFuture"]
+__all__ = ["EP", "MS", "Client", "Communication", "MupFuture", "literal"]
 
 # Imported at first use: `import mup.lqn` must not load an HTTP stack.
 _HOMES = {
@@ -24,6 +25,7 @@ _HOMES = {
     "Communication": "mup.communication",
     "MupFuture": "mup.future",
     "Client": "mup.workload.client",
+    "literal": "mup.databases.literal",
 }
 
 
