@@ -413,6 +413,8 @@ class _Solver:
     def flow(self) -> None:
         """Propagate the rates of the roots to everything they call, and add up the loads."""
         rates = [0.0] * len(self.plans)
+        # Of these, those somebody waits for: the others are not handed on.
+        waited = [0.0] * len(self.plans)
         for member, root in zip(self.roots, self.layers.roots, strict=True):
             rates[root] = member.rate
         for index in self.layers.order:
@@ -423,8 +425,11 @@ class _Solver:
                 visits = rates[index] * plan.graph.visits[step.name]
                 for call in step.calls:
                     rates[call.target] += visits * call.count[0]
+                    if call.kind != "send":
+                        waited[call.target] += visits * call.count[0]
             for target, chance in plan.forwards:
-                rates[target] += rates[index] * chance
+                rates[target] += waited[index] * chance
+                waited[target] += waited[index] * chance
             for front in (plan.before, plan.behind):
                 if front is not None:
                     rates[front] += rates[index]

@@ -76,21 +76,34 @@ def _mean(count: Distribution | None, where: str) -> float:
 def entry_requests(entry: Entry) -> dict[EntryKey, float]:
     """Return the mean number of requests that one request of an entry sends to each other entry.
 
-    Calls of all kinds count, and so does handing the request on.
+    Calls of all kinds count, and so does handing the request on, which only happens to one that somebody
+    waits for.
 
     Raises:
         UncalibratedError: A probability or count that can be reached was never measured.
     """
     found: dict[EntryKey, float] = defaultdict(float)
+    for (task, name, _), rate in _sent(entry, waited=True).items():
+        found[task, name] += rate
+    return dict(found)
+
+
+_Node = tuple[str, str, bool]
+"""Task and entry, and whether somebody waits for the reply: only then is a request handed on."""
+
+
+def _sent(entry: Entry, *, waited: bool) -> dict[_Node, float]:
+    """Return the mean number of requests that one request of an entry causes directly."""
+    found: dict[_Node, float] = defaultdict(float)
     visits = activity_visits(entry)
     for activity in entry.activities:
         often = visits[activity.name]
         if often > 0:
             for call in activity.calls:
                 where = f"{entry.name}.activities[{activity.name!r}]"
-                found[call.task, call.entry] += often * _mean(call.count, where)
-    for forward in entry.forwards:
-        found[forward.task, forward.entry] += forward.probability
+                found[call.task, call.entry, call.kind != "send"] += often * _mean(call.count, where)
+    for forward in entry.forwards if waited else ():
+        found[forward.task, forward.entry, True] += forward.probability
     return {key: rate for key, rate in found.items() if rate > 0}
 
 
@@ -111,23 +124,27 @@ def entry_rates(model: Model) -> dict[EntryKey, dict[EntryKey, float]]:
         for entry in task.entries
         if task.is_reference or entry.arrivals is not None
     ]
-    sent: dict[EntryKey, dict[EntryKey, float]] = {}
-    rates = {}
+    sent: dict[_Node, dict[_Node, float]] = {}
+    rates: dict[EntryKey, dict[EntryKey, float]] = {}
     for source in sources:
-        reached = [source]
+        root = (*source, False)
+        reached = [root]
         for key in reached:  # grows on the way
             if key not in sent:
                 try:
-                    sent[key] = entry_requests(entries[key])
+                    sent[key] = _sent(entries[key[:2]], waited=key[2])
                 except UncalibratedError as error:
                     error.where = f"tasks[{key[0]!r}].{error.where}"
                     raise
             reached += [target for target in sent[key] if target not in reached]
-        rates[source] = _spread(source, {key: sent[key] for key in reached})
+        found: dict[EntryKey, float] = {}
+        rates[source] = found
+        for (task, name, _), rate in _spread(root, {key: sent[key] for key in reached}).items():
+            found[task, name] = found.get((task, name), 0.0) + rate
     return rates
 
 
-def _spread(source: EntryKey, sent: Mapping[EntryKey, Mapping[EntryKey, float]]) -> dict[EntryKey, float]:
+def _spread(source: _Node, sent: Mapping[_Node, Mapping[_Node, float]]) -> dict[_Node, float]:
     """Return the total number of requests per entry if one arrives at the source."""
     total = dict.fromkeys(sent, 0.0)
     waiting = Counter(target for targets in sent.values() for target in targets)
@@ -146,7 +163,7 @@ def _spread(source: EntryKey, sent: Mapping[EntryKey, Mapping[EntryKey, float]])
     for _ in range(MAX_ROUNDS):
         if not flow:
             return total
-        nxt: dict[EntryKey, float] = {}
+        nxt: dict[_Node, float] = {}
         for key, amount in flow.items():
             total[key] += amount
             for target, often in sent[key].items():
@@ -155,5 +172,5 @@ def _spread(source: EntryKey, sent: Mapping[EntryKey, Mapping[EntryKey, float]])
         flow = nxt
         if sum(flow.values()) > 1e12:
             break
-    names = ", ".join(sorted(entry_label(*key) for key in flow))
+    names = ", ".join(sorted({entry_label(*key[:2]) for key in flow}))
     raise ModelError(f"requests multiply without end around a cycle of calls through {names}", where="tasks")
