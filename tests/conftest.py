@@ -25,9 +25,14 @@ pytest_plugins = ["side_by_side", "seconds"]
 
 
 def pytest_configure() -> None:
-    """Let commands under test be interrupted: what a shell starts in the background ignores that, and inherits it."""
+    """Let commands under test be interrupted: what a shell starts in the background ignores that, and inherits it.
+
+    A program that is started has no handler of ours, so this one changes nothing but what is inherited.
+    """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # nohup
+        signal.signal(signal.SIGHUP, lambda *_: None)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -273,6 +273,7 @@ def test_exchanges_are_as_frequent_as_the_requests_of_all_services(
     assert work.rate("User", observed.single, 1.0) == SLOW + QUICK
 
 
+@pytest.mark.slow
 def test_housekeeping_works_in_the_background(application: Application, write: Callable[..., Run]) -> None:
     """Idle work of what is on the machine, and all that the registry did while there was a user."""
     processes = [

@@ -150,6 +150,7 @@ def test_a_measurement_waits_for_a_calm_moment(monkeypatch: pytest.MonkeyPatch, 
         assert len(seen) == 5, "without patience nothing is looked at"
 
 
+@pytest.mark.slow
 def test_what_is_withheld_is_a_share() -> None:
     """Looking takes as long as the burn does."""
     began = time.monotonic()
@@ -175,6 +176,7 @@ def model(pool: int, delay: float) -> Model:
     )
 
 
+@pytest.mark.slow
 def test_points_reach_from_one_user_to_saturation() -> None:
     """The knee is where the model is full; a small pool is what gets changed."""
     points = {p.name: p for p in choose(model(pool=2, delay=0.02), more_replicas=False)}

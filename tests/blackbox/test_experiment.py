@@ -127,6 +127,7 @@ def test_the_model_of_a_station_is_a_model() -> None:
     assert [(t.name, t.threads) for t in model.tasks if not t.is_reference] == [("legacy", 2)]
 
 
+@pytest.mark.slow
 def test_a_station_says_how_sure_its_mean_is() -> None:
     """The replicates of its model vary like the mean that other experiments of the same size find."""
     rng = np.random.default_rng(8)

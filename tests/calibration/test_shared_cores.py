@@ -111,6 +111,7 @@ def test_a_replica_has_one_core_of_its_host(model: Model) -> None:
     assert 0.0038 < demand.mean < 0.02
 
 
+@pytest.mark.slow
 @pytest.mark.services
 def test_more_threads_do_not_help_but_more_replicas_do(model: Model) -> None:
     """64 users: the core of T's threads is full, and two of them serve twice as many."""

@@ -120,6 +120,7 @@ def test_unknown_database(tmp_path: Path) -> None:
     assert "did you mean 'dictionry'" in message
 
 
+@pytest.mark.slow
 @pytest.mark.services
 def test_dead_database(tmp_path: Path) -> None:
     """A server that does not answer is named, in seconds."""
@@ -141,6 +142,7 @@ def test_port_in_use(tmp_path: Path, family: Any) -> None:
     assert not family.alive()
 
 
+@pytest.mark.slow
 @pytest.mark.services
 def test_registry_that_is_not_there(tmp_path: Path) -> None:
     """Attaching to a registry that is down names its URL."""
@@ -150,6 +152,7 @@ def test_registry_that_is_not_there(tmp_path: Path) -> None:
     assert "http://127.0.0.1:1" in message
 
 
+@pytest.mark.slow
 def test_run_without_events(tmp_path: Path) -> None:
     """An empty log says so, and how to get a better one."""
     run = tmp_path / "run"
@@ -240,6 +243,7 @@ def test_a_model_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     assert not list(folder.glob("**/*.tmp"))
 
 
+@pytest.mark.slow
 def test_outputs_are_checked_before_the_work(tmp_path: Path, model: str) -> None:
     """A report or table that could not be written is refused at once, not after minutes of simulation."""
     assert "folder does not exist" in refused(

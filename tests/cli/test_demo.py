@@ -124,6 +124,7 @@ def test_the_folder_is_a_project_to_go_on_with(demo: tuple[Path, dict[str, objec
     assert "Traceback" not in stale.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrong", [("--clients", "0"), ("--clients", "a"), ("--duration", "0")])
 def test_impossible_demos_are_refused_before_anything_starts(tmp_path: Path, wrong: tuple[str, str]) -> None:
     """One message, exit code 2, and no folder."""
@@ -133,6 +134,7 @@ def test_impossible_demos_are_refused_before_anything_starts(tmp_path: Path, wro
     assert not (tmp_path / "mup-demo").exists()
 
 
+@pytest.mark.slow
 def test_a_folder_with_other_things_is_left_alone(tmp_path: Path) -> None:
     """The demo never writes into a folder it did not make."""
     precious = tmp_path / "mup-demo" / "thesis.txt"

@@ -155,6 +155,7 @@ def test_help_groups_the_commands() -> None:
     assert headings == ["Options", "Services", "Measurements", "Models", "Predictions", "Learning", "Shell"]
 
 
+@pytest.mark.slow
 @pytest.mark.services
 @pytest.mark.parametrize(
     ("number", "processes"), [(signal.SIGTERM, 2), (signal.SIGTERM, 4), (signal.SIGHUP, 3)], ids=str

@@ -317,6 +317,7 @@ def test_travellers_leave_nothing(embedded_run: tuple[dict[str, str], Path]) -> 
     }
 
 
+@pytest.mark.slow
 @pytest.mark.services
 def test_travellers_do_what_is_stated(embedded_run: tuple[dict[str, str], Path]) -> None:
     """With proper checks, 12 endpoints take one path each, with 6 calls."""
@@ -338,6 +339,7 @@ def on_mongodb(mongod: Any) -> Iterator[Deployment]:
         yield deployment
 
 
+@pytest.mark.slow
 @pytest.mark.services
 def test_a_journey_on_a_real_mongodb(on_mongodb: Deployment) -> None:
     """Log in, look for a flight, book it, see it, cancel it, log out."""
@@ -367,6 +369,7 @@ def test_a_journey_on_a_real_mongodb(on_mongodb: Deployment) -> None:
     assert ask("GET", "config/countSessions").text == "0"
 
 
+@pytest.mark.slow
 @pytest.mark.services
 def test_browsers_show_every_page(on_mongodb: Deployment) -> None:
     """All tags are closed, all links lead somewhere."""
@@ -374,6 +377,7 @@ def test_browsers_show_every_page(on_mongodb: Deployment) -> None:
     assert set(pages) == {"/index.html", "/flights.html", "/checkin.html"}
 
 
+@pytest.mark.slow
 @pytest.mark.services
 def test_accounts_change(on_mongodb: Deployment) -> None:
     """A customer's address is what it was set to; passwords stay inside."""
@@ -387,6 +391,7 @@ def test_accounts_change(on_mongodb: Deployment) -> None:
     assert fetch(on_mongodb, "main", "GET", path, headers=cookie).json["city"] == "Otherville"
 
 
+@pytest.mark.slow
 @pytest.mark.services
 def test_the_database_is_loaded_anew(on_mongodb: Deployment) -> None:
     """The loader takes the number of customers."""

@@ -228,6 +228,7 @@ def test_photographers_do_what_is_stated(embedded_log: Path) -> None:
     assert executed(embedded_log) == DONE_BY_PHOTOGRAPHERS
 
 
+@pytest.mark.slow
 @pytest.mark.services
 def test_a_picture_on_a_real_mongodb(mongod: Any) -> None:
     """It comes out as it went in, also when the storage has to read others first."""

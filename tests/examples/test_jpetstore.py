@@ -179,6 +179,7 @@ def test_a_visit(deployment: Deployment) -> None:
     assert _sizes(deployment) == {**before, "orders": 20, "lineitem": 35}
 
 
+@pytest.mark.slow
 @pytest.mark.services
 @pytest.mark.parametrize("signed_on", [False, True], ids=["stranger", "customer"])
 def test_browsers_show_every_page(deployment: Deployment, application: Application, signed_on: bool) -> None:
@@ -196,6 +197,7 @@ def test_browsers_show_every_page(deployment: Deployment, application: Applicati
     shop.post("/account/signoff")
 
 
+@pytest.mark.slow
 @pytest.mark.services
 def test_a_new_account(deployment: Deployment) -> None:
     """Somebody new can sign on, and nobody else can take the name."""

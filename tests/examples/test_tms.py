@@ -226,6 +226,7 @@ def on_mongodb(mongod: Any) -> Iterator[Deployment]:
         yield deployment
 
 
+@pytest.mark.slow
 @pytest.mark.services
 def test_an_exam_on_a_real_mongodb(on_mongodb: Deployment) -> None:
     """It is made, listed, asks something, and goes."""
@@ -246,6 +247,7 @@ def test_an_exam_on_a_real_mongodb(on_mongodb: Deployment) -> None:
     assert len(fetch(on_mongodb, "cms", "GET", "/getExams").json) == 50
 
 
+@pytest.mark.slow
 @pytest.mark.services
 def test_a_new_configuration_on_a_real_mongodb(on_mongodb: Deployment) -> None:
     """Its new group is found when a test is made of it."""

@@ -18,7 +18,7 @@ from faults.system import System, write_project
 
 from mup.errors import DeploymentError
 
-pytestmark = pytest.mark.services
+pytestmark = [pytest.mark.services, pytest.mark.slow]
 
 LONG_ONLY = {"kill the only front behind", "stop the registry", "kill the front users ask"}
 SHORT = [crash for crash in CRASHES if crash.name not in LONG_ONLY]
@@ -43,7 +43,6 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Scene, Buye
             yield scene, buyers
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("crash", SHORT, ids=lambda crash: crash.name.replace(" ", "-"))
 def test_crash(shop: tuple[Scene, Buyers], crash: Crash) -> None:
     """Users see the right statuses, log and metrics tell of it, and all goes on when what was hit is back."""
@@ -79,7 +78,6 @@ def answers_of(system: System) -> dict[int, float]:
     return {int(name.removeprefix(start)[:3]): n for name, n in metrics.items() if name.startswith(start)}
 
 
-@pytest.mark.slow
 def test_the_ledger_notices(tmp_path: Path) -> None:
     """A request that no log has is reported, unless its process was killed with the record in its hands."""
     from faults.buyers import Purchase
