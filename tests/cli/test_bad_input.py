@@ -254,10 +254,12 @@ def test_outputs_are_checked_before_the_work(tmp_path: Path, model: str) -> None
 
 
 def test_outputs_do_not_replace_other_files(tmp_path: Path, model: str) -> None:
-    """`mup model -o mup.toml` and `mup graph -o services.py` would lose the user's work."""
+    """`mup model -o mup.toml` and `mup graph -o logo.svg`, which is no picture, would lose the user's work."""
     folder = project(tmp_path)
     assert "not overwritten" in refused("model", folder, "--static", "-o", str(tmp_path / "mup.toml"))
-    assert "not overwritten" in refused("graph", model, "-o", str(tmp_path / "services.py"))
+    (tmp_path / "logo.svg").write_text("notes")
+    assert "not overwritten" in refused("graph", model, "-o", str(tmp_path / "logo.svg"))
+    assert "SVG" in refused("graph", model, "-o", str(tmp_path / "services.py"))
     assert (tmp_path / "mup.toml").read_text() == TOML
 
 
