@@ -151,4 +151,4 @@ def test_pool_takes_the_project_as_an_argument(project: Path, capsys: pytest.Cap
     for words in ([str(project / "missing")], ["--project", str(project / "missing")]):
         status, _, err = run(capsys, "pool", "A", "2", *words)
         assert status == 2
-        assert "missing" in err
+        assert err.startswith(f"mup: error: {project / 'missing'}")
