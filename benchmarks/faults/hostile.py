@@ -165,15 +165,23 @@ def status_of(answer: bytes) -> int:
     return int(found[1]) if found else -1
 
 
-def fuzz(url: str, seed: int, count: int, path: bytes = b"/echo/") -> tuple[Counter[int], list[bytes]]:
-    """Send changed requests; return the statuses, and the requests that were answered wrongly."""
+def fuzz(
+    url: str, seed: int, count: int, path: bytes = b"/echo/", token: str = ""
+) -> tuple[Counter[int], list[bytes]]:
+    """Send changed requests; return the statuses, and the requests that were answered wrongly.
+
+    Those to a server with a token have it, its name and a content type, unless chance has changed the head.
+    """
+    head = f"Host: localhost\r\nAuthorization: Bearer {token}\r\nContent-Type: application/json\r\n".encode()
+    allowed = ALLOWED | {401, 403, 415} if token else ALLOWED
     statuses: Counter[int] = Counter()
     wrong = []
-    for data in mutations(seed, count, path):
+    for changed in mutations(seed, count, path):
+        data = changed.replace(b"Host: shop\r\n", head) if token else changed
         # Behind it a proper request: the server ends the connection, unless it waits for more of the first.
         status = status_of(exchange(url, data + LAST, moment=0.02))
         statuses[status] += 1
-        if status not in ALLOWED:
+        if status not in allowed:
             wrong.append(data)
     return statuses, wrong
 

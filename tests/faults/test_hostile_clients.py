@@ -13,6 +13,7 @@ import pytest
 from faults.hostile import ECHO, Crowd, announce, connect, exchange, fuzz, status_of, upload
 from faults.system import System, ask, wait_for, write_project
 
+from mup.runtime.run_token import find_token
 from mup.workload.limits import allow_many_files
 
 pytestmark = pytest.mark.services
@@ -69,7 +70,7 @@ def test_malformed_requests_to_the_registry(echo: System) -> None:
     """They neither end it nor make it forget anybody; a wrong registration is refused."""
     before = echo.registry_pid(), echo.replicas("Echo")
     for path in (b"/register", b"/heartbeat", b"/replicas?service=Echo"):
-        statuses, wrong = fuzz(echo.registry, 3, 150, path)
+        statuses, wrong = fuzz(echo.registry, 3, 150, path, find_token(echo.registry))
         assert wrong == []
         assert statuses[400] > 20
     assert (echo.registry_pid(), echo.replicas("Echo")) == before
