@@ -50,7 +50,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     folders = all((config.invocation_params.dir / argument).is_dir() for argument in config.args)
     if not folders or config.option.capture == "no":
         return 0
-    return min(1 + len(os.sched_getaffinity(0)), MOST)
+    return min(1 + _processors(), MOST)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -156,6 +156,16 @@ class Scheduler(LoadScopeScheduling):
         for other in self.nodes:
             self._reschedule(other)
         return crashed
+
+
+def _processors() -> int:
+    """Return how many there are for us: a container may see more than it may use."""
+    seen = len(os.sched_getaffinity(0))
+    try:
+        used, of = Path("/sys/fs/cgroup/cpu.max").read_text(encoding="ascii").split()
+        return max(1, min(seen, round(int(used) / int(of))))
+    except (OSError, ValueError):  # no limit, which is called "max"
+        return seen
 
 
 def _name(config: pytest.Config) -> str | None:
