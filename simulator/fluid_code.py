@@ -39,6 +39,9 @@ JoinRule = Literal["siblings", "anonymous"]
 MAX_REPEATS: Final = 8
 MAX_SCV: Final = 100.0
 MAX_LISTED: Final = 20
+NEGLIGIBLE: Final = 1e-12
+"""A stage shorter than this part of the model's longest time takes none: calibration leaves remainders of
+1e-28 s, which would make the equations singular in double precision."""
 
 
 class Do(IntEnum):
@@ -205,6 +208,12 @@ def phases(time: Distribution, stages: int) -> list[tuple[float, list[float]]]:
     return [(shorter, [rate] * (count - 1)), (1 - shorter, [rate] * count)]
 
 
+def _times(model: Model) -> Iterator[Distribution | None]:
+    """Yield every time of a model; None where it was never measured."""
+    for task, entry, activity in model.walk():
+        yield from (task.think, entry.arrivals, activity.demand, activity.delay)
+
+
 def _hazards(count: Distribution) -> list[float] | float:
     """Return P(one more | k so far) for k = 0, 1, ... of a count, or its mean if it is to be geometric."""
     if isinstance(count, Constant) and count.value == int(count.value) and count.value <= MAX_REPEATS:
@@ -234,6 +243,8 @@ class _Compiler:
         self.known_pools: dict[tuple[str, str], int] = {}
         self.missing: list[str] = []
         self.holding: tuple[int, ...] = ()
+        longest = max((time.mean for time in _times(model) if time is not None), default=0.0)
+        self.too_fast = 1 / (NEGLIGIBLE * longest) if longest > 0 else math.inf
         self.joins = 0
         self.activity = ""
 
@@ -419,7 +430,9 @@ class _Compiler:
     def emit_phases(
         self, processor: int, time: Distribution, speed: float, part: str, *, think: bool = False
     ) -> None:
-        ways = phases(time, self.stages)
+        ways = [
+            (p, [rate for rate in rates if rate < self.too_fast]) for p, rates in phases(time, self.stages)
+        ]
         choice = self.emit(Op(Do.CHOICE)) if len(ways) > 1 else -1
         targets, exits = [], []
         for probability, rates in ways:

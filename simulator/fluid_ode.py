@@ -41,6 +41,8 @@ Matrix = Any
 KAPPA: Final = 10.0
 """Largest rate of the admission law, in units of the fastest stage."""
 
+MAX_KAPPA: Final = 1e7
+"""The same, in units of the slowest stage: beyond some 1e8, rounding errors of kappa f hide the flows."""
 MAX_SWEEPS: Final = 2000
 DENSE_UP_TO: Final = 300
 RTOL: Final = 1e-7
@@ -89,7 +91,9 @@ class FluidSystem:
         self.processor = np.array([m.processor for m in moves], dtype=int)
         self.pool = np.array([a.pool for a in admissions], dtype=int)
         self.previous = np.array([a.previous for a in admissions], dtype=int)
-        self.kappa = KAPPA * max([1e-9, *self.rate.tolist()])
+        rates = self.rate[self.rate > 0]
+        fastest, slowest = (rates.max(), rates.min()) if rates.size else (1e-9, 1e-9)
+        self.kappa = float(min(KAPPA * fastest, MAX_KAPPA * slowest))
 
         self.into_q = _targets(n, [m.effects for m in moves])
         self.into_a = _targets(n, [a.effects for a in admissions])
@@ -313,7 +317,10 @@ class FluidSystem:
             residual = rate - (y - x) / dt
             f_x, f_z, z_x, z_z = self._blocks(y, q, offers, g)
             whole = sparse.bmat([[sparse.identity(self.size) / dt - f_x, -f_z], [z_x, z_z]], format="csc")
-            step = splu(whole).solve(np.concatenate([residual, np.zeros(z_z.shape[0])]))[: self.size]
+            try:
+                step = splu(whole).solve(np.concatenate([residual, np.zeros(z_z.shape[0])]))[: self.size]
+            except RuntimeError:  # SuperLU: exactly singular
+                return None
             if not np.isfinite(step).all():
                 return None
             y = np.asarray(y + step)

@@ -441,7 +441,9 @@ class _Explorer:
             self.notes.append(("released", op.a))
             self.spawned.append(State(PARKED, op.a, None))
             return self.end(request, i)
-        if do == Do.REPLY and request.reply:
+        # A request that nobody waits for has no reply that could be handed on: it is not forwarded.
+        unasked = do == Do.FORWARD and request.reply == SENT
+        if unasked or (do == Do.REPLY and request.reply):
             if self.ends_next(request, i):
                 return self.end(request, i)
             return self.reply(self.moved(request, i, following))
