@@ -11,6 +11,7 @@
         DeploymentError       a service, registry or database did not start (port in use, ...)
             RequestsFailedError more requests of a load failed than may
         SimulationError       a run whose result cannot be trusted, or that cannot end
+            LimitError          a study ended at a limit before it had found anything; carries ``reached``
         CommunicationError    what a service sees when a remote operation fails
             CallError           an endpoint answered with a status outside 2xx; carries ``status``, ``body``
             CallTimeoutError    no answer in time
@@ -106,6 +107,18 @@ class RequestsFailedError(DeploymentError):
 
 class SimulationError(MupError):
     """A run whose result cannot be trusted, or that cannot end."""
+
+
+class LimitError(SimulationError):
+    """A study ended at a limit of events or time before it had found anything.
+
+    Attributes:
+        reached: The limit, a `simulator.budget.Reached`.
+    """
+
+    def __init__(self, message: str, *, reached: Any = None, where: str = "", hint: str = "") -> None:
+        super().__init__(message, where=where, hint=hint)
+        self.reached = reached
 
 
 class CommunicationError(MupError):

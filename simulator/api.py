@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from mup.errors import SimulationError, UsageError, did_you_mean
+from mup.errors import LimitError, SimulationError, UsageError, did_you_mean
 from mup.lqn.model import Model
-from simulator.budget import MAX_SECONDS, Budget, LimitError, Reached
+from simulator.budget import MAX_SECONDS, Budget, Reached, limit_error
 from simulator.laws import check_identities, check_stability, doubts
 from simulator.output import BATCHES, Window, open_window
 from simulator.program import Program, compile_model
@@ -123,7 +123,7 @@ def simulate(
         if machine.events >= limit:
             reached_limit = Reached(own.study, "events", limit)
         if reached_limit is not None and bins.count < BATCHES[-1]:
-            raise LimitError(reached_limit, where=model.name)
+            raise limit_error(reached_limit, where=model.name)
         finished = horizon is not None and bins.end >= horizon * (1 - 1e-9)
         over = finished or reached_limit is not None
         if not over and bins.end < next_check:
@@ -169,7 +169,7 @@ def _own_limit(own: Budget, reached: Reached | None, outer: Budget | None) -> Re
         LimitError: It is one of the study that the run is part of.
     """
     if reached is not None and outer is not None and reached.study != own.study:
-        raise LimitError(reached)
+        raise limit_error(reached)
     return reached
 
 

@@ -12,9 +12,9 @@ import time
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mup.errors import SimulationError, UsageError
+from mup.errors import LimitError, UsageError
 
-__all__ = ["MAX_SECONDS", "Budget", "LimitError", "Reached"]
+__all__ = ["MAX_SECONDS", "Budget", "Reached", "limit_error"]
 
 MAX_SECONDS: Final = 600.0
 """Wall time of one study unless it says otherwise."""
@@ -43,20 +43,14 @@ class Reached:
         return {"study": self.study, "limit": self.limit, "value": self.value}
 
 
-class LimitError(SimulationError):
-    """A study ended at a limit before it had found anything.
-
-    Attributes:
-        reached: The limit.
-    """
-
-    def __init__(self, reached: Reached, *, where: str = "") -> None:
-        super().__init__(
-            f"{reached}, before there was anything to say",
-            where=where,
-            hint="allow more (--max-seconds, or max_events and max_seconds), or simplify the model",
-        )
-        self.reached = reached
+def limit_error(reached: Reached, *, where: str = "") -> LimitError:
+    """Return what to raise where a limit was reached before there was anything to say."""
+    return LimitError(
+        f"{reached}, before there was anything to say",
+        reached=reached,
+        where=where,
+        hint="allow more (--max-seconds, or max_events and max_seconds), or simplify the model",
+    )
 
 
 class Budget:
@@ -107,7 +101,7 @@ class Budget:
         self.note(events)
         reached = self.reached()
         if reached is not None:
-            raise LimitError(reached)
+            raise limit_error(reached)
 
     def note(self, events: int) -> None:
         """Take note of so many more events, of something that has ended anyway."""

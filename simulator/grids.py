@@ -11,11 +11,11 @@ from functools import partial
 from itertools import accumulate, chain, pairwise
 from typing import Any, Final, TypeVar
 
-from mup.errors import MupError, SimulationError
+from mup.errors import LimitError, MupError, SimulationError
 from mup.lqn.model import Model
 from simulator.advice import Suspect, suspects
 from simulator.api import DEFAULT_PRECISION, Progress, simulate
-from simulator.budget import Budget, LimitError, Reached
+from simulator.budget import Budget, Reached, limit_error
 from simulator.calibration_spread import Alternatives, Spread, spread, spread_jobs
 from simulator.differences import (
     Difference,
@@ -277,7 +277,7 @@ def _run(
         except LimitError as error:
             return error
         # Pairs of replications are equally long.
-        return LimitError(result.limit) if horizon is not None and result.limit is not None else result
+        return limit_error(result.limit) if horizon is not None and result.limit is not None else result
 
     return job
 

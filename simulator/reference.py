@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from simpy import Environment, Event, Process
 
-from mup.errors import SimulationError
-from simulator.budget import Budget, LimitError
+from mup.errors import LimitError, SimulationError
+from simulator.budget import Budget
 from simulator.failures import (
     deadlock,
     endless_instant,

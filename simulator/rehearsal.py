@@ -18,10 +18,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from mup.errors import SimulationError, UsageError
+from mup.errors import LimitError, SimulationError, UsageError
 from mup.lqn.model import Model
 from simulator.api import Progress
-from simulator.budget import MAX_SECONDS, Budget, LimitError, Reached
+from simulator.budget import MAX_SECONDS, Budget, Reached
 from simulator.laws import check_identities
 from simulator.machine import CompiledEngine
 from simulator.output import Window, ratio

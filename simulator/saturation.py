@@ -16,11 +16,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
+from mup.errors import LimitError
 from mup.lqn.distributions import Constant
 from mup.lqn.model import Activity, Call, Entry, Model, Task, entry_label
 from mup.lqn.visits import entry_rates
 from simulator.api import Progress, simulate
-from simulator.budget import Budget, LimitError, Reached
+from simulator.budget import Budget, Reached
 from simulator.program import compile_model
 from simulator.result import Result
 from simulator.whatif import causes, utilizations

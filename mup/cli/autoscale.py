@@ -84,9 +84,9 @@ def command(
     from mup.cli.first_run import announce_compilation
     from mup.cli.options import check_picture
     from mup.cli.sources import read_model_of
-    from mup.errors import UsageError
+    from mup.errors import LimitError, UsageError
     from simulator.autoscale import Settings, autoscale
-    from simulator.budget import Budget, LimitError, Reached
+    from simulator.budget import Budget, Reached
     from simulator.limits import check_size
     from simulator.rehearsal import rehearse
 

@@ -172,8 +172,7 @@ def _simulate(
 
 def _saturation(model: Model, seed: int, max_seconds: float | None) -> tuple[dict[str, Any] | None, str]:
     """Return what saturates first, as JSON and as a sentence."""
-    from mup.errors import SimulationError
-    from simulator.budget import LimitError
+    from mup.errors import LimitError, SimulationError
     from simulator.saturation import ALL_SECONDS, saturation
 
     try:

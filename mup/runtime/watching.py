@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import warnings
 from collections.abc import Iterable
@@ -42,7 +43,7 @@ def syntax_errors(files: Iterable[Path]) -> dict[Path, str]:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                compile(file.read_bytes(), str(file), "exec", dont_inherit=True)
+                ast.parse(file.read_bytes(), str(file))
         except SyntaxError as error:
             line = f"\n    {error.text.strip()}" if error.text else ""
             found[file] = f"{file}:{error.lineno}: {type(error).__name__}: {error.msg}{line}"

@@ -75,7 +75,7 @@ def test_headers_are_case_insensitive() -> None:
 
 def test_public_names() -> None:
     """The package exports exactly the public API, lazily."""
-    assert sorted(mup.__all__) == ["Client", "Communication", "EP", "MS", "MupFuture"]
+    assert sorted(mup.__all__) == ["Client", "Communication", "EP", "MS", "MupFuture", "literal"]
     assert all(getattr(mup, name) for name in mup.__all__)
     with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
         mup.Nothing  # noqa: B018

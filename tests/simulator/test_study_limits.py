@@ -7,12 +7,13 @@ from dataclasses import replace
 import pytest
 from sim_models import act, clients, entry, exp, model, ps, service
 
+from mup.errors import LimitError
 from mup.lqn import Call, Constant, Model, Precedence
 from mup.lqn.edits import with_clients
 from mup.lqn.routing_edits import with_count
 from simulator import rehearsal, simulate
 from simulator.autoscale import Settings, autoscale
-from simulator.budget import Budget, LimitError, Reached
+from simulator.budget import Budget, Reached
 from simulator.grids import run_scenarios
 from simulator.rehearsal import rehearse
 from simulator.saturation import saturation
