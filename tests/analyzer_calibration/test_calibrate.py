@@ -205,6 +205,7 @@ def exchange_of_web(model: Model) -> Distribution | None:
     return entry.activities[0].delay
 
 
+@pytest.mark.slow
 def test_segments_split_into_processor_time_and_delay(
     application: Application, write: Callable[..., Run]
 ) -> None:
@@ -301,6 +302,7 @@ def test_replies_picked_up_late_do_not_count(application: Application, write: Ca
     assert any("picked up late" in w for w in result.warnings)
 
 
+@pytest.mark.slow
 def test_a_call_made_again_is_executed_again(application: Application, write: Callable[..., Run]) -> None:
     """The model's call is made as often as the callee executed it; waiting between attempts is a delay."""
     result = calibrate(write(retried=True), application, name="shop")

@@ -147,6 +147,7 @@ BOMBS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", BOMBS)
 def test_expensive_code_is_not_computed(tmp_path: Path, text: str) -> None:
     """What would take for ever to compute is unknown, not computed; the operations around it are found."""
@@ -172,6 +173,7 @@ COMMUNICATING_BOMBS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", COMMUNICATING_BOMBS)
 def test_endless_paths_are_given_up(tmp_path: Path, text: str) -> None:
     """A path of millions of operations becomes a loop or a finding, in reasonable time."""

@@ -291,6 +291,7 @@ class Leaf(MS):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.services
 def test_real_logs(tmp_path: Path) -> None:
     """Logs of real services are matched iteration by iteration, and the two calling sites told apart."""

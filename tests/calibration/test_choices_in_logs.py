@@ -309,6 +309,7 @@ def test_listed_paths_and_choices_say_the_same(tmp_path: Path, monkeypatch: pyte
     assert one == pytest.approx(other, rel=0.01)
 
 
+@pytest.mark.slow
 def test_tree_of_early_returns(tmp_path: Path) -> None:
     """Forty ways out: every execution is matched, each way out has its share, and the mean comes back."""
     body = "".join(

@@ -282,6 +282,7 @@ def test_rounds_without_think_times_wait_for_what_the_last_one_left() -> None:
     assert simulate(found.model, precision=0.01).cycle.response_time.mean == pytest.approx(expected, rel=0.1)
 
 
+@pytest.mark.slow
 def test_a_delay_that_is_the_same_in_all_rounds_loses_what_they_waited_on_average() -> None:
     """Without warmth it was logged in both kinds of rounds, a third of which were hot here."""
     seen = model(sleep=0.010)

@@ -298,6 +298,7 @@ comm.respond(1)
 """
 
 
+@pytest.mark.slow
 def test_mean_response_time_comes_back(tmp_path: Path) -> None:
     """One request at a time takes as long in the model as it did in the log, and uses as much processor time."""
     with running(tmp_path, async_endpoint(PARALLEL)) as app:
@@ -393,6 +394,7 @@ def program(draw: random.Random) -> str:
     return async_endpoint("\n".join(body), helpers="\n".join(text) + "\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", range(4))
 def test_random_asynchronous_endpoint_is_matched(
     tmp_path: Path, batch: int, monkeypatch: pytest.MonkeyPatch

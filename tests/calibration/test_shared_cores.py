@@ -21,6 +21,8 @@ from mup.workload.speed import Speed
 from simulator import simulate
 from simulator.analytic import estimate
 
+pytestmark = pytest.mark.slow
+
 SERVICES = """\
 import time
 from mup import EP, MS, Client, Communication
@@ -93,7 +95,6 @@ def model(explored: tuple[Run, Application]) -> Model:
     return calibrate(*explored, name="shared", bootstrap=0).model
 
 
-@pytest.mark.slow
 @pytest.mark.services
 def test_a_replica_has_one_core_of_its_host(model: Model) -> None:
     """Whatever the number of its threads; processes use the host as they are."""
@@ -111,7 +112,6 @@ def test_a_replica_has_one_core_of_its_host(model: Model) -> None:
     assert 0.0038 < demand.mean < 0.02
 
 
-@pytest.mark.slow
 @pytest.mark.services
 def test_more_threads_do_not_help_but_more_replicas_do(model: Model) -> None:
     """64 users: the core of T's threads is full, and two of them serve twice as many."""
@@ -143,7 +143,6 @@ def test_the_core_goes_where_the_service_goes(model: Model) -> None:
     assert {"host", "other", "L.core"} <= set(own)
 
 
-@pytest.mark.slow
 @pytest.mark.services
 def test_services_pinned_to_one_core_share_it(explored: tuple[Run, Application]) -> None:
     """On two cores, T and L are on the same one, so they are in the model; on four, each has its own."""
@@ -203,7 +202,6 @@ class Scheduler:
         return {}
 
 
-@pytest.mark.slow
 @pytest.mark.services
 def test_the_measured_scheduler_is_kept(explored: tuple[Run, Application]) -> None:
     """Cores have queues of their own: pinned replicas are on theirs among everybody else, the others move."""

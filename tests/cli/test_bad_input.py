@@ -94,6 +94,7 @@ def model(tmp_path: Path) -> str:
     return str(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["paths", "model", "explore"])
 def test_source_that_does_not_parse(tmp_path: Path, command: str) -> None:
     """The message names file and line; `mup paths` ran and says no (exit 1), the others could not run (2)."""
@@ -104,6 +105,7 @@ def test_source_that_does_not_parse(tmp_path: Path, command: str) -> None:
     assert "Traceback" not in text
 
 
+@pytest.mark.slow
 def test_endpoint_without_respond(tmp_path: Path) -> None:
     """A model of an endpoint that may never answer is refused, with the place."""
     message = refused("explore", project(tmp_path, body="pass"))
@@ -111,6 +113,7 @@ def test_endpoint_without_respond(tmp_path: Path) -> None:
     assert "services.py" in message
 
 
+@pytest.mark.slow
 def test_unknown_database(tmp_path: Path) -> None:
     """A query on a database the project does not have is found before anything runs."""
     body = 'comm.respond(comm.query("dictionary", "q", "tr", {}).get())'
@@ -198,6 +201,7 @@ def test_impossible_loads(tmp_path: Path, options: tuple[str, ...], says: str) -
     assert not (tmp_path / ".mup").exists()
 
 
+@pytest.mark.slow
 def test_json_errors_are_json(model: str) -> None:
     """Under --json a failure is one document on stdout, exit code 2."""
     finished = mup("whatif", model, "--pool", "auth=2", "--json")
@@ -224,6 +228,7 @@ def test_wrong_project_files(tmp_path: Path, text: str, says: str) -> None:
     assert "mup.toml" in message
 
 
+@pytest.mark.slow
 def test_no_project_at_all(tmp_path: Path) -> None:
     """A folder without mup.toml is told from a broken one."""
     assert "mup.toml" in refused("explore", str(tmp_path / "nowhere"))

@@ -29,6 +29,7 @@ def model(tmp_path: Path) -> str:
     return saved(tmp_path, shop())
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 @pytest.mark.parametrize(
     "arguments",
@@ -199,6 +200,7 @@ def test_a_child_whose_parent_has_gone_says_nothing(module: str) -> None:
     assert done.stderr == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

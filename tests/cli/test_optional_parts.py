@@ -106,6 +106,7 @@ def test_models_are_read_without_it(
     assert done.returncode == 0
 
 
+@pytest.mark.slow
 @pytest.mark.services
 def test_services_run_without_it(project: Path, without_model_part: dict[str, str]) -> None:
     """`mup run` starts registry and services, and they answer; calls and the event log included."""

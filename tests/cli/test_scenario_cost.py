@@ -38,6 +38,7 @@ def test_a_huge_grid_is_refused_where_nobody_can_be_asked(
     assert "add --yes" in out + err
 
 
+@pytest.mark.slow
 def test_a_large_grid_says_how_large(file: str, capsys: pytest.CaptureFixture[str]) -> None:
     """From fifty scenarios on, on standard error; they are simulated without a question."""
     status, _, err = run(capsys, "whatif", file, "--pool", f"A={numbers(50)}", *FAST, "--json")

@@ -17,6 +17,7 @@ def file(tmp_path: Path) -> str:
     return saved(tmp_path, shop())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["analytic", "fluid"])
 def test_estimates_are_labelled_and_have_no_interval(
     capsys: pytest.CaptureFixture[str], file: str, engine: str
@@ -35,6 +36,7 @@ def test_estimates_are_labelled_and_have_no_interval(
     assert data["cycle"]["throughput"]["mean"] == pytest.approx(simulated, rel=0.15)
 
 
+@pytest.mark.slow
 def test_both_simulators_give_the_same_numbers(capsys: pytest.CaptureFixture[str], file: str) -> None:
     """The reference and the compiled engine take the same steps; their sums may round differently."""
     documents = []
@@ -58,6 +60,7 @@ def test_the_fluid_follows_the_means_over_time(capsys: pytest.CaptureFixture[str
     assert data["trajectory"]["times"][-1] == 2
 
 
+@pytest.mark.slow
 def test_activities_calls_joins_and_processors_are_printed(
     capsys: pytest.CaptureFixture[str], file: str
 ) -> None:
@@ -109,6 +112,7 @@ def test_replicas_have_a_table(capsys: pytest.CaptureFixture[str], tmp_path: Pat
     assert "T 2" in out
 
 
+@pytest.mark.slow
 def test_lqnx_can_be_simulated(capsys: pytest.CaptureFixture[str], tmp_path: Path, file: str) -> None:
     """A converted model gives the same throughput as the native one."""
     other = str(tmp_path / "shop.lqnx")

@@ -35,6 +35,7 @@ def example(name: str, clients: int) -> Model:
     return with_clients(load_model(EXAMPLES / name / "model.json"), clients)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["acmeair", "teastore", "jpetstore", "facedetect"])
 def test_estimates_of_large_models_are_not_broken(name: str) -> None:
     """The summary, and every table of the details."""
@@ -52,6 +53,7 @@ def test_simulated_figures_are_not_broken() -> None:
     assert_whole(lambda out: print_result(out, document, everything=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["acmeair", "teastore"])
 def test_scenarios_of_large_models_are_not_broken(name: str) -> None:
     """Grid and changes, with several changes per scenario."""
@@ -68,6 +70,7 @@ def test_scenarios_of_large_models_are_not_broken(name: str) -> None:
     assert_whole(lambda out: print_scenarios(out, outcomes))
 
 
+@pytest.mark.slow
 def test_scenarios_of_a_small_model_are_not_broken() -> None:
     """The same, quickly."""
     axes = [tuple(Change("clients", "", n) for n in (2, 20)), (Change("pool", "B", 2),)]
@@ -75,6 +78,7 @@ def test_scenarios_of_a_small_model_are_not_broken() -> None:
     assert_whole(lambda out: print_scenarios(out, outcomes))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["acmeair", "teastore"])
 def test_steps_of_an_autoscaler_are_not_broken(name: str) -> None:
     """One column per service and processor does not fit: what is left out is said."""

@@ -161,6 +161,7 @@ def test_inside_says_whether_reality_fell_into_the_interval(factor: float, insid
     assert document["inside"]["response_time"] is inside
 
 
+@pytest.mark.slow
 def test_a_slower_machine_is_corrected_for() -> None:
     """Measured at 80 % of the speed of the calibration: the prediction for that speed has demands / 0.8."""
     outcomes = predicted(shop(known()), 1, 2)
@@ -249,6 +250,7 @@ def compared() -> list[Comparison]:
     return correct(found, RUN, precision=0.02, seed=0)
 
 
+@pytest.mark.slow
 def test_people_see_errors_intervals_and_corrections(capsys: pytest.CaptureFixture[str]) -> None:
     """The table has a row per figure; a note names the speed that was different."""
     found = compared()
@@ -266,6 +268,7 @@ def test_people_see_errors_intervals_and_corrections(capsys: pytest.CaptureFixtu
     json.dumps(document, allow_nan=False)
 
 
+@pytest.mark.slow
 def test_the_table_of_errors_is_not_broken() -> None:
     """At 80 columns the interval is left out, and that is said; at 120 everything is there."""
     found = compared()
@@ -275,6 +278,7 @@ def test_the_table_of_errors_is_not_broken() -> None:
     assert "Not shown" not in wide
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("speeds", "says"),
     [
@@ -298,6 +302,7 @@ def test_a_faster_machine_is_called_faster(speeds: tuple[float, ...], says: str)
     assert "not as fast" not in notes
 
 
+@pytest.mark.slow
 def test_void_measurements_are_left_out_of_the_headline() -> None:
     """And it says so."""
     outcomes = predicted(shop(known()), 1, 2)
@@ -310,6 +315,7 @@ def test_void_measurements_are_left_out_of_the_headline() -> None:
     assert headline([void])[-1].startswith("Every measurement is void")
 
 
+@pytest.mark.slow
 def test_the_charts_show_band_points_and_correction() -> None:
     """Three charts, each with the band, a dashed line and one point per load; they are well-formed."""
     charts = comparison_charts([c.to_json() for c in compared()])

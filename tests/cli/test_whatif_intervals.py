@@ -59,6 +59,7 @@ def test_every_figure_has_an_interval_and_its_parts(
     assert data["scenarios"][1]["prediction"]["response_time"]["mean"] == result["mean"]
 
 
+@pytest.mark.slow
 def test_the_stated_length_of_the_run_counts(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """A run of 2 s is much less certain than three of 600 s."""
     file = saved(tmp_path, known())
@@ -93,6 +94,7 @@ def test_a_hand_written_model_says_what_is_not_covered(
     assert "model error ('mup validate'" in out
 
 
+@pytest.mark.slow
 def test_many_scenarios_are_printed_in_short(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """A large grid prints one line per scenario, and says where the rest is."""
     _, out, _ = run(capsys, "whatif", saved(tmp_path, shop()), "--clients", "1,2,3,4,5,6,7,8,9", *FAST)

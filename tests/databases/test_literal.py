@@ -49,6 +49,7 @@ load = "shop:fill"
 """
 
 
+@pytest.mark.slow
 @pytest.mark.services
 @pytest.mark.parametrize("server", ["embedded", "mongod"])
 def test_operators_in_requests(request: pytest.FixtureRequest, tmp_path: Path, server: str) -> None:

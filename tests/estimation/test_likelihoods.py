@@ -232,6 +232,7 @@ def _drawn_from_the_chain(
     return result
 
 
+@pytest.mark.slow
 def test_mlps_errs_where_others_come_and_auto_does_not_take_it() -> None:
     """Times of its own chain give the demands back, half full or not; those of the pool give far more.
 

@@ -149,6 +149,7 @@ class A:
     assert (site.function, site.ordinal) == ("A.ep", 2)
 
 
+@pytest.mark.slow
 def test_threads_index_at_the_same_time() -> None:
     """Each gets all sites: the workers of a service read its source when their first requests come together."""
     source = Path(ast.__file__).read_text(encoding="utf-8")

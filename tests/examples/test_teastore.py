@@ -126,6 +126,7 @@ def test_observed_paths(model: Model) -> None:
     assert observed_paths(model) == OBSERVED
 
 
+@pytest.mark.slow
 def test_its_own_tests(tmp_path: Path) -> None:
     assert " passed" in own_tests("teastore", tmp_path)
 

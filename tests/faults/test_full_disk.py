@@ -14,6 +14,7 @@ pytestmark = pytest.mark.services
 FULL = Path("/dev/full")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not FULL.exists(), reason="a device that is always full is Linux's")
 def test_standard_error_on_a_full_disk(tmp_path: Path) -> None:
     """Log lines and reports are lost, and nothing else: what dies is replaced, and the end is in good order."""

@@ -27,6 +27,7 @@ def limited(how: str) -> list[str]:
     return ["sh", "-c", f'ulimit {how} && exec "$@"', "sh"]
 
 
+@pytest.mark.slow
 def test_connections_wait_for_descriptors(tmp_path: Path) -> None:
     """Clients beyond the limit are neither reset nor forgotten: each is served as soon as others have left."""
     with System(write_project(tmp_path / "echo", ["Echo"]), prefix=limited("-n 64")) as system:

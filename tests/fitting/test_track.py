@@ -43,6 +43,7 @@ def followed(demands: FloatArray, seed: int, *, stated: bool = False, drift: flo
     return track(ELSEWHERE, data, WANTED, Following(drift=drift))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stated", [False, True], ids=["errors learned", "errors stated"])
 def test_drifting_demands_are_followed_and_intervals_hold(stated: bool) -> None:
     """Demands walk by 2 % per period: the drift is found, 95 % intervals hold about as often, no alarm."""
@@ -128,6 +129,7 @@ def test_figures_may_be_missing() -> None:
     assert found.deviations[34, 2] > 1.5 * found.deviations[29, 2]
 
 
+@pytest.mark.slow
 def test_a_layered_model_is_followed_with_corrections_of_its_solver() -> None:
     """Simulated measurements of two layers: corrected by simulation, the estimate is right."""
     truth = two_layers(0.02, 0.05)

@@ -46,6 +46,7 @@ def test_the_model_of_a_ring_has_its_numbers() -> None:
     assert hub.mean == pytest.approx(0.005 / 100)
 
 
+@pytest.mark.slow
 def test_fit_finds_how_a_ring_was_scheduled() -> None:
     """A ring whose threads never moved is explained within 3 %, by a migration and not by ideal cores."""
     pinned = Processor(name="host", cores=2, discipline="cores")
@@ -65,6 +66,7 @@ def test_a_plan_fits_the_cores() -> None:
     assert list(plan.rests) == sorted(plan.rests, reverse=True)
 
 
+@pytest.mark.slow
 @pytest.mark.services
 def test_a_ring_runs_and_stops() -> None:
     """Tokens go round, every process writes down its bursts, affinity is as before."""

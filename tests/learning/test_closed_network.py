@@ -52,6 +52,7 @@ def throughput(network: ClosedNetwork, clients: int, reference: str) -> float:
     return float(Chain(clients, delay, visits[rest].tolist(), rates, 1.0).throughput[clients - 1])
 
 
+@pytest.mark.slow
 def test_simulated_transients_are_those_of_the_markov_chain() -> None:
     """Means and busy times from one state, at every moment, within four standard errors."""
     network, start = loop(), (0, 5, 1)
@@ -109,6 +110,7 @@ def test_self_loops_leave_no_trace_in_the_fluid() -> None:
     assert np.allclose(back.routing, plain.routing)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cell", ["euler", "heun"])
 def test_sensitivities_are_the_derivatives_of_the_cells(cell: str) -> None:
     network = loop((6, 2, 1))

@@ -56,6 +56,7 @@ def test_standard_errors_are_those_of_independent_traces() -> None:
         assert spread == pytest.approx([expected])
 
 
+@pytest.mark.slow
 def test_same_seed_same_times(traces: Traces) -> None:
     model = without_times(running_example(), "B")
     first, second = (learn_lqn(model, traces, seed=3, correction=False) for _ in range(2))

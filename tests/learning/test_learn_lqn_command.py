@@ -38,6 +38,7 @@ def run(*words: object) -> int:
     return stop.value.code
 
 
+@pytest.mark.slow
 def test_a_calibrated_model_comes_out(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Rates, errors and seconds as JSON, and a model in which nothing is unknown."""
     output = files / "learned.json"

@@ -65,6 +65,7 @@ def test_correction_removes_the_bias_of_the_fluid() -> None:
     assert found.held_back["corrected"].mean < found.held_back["uncorrected"].mean
 
 
+@pytest.mark.slow
 def test_intervals_know_the_noise_of_a_short_simulation() -> None:
     """95 % of 32 parameters are 30; if they are independent, fewer than 25 have a probability of 1e-4.
 

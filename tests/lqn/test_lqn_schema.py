@@ -57,6 +57,7 @@ JUNK: st.SearchStrategy[Any] = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None, derandomize=True, suppress_health_check=SLOW)
 @given(st.data())
 def test_damaged_files_are_read_or_refused(data: st.DataObject) -> None:

@@ -20,6 +20,7 @@ def close(old: object, new: object) -> bool:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(st.integers(0, 2**32))
 def test_random_models_come_back_unchanged(seed: int) -> None:

@@ -18,6 +18,8 @@ from mup.errors import did_you_mean
 from mup_registry import directory as bounds
 from mup_registry.directory import Directory, FullError
 
+pytestmark = pytest.mark.slow
+
 
 def test_services_without_replicas_are_forgotten() -> None:
     """For some minutes their callers hear that no replica lives, then that nobody knows them."""

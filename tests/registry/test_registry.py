@@ -231,6 +231,7 @@ def test_other_machines_need_a_token() -> None:
     assert "MUP_REGISTRY_TOKEN" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.services
 def test_a_port_that_is_taken() -> None:
     """A second registry on a port says so and ends with status 2."""

@@ -107,6 +107,7 @@ def secured(secured_mongod: OwnMongod) -> OwnMongod:
     return secured_mongod
 
 
+@pytest.mark.slow
 def test_a_password_stays_where_it_belongs(
     tmp_path: Path, secured: OwnMongod, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -164,6 +165,7 @@ def test_a_password_stays_where_it_belongs(
         assert "p%40ss" not in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("uri", "says"),
     [

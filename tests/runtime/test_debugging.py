@@ -22,7 +22,7 @@ from deployments import ask, make_project, running, wait_for
 
 from mup.cli.main import main
 
-pytestmark = pytest.mark.services
+pytestmark = [pytest.mark.services, pytest.mark.slow]
 
 SERVICES = """
 import asyncio

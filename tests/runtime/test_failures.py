@@ -15,10 +15,9 @@ from deployments import SOURCE, System, ask, make_project, running, wait_for
 
 from mup.project import Project
 
-pytestmark = pytest.mark.services
+pytestmark = [pytest.mark.services, pytest.mark.slow]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "status", "says"),
     [
@@ -156,7 +155,6 @@ def test_killed_worker_is_replaced(tmp_path: Path) -> None:
         assert system.status("One")["errors"] == 1
 
 
-@pytest.mark.slow
 def test_killed_front_takes_its_workers_along_and_is_restarted(pair: Project) -> None:
     """The kill -9 of a front ends its workers; calls go to the other replica; supervision restarts it."""
     with running(pair) as system:

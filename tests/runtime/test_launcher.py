@@ -23,7 +23,7 @@ from mup.errors import DeploymentError, UsageError
 from mup.project import DatabaseConfig, load_project
 from mup.runtime.launcher import Deployment
 
-pytestmark = pytest.mark.services
+pytestmark = [pytest.mark.services, pytest.mark.slow]
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -118,7 +118,6 @@ def free_port(count: int = 1) -> int:
     raise AssertionError("no free port")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "says"),
     [

@@ -27,7 +27,7 @@ from mup.runtime import launcher
 from mup.runtime.launcher import Deployment
 from mup.runtime.replica import ReplicaConfig
 
-pytestmark = pytest.mark.services
+pytestmark = [pytest.mark.services, pytest.mark.slow]
 
 SOURCE = """
 import time

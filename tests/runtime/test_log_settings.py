@@ -20,7 +20,7 @@ from mup.events.reader import Log, log_files, read_log
 from mup.events.record import Event
 from mup.events.settings import LogSettings
 
-pytestmark = pytest.mark.services
+pytestmark = [pytest.mark.services, pytest.mark.slow]
 
 SOURCE = """
 from mup import EP, MS
@@ -163,7 +163,6 @@ class Loop(MS):
 """
 
 
-@pytest.mark.slow
 def test_disk_has_room_again(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """The logs of fronts and workers that a full disk has switched off go on, and say what is missing."""
     disk = tmp_path / "logs"

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from deployments import System, make_project, running, wait_for
 
-pytestmark = pytest.mark.services
+pytestmark = [pytest.mark.services, pytest.mark.slow]
 
 SOURCE = """
 import asyncio

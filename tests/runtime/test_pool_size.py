@@ -26,7 +26,7 @@ from mup.project import DatabaseConfig
 from mup.workload.figures import Window
 from mup.workload.occupancy import worker_seconds
 
-pytestmark = pytest.mark.services
+pytestmark = [pytest.mark.services, pytest.mark.slow]
 
 SOURCE = """
 import asyncio

@@ -20,6 +20,8 @@ from mup.errors import DeploymentError, ProjectError
 from mup.project import load_project
 from mup.runtime.launcher import Deployment
 
+pytestmark = pytest.mark.slow
+
 SOURCE = """
 import os
 

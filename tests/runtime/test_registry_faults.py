@@ -13,7 +13,7 @@ import pytest
 from deployments import SOURCE, System, ask, make_project, running, wait_for
 from steady_load import load
 
-pytestmark = pytest.mark.services
+pytestmark = [pytest.mark.services, pytest.mark.slow]
 
 
 @contextmanager

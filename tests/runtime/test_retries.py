@@ -22,7 +22,7 @@ from mup.project import load_project
 from mup.retries import RetryPolicy
 from mup.runtime.registry_client import RegistryClient
 
-pytestmark = pytest.mark.services
+pytestmark = [pytest.mark.services, pytest.mark.slow]
 
 SOURCE = '''
 import os

@@ -171,7 +171,7 @@ class FreeLoop(Loop):
 """
 
 BOTH = pytest.mark.parametrize("service", ["Threads", "Loop"])
-pytestmark = pytest.mark.services
+pytestmark = [pytest.mark.services, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

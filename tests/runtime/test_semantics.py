@@ -91,6 +91,7 @@ def test_forgotten_calls_are_executed(system: System) -> None:
     assert system.ask("One", "/count/").body["number"] == before + 4
 
 
+@pytest.mark.slow
 def test_forgotten_calls_do_not_pile_up_sockets(tmp_path: Path) -> None:
     """Rounds of fire and forget need no more connections than one round has calls."""
     # One worker makes all calls: with several, how many each needs depends on who gets which request.

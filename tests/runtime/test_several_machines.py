@@ -62,6 +62,7 @@ def test_a_registry_for_others_needs_a_token(tmp_path: Path, monkeypatch: pytest
     assert "MUP_REGISTRY_TOKEN" in caught.value.hint
 
 
+@pytest.mark.slow
 @pytest.mark.services
 def test_a_deployment_with_a_token(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

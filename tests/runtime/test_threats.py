@@ -19,6 +19,8 @@ from deployments import SOURCE, System, ask, make_project, running
 
 from mup.runtime.admin import barred
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 TOKEN = "t0ken-nobody-sees"
 

@@ -29,7 +29,7 @@ from mup.runtime.registry_client import RegistryClient
 from mup.tls import TLS_CA, TlsFiles
 from mup.workload.driver import LoadDriver
 
-pytestmark = pytest.mark.services
+pytestmark = [pytest.mark.services, pytest.mark.slow]
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = """

@@ -52,6 +52,7 @@ class Jumpy(MS):
 """
 
 
+@pytest.mark.slow
 def test_wall_clock_that_jumps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a clock that jumps by decades at every look, deadlines hold and replicas stay registered."""
     (tmp_path / "clock").mkdir()

@@ -15,6 +15,8 @@ from mup.events.reader import log_files, read_log
 from mup.events.record import Event
 from mup.project import load_project
 
+pytestmark = pytest.mark.slow
+
 SOURCE = '''
 import asyncio
 import time

@@ -26,7 +26,7 @@ from mup.runtime.launcher import Deployment
 from mup.runtime.registry_client import RegistryClient
 from mup.runtime.run_token import find_token, forget_token, is_run_token, keep_token, token_file
 
-pytestmark = pytest.mark.services
+pytestmark = [pytest.mark.services, pytest.mark.slow]
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = """

@@ -21,7 +21,7 @@ import pytest
 from deployments import System, ask, make_project, running, wait_for
 from prometheus_client.parser import text_string_to_metric_families as parse
 
-pytestmark = pytest.mark.services
+pytestmark = [pytest.mark.services, pytest.mark.slow]
 
 SOURCE = '''
 import asyncio

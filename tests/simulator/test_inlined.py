@@ -125,6 +125,7 @@ def test_an_impossible_beginning_is_refused() -> None:
         InlinedProcess(lqn).simulate(lqn.means, start, dt=0.1, samples=3, replications=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "model",
     [running_example(), forked(scale=20), forked("releasing", scale=20)],

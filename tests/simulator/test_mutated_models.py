@@ -92,6 +92,7 @@ def check(seeds: range, folder: Path) -> None:
     assert 0.1 * len(seeds) < accepted < 0.9 * len(seeds)
 
 
+@pytest.mark.slow
 def test_mutated_models_end_in_a_message(tmp_path: Path) -> None:
     """A few dozen of them."""
     check(range(60), tmp_path)

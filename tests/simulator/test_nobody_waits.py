@@ -38,6 +38,7 @@ def test_only_what_somebody_waits_for_is_handed_on(kind: str, times: float) -> N
     assert found.cycle.throughput == pytest.approx(seen.cycle.throughput.mean, rel=0.05)
 
 
+@pytest.mark.slow
 def test_requests_are_counted_alike() -> None:
     """400 random models: the program's count and that of the model agree for every source of load."""
     sources = 0

@@ -255,6 +255,7 @@ def test_few_systems_make_wide_intervals(result: Result) -> None:
     assert half(2) > 3 * half(50)
 
 
+@pytest.mark.slow
 def test_advice_names_the_number_that_matters() -> None:
     """The demand known to 5 % is to blame, not the front that is known to 20 % but is small."""
     for sds, label in (((0.05, 0.2), "A.a (demand"), ((0.0, 0.9), "A (front")):

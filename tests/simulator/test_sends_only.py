@@ -39,6 +39,7 @@ def messages(kinds: int = 1, rate: float = 1.0) -> Model:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_what_saturates_a_model_of_messages_is_found(tmp_path: Path) -> None:
     """Many entries leave room for few single times each; all of them ended at moment 0, and the study never did."""
     file = tmp_path / "messages.json"
@@ -73,6 +74,7 @@ except SimulationError as error:
 """
 
 
+@pytest.mark.slow
 def test_a_run_that_never_leaves_moment_0_ends() -> None:
     """Single times are thinned out by their moments: so are those that all ended at 0."""
     here = str(Path(__file__).parent)
@@ -157,6 +159,7 @@ def test_clients_that_only_send_are_still_told() -> None:
         )
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not ROUTERS.is_file(), reason=f"no {ROUTERS}")
 def test_routers_that_only_send(tmp_path: Path) -> None:
     """A foreign model of five sources and 65 tasks: what saturates is known, and the estimate is near."""

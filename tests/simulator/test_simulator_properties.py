@@ -136,6 +136,7 @@ def _figures(result: Result) -> list[Figure]:
     return found
 
 
+@pytest.mark.slow
 def test_parallel_scenarios_equal_single_ones() -> None:
     """Results do not depend on the number of workers or on what else is simulated."""
     tested = [

@@ -78,6 +78,7 @@ def test_what_saturates_is_not_confirmed_then() -> None:
         saturation(looping(ENDLESS), max_seconds=0.3)
 
 
+@pytest.mark.slow
 def test_a_grid_keeps_the_scenarios_that_are_done() -> None:
     """A scenario that takes for ever is left out, and named; the others have their results."""
     step = model(

@@ -12,7 +12,7 @@ import pytest
 from mup.project import Project
 from mup.workload.driver import LoadDriver
 
-pytestmark = pytest.mark.services
+pytestmark = [pytest.mark.services, pytest.mark.slow]
 
 Make = Callable[[str], Project]
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 1\r\n\r\n+"

@@ -23,7 +23,7 @@ from mup.events.record import Event
 from mup.project import Project
 from mup.workload.driver import LoadDriver
 
-pytestmark = pytest.mark.services
+pytestmark = [pytest.mark.services, pytest.mark.slow]
 
 Make = Callable[[str], Project]
 

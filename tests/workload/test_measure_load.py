@@ -66,6 +66,7 @@ def _load(*words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.services
 def test_an_open_load_of_a_service(folder: Path) -> None:
     """Counts, rates, busy shares and both sides' response times belong together; the report says open."""
@@ -99,6 +100,7 @@ def test_an_open_load_of_a_service(folder: Path) -> None:
     assert document["lateness"]["start"]["p95"] >= 0
 
 
+@pytest.mark.slow
 @pytest.mark.services
 def test_void_runs_are_repeated_and_left_out(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run that is void is done again with its seed, and is in no figure; all of them are listed."""
@@ -129,6 +131,7 @@ def test_void_runs_are_repeated_and_left_out(folder: Path, monkeypatch: pytest.M
     assert "1 of 3 runs left out as void: the machine was busy" in found.warnings
 
 
+@pytest.mark.slow
 @pytest.mark.services
 def test_repeats_stop_when_the_time_is_used_up(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A width nobody reaches ends with the observed seconds, and figures of void runs alone are called void."""
@@ -164,6 +167,7 @@ def test_impossible_measurements(folder: Path, values: dict[str, Any], message: 
         measure_load(load_project(folder), duration=1.0, **values)
 
 
+@pytest.mark.slow
 @pytest.mark.services
 def test_the_command_drives_any_http_service(system: Any) -> None:
     """Without any project: figures per URL; what services would log is not there."""
@@ -189,6 +193,7 @@ def test_the_command_drives_any_http_service(system: Any) -> None:
     assert document["endpoints"] == {}
 
 
+@pytest.mark.slow
 @pytest.mark.services
 def test_the_command_states_open_or_closed_and_shows_a_ramp(folder: Path) -> None:
     """People read what kind of load it was; a load that changes is shown second by second."""

@@ -57,6 +57,7 @@ def test_steady_throughput_has_a_narrow_interval() -> None:
     assert figure.ci95 == pytest.approx(0.0, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_intervals_cover_the_mean_of_correlated_response_times() -> None:
     """Over many runs of an autocorrelated series with known mean the 95 % interval covers it about as often."""
     rng = np.random.default_rng(1)
