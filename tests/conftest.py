@@ -25,14 +25,19 @@ pytest_plugins = ["side_by_side", "seconds"]
 
 
 def pytest_configure() -> None:
-    """Let commands under test be interrupted: what a shell starts in the background ignores that, and inherits it.
+    """Let commands under test begin as they would in a shell in the foreground.
 
-    A program that is started has no handler of ours, so this one changes nothing but what is inherited.
+    What is started in the background ignores some signals, and inherits that. A program that is started has no
+    handler of ours, so these change nothing but what is inherited.
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # nohup
         signal.signal(signal.SIGHUP, lambda *_: None)
+    # As soon as pytest has loaded the readline library, that tells processes to come that a terminal is 80 wide.
+    for name in ("COLUMNS", "LINES"):
+        if name not in os.environ:
+            os.unsetenv(name)
 
 
 @pytest.hookimpl(wrapper=True)

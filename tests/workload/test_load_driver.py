@@ -227,7 +227,8 @@ def test_a_dead_replica_is_an_error_not_a_hang(system: Any, project: Make) -> No
         unused.bind(("127.0.0.1", 0))
         dead = f"http://127.0.0.1:{unused.getsockname()[1]}"
     data = f'{{"service": "D", "url": "{dead}"}}'.encode()
-    urllib.request.urlopen(f"{system.registry_url}/register", data).close()
+    headers = {"Content-Type": "application/json"}
+    urllib.request.urlopen(urllib.request.Request(f"{system.registry_url}/register", data, headers)).close()
     with LoadDriver(
         project('async def scenario(self, comm):\n    await comm.call("D", "/x/")'), system.registry_url
     ) as driver:
