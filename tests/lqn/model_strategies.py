@@ -35,7 +35,7 @@ from mup.lqn import (
 
 means = st.one_of(st.just(0), st.floats(1e-6, 1e3), st.integers(1, 9))
 positive = st.floats(1e-3, 50)
-probabilities = st.floats(0, 1)
+probabilities = st.one_of(st.just(0.0), st.floats(1e-9, 1))
 
 
 def _halves(low: float, high: float) -> Uniform:
@@ -60,7 +60,7 @@ families: dict[str, st.SearchStrategy[Distribution]] = {
 times = st.none() | st.one_of(list(families.values()))
 numbers = st.integers(0, 5)
 constant_counts = st.builds(Constant, numbers)
-geometric_counts = st.builds(Geometric, st.floats(0, 9))
+geometric_counts = st.builds(Geometric, st.one_of(st.just(0.0), st.floats(1e-9, 9)))
 counts: st.SearchStrategy[Distribution | None] = st.one_of(
     st.none(),
     constant_counts,
