@@ -109,7 +109,7 @@ def test_whatif_json_is_a_grid_with_its_baseline(mup: Run, file: str) -> None:
     )  # fmt: skip
     data = json.loads(out)
     assert code == 0
-    assert set(data) == {"baseline", "scenarios"}
+    assert set(data) == {"baseline", "limits", "scenarios"}
     assert [s["change"] for s in data["scenarios"]] == [
         {"clients": n, "think": 0.5, "pool": {"B": b}, "cores": {"host": 2}} for n in (1, 4) for b in (1, 2)
     ]
