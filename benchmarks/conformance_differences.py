@@ -2,8 +2,8 @@
 
 ``lqsim`` runs its tasks as threads of an operating system on processors that are not preempted. Some of what
 such a thread does has no counterpart in an LQN; each rule below is named with the place in its source.
-None of them changes how much work arrives anywhere, so throughputs and the utilization of processors have to
-agree all the same; waiting on the processors in question, and what contains it, need not.
+All but "unlock" change nothing of how much work arrives anywhere, so throughputs and the utilization of
+processors have to agree all the same; waiting on the processors in question, and what contains it, need not.
 """
 
 from __future__ import annotations
@@ -38,6 +38,11 @@ RULES: Final = {
         "the wait for the processor with which a thread comes out of a join is counted nowhere; here the "
         "activity behind the join has it (instance.cc, next_activity: BUG 259)"
     ),
+    "unlock": (
+        "the unlock of a reader-writer lock lets requests of the other kind in when it arrives, its own work "
+        "goes on beside theirs; here it takes effect at the end of its entry "
+        "(instance.cc, RWLock_Server::run)"
+    ),
 }
 """What the rules say, by name."""
 
@@ -55,6 +60,7 @@ class Differences:
             for p in model.processors
             if p.discipline in ("fcfs", "hol", "pp") and _population(model, p.name) > p.cores
         }
+        self._locked = _shares_a_lock(model)
         self.rules: dict[str, set[str]] = {}
         for task in model.tasks:
             if task.processor in self._queues:
@@ -64,6 +70,8 @@ class Differences:
 
     def explain(self, pair: Pair) -> list[str]:
         """Return the rules that a figure may differ by; none if it has to agree."""
+        if self._locked:
+            return ["unlock"]  # how long a lock is held has a part in everything
         if pair.name == "throughput" or (pair.section, pair.name) in _STRICT:
             return []
         found: set[str] = set()
@@ -99,6 +107,19 @@ class Differences:
                         reached[name] = self._model.task(name)
                         grows.append(reached[name])
         return list(reached.values())
+
+
+def _shares_a_lock(model: Model) -> bool:
+    """Tell whether readers and writers wait for each other at a lock whose unlocking takes time."""
+    called = {(c.task, c.entry) for _, _, a in model.walk() for c in a.calls}
+    for task in model.tasks:
+        used = [e for e in task.entries if (task.name, e.name) in called]
+        unlocks = [a for e in used if e.token in ("read-unlock", "write-unlock") for a in e.activities]
+        if {"read-lock", "write-lock"} <= {e.token for e in used} and any(
+            t is None or t.mean > 0 for a in unlocks for t in (a.demand, a.delay)
+        ):
+            return True
+    return False
 
 
 def _population(model: Model, processor: str) -> float:

@@ -184,9 +184,10 @@ class _Reader:
         if name != "throughput":
             return found.busy
         if any(e.token for e in task.entries):
-            # lqsim divides the throughput of a semaphore by the number of its entries (task.cc, throughput).
+            # lqsim divides the throughput of a semaphore by the number of its entries, that of a lock by half
+            # of it (task.cc, throughput).
             labels = [self.elements.label(e.name) for e in task.entries]
-            return _times(_plus(*(self.result.entries[n].throughput for n in labels)), 1 / len(labels))
+            return _times(_plus(*(self.result.entries[n].throughput for n in labels)), 1 / 2)
         return found.throughput
 
     def processors(self, key: str, _name: str) -> Figure | None:

@@ -46,11 +46,14 @@ from simulator.engine_state import (
     RETURN_TO,
     S_ADMISSION,
     S_BUSY_LEVEL,
+    S_CAPACITY,
     S_FREE,
+    S_LET_IN,
     S_SEATED,
     S_SEATS,
     S_WAITING,
     S_WAITING_LEVEL,
+    S_WRITERS,
     SEAT,
     SERVER,
     SITE,
@@ -70,7 +73,9 @@ from simulator.engine_state import (
     Stations,
 )
 from simulator.program import (
+    FOR_WRITING,
     RANDOM,
+    UNWRITES,
 )
 from simulator.variates import (
     mix,
@@ -84,6 +89,7 @@ __all__ = [
     "free_flow",
     "give_thread",
     "leave",
+    "lock",
     "new_flow",
     "new_frame",
     "push_ready",
@@ -93,6 +99,7 @@ __all__ = [
     "sift_up",
     "stays",
     "thin_out",
+    "unlock",
 ]
 
 
@@ -332,21 +339,94 @@ def give_thread(
                 f.ints[before, NEXT] = following
             if following < 0:
                 q.tails[station, rank] = before
-            frame = f.ints[flow, FRAME]
-            asked = m.floats[frame, ASKED]
-            leave(r.levels, ints[station, S_WAITING_LEVEL], now, asked)
-            enter(r.levels, ints[station, S_BUSY_LEVEL], now)
-            m.ints[frame, SEAT] = seat
-            m.floats[frame, ADMITTED] = now
-            if f.ints[flow, COUNTED]:
-                r.site_sums[m.ints[frame, SITE], 0] += 1.0
-                r.site_sums[m.ints[frame, SITE], 1] += now - asked
-            push_ready(scalars, f, flow)
+            let_go_on(scalars, f, m, q, r, station, flow, seat, now)
             return
     ints[station, S_FREE] += 1
     if seat >= 0:
         q.seat_stack[ints[station, S_SEATS] + ints[station, S_SEATED]] = seat
         ints[station, S_SEATED] += 1
+
+
+@inlined
+def let_go_on(
+    scalars: Longs,
+    f: Flows,
+    m: Frames,
+    q: Stations,
+    r: Records,
+    station: int,
+    flow: int,
+    seat: int,
+    now: float,
+) -> None:
+    """A flow that has waited for a station, and has left its queue, is admitted."""
+    frame = f.ints[flow, FRAME]
+    asked = m.floats[frame, ASKED]
+    leave(r.levels, q.ints[station, S_WAITING_LEVEL], now, asked)
+    enter(r.levels, q.ints[station, S_BUSY_LEVEL], now)
+    m.ints[frame, SEAT] = seat
+    m.floats[frame, ADMITTED] = now
+    if f.ints[flow, COUNTED]:
+        r.site_sums[m.ints[frame, SITE], 0] += 1.0
+        r.site_sums[m.ints[frame, SITE], 1] += now - asked
+    push_ready(scalars, f, flow)
+
+
+# Locks (see ``simulator.servers.Lock``): readers are in the first queue of a station, writers in the second.
+
+
+@internal
+def lock(q: Stations, station: int, purpose: int) -> bool:
+    """Take a place for reading, or the whole station for writing; return False if the flow has to wait."""
+    ints = q.ints
+    if purpose == FOR_WRITING:
+        ints[station, S_WRITERS] += 1
+        return bool(ints[station, S_WRITERS] == 1 and ints[station, S_FREE] == ints[station, S_CAPACITY])
+    if ints[station, S_WRITERS] > 0:
+        return False
+    if ints[station, S_FREE] > 0:
+        ints[station, S_FREE] -= 1
+        return True
+    ints[station, S_LET_IN] += 1
+    return False
+
+
+@internal
+def unlock(
+    scalars: Longs, f: Flows, m: Frames, q: Stations, r: Records, station: int, token: int, now: float
+) -> bool:
+    """Give back what ``lock`` took, and admit whose turn it is; return False if nobody holds that."""
+    ints = q.ints
+    if token == UNWRITES:
+        if ints[station, S_WRITERS] == 0 or ints[station, S_FREE] < ints[station, S_CAPACITY]:
+            return False
+        ints[station, S_WRITERS] -= 1
+        if ints[station, S_WRITERS] == 0:
+            ints[station, S_LET_IN] = ints[station, S_WAITING]
+    else:
+        if ints[station, S_FREE] == ints[station, S_CAPACITY]:
+            return False
+        ints[station, S_FREE] += 1
+    while ints[station, S_LET_IN] > 0 and ints[station, S_FREE] > 0:
+        ints[station, S_LET_IN] -= 1
+        ints[station, S_FREE] -= 1
+        first_goes_on(scalars, f, m, q, r, station, 0, now)
+    if ints[station, S_WRITERS] > 0 and ints[station, S_FREE] == ints[station, S_CAPACITY]:
+        first_goes_on(scalars, f, m, q, r, station, 1, now)
+    return True
+
+
+@internal
+def first_goes_on(
+    scalars: Longs, f: Flows, m: Frames, q: Stations, r: Records, station: int, queue: int, now: float
+) -> None:
+    """Admit the first flow of a queue of a lock."""
+    flow = q.heads[station, queue]
+    q.heads[station, queue] = f.ints[flow, NEXT]
+    if f.ints[flow, NEXT] < 0:
+        q.tails[station, queue] = -1
+    q.ints[station, S_WAITING] -= 1
+    let_go_on(scalars, f, m, q, r, station, flow, -1, now)
 
 
 @internal

@@ -124,7 +124,9 @@ S_FRONT_FREE: Final = 6
 S_SEATS: Final = 7
 S_SEATED: Final = 8
 S_FRONT_SEAT: Final = 9
-STATION_INTS: Final = 10
+S_WRITERS: Final = 10
+S_LET_IN: Final = 11
+STATION_INTS: Final = 12
 
 # Columns of servers.
 V_KIND: Final = 0

@@ -50,11 +50,12 @@ def endless_instant(program: Program, now: float) -> SimulationError:
 
 
 def token_overflow(task: str, now: float) -> SimulationError:
-    """Return the error of a semaphore that is signalled more often than it was waited for."""
+    """Return the error of a semaphore or lock that is given back more often than it was taken."""
     return SimulationError(
         f"a thread was given back at {now:g} s although none was taken",
         where=f"tasks[{task!r}]",
-        hint="every request to an entry that releases must follow one to an entry that acquires",
+        hint="every request to an entry that releases or unlocks must follow one to an entry that "
+        "acquires, or locks in the same way",
     )
 
 

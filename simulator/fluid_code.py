@@ -30,7 +30,7 @@ from mup.lqn.distributions import (
     Hyperexponential,
     with_scv,
 )
-from mup.lqn.model import Activity, Call, Entry, Model, Precedence, Processor, Task, entry_label
+from mup.lqn.model import LOCK, Activity, Call, Entry, Model, Precedence, Processor, Task, entry_label
 
 __all__ = ["MAX_REPEATS", "Code", "Do", "EntrySpec", "JoinRule", "Op", "Pool", "Population", "compile_code"]
 
@@ -341,7 +341,8 @@ class _Compiler:
     def compile_entry(self, task: Task, entry: Entry) -> None:
         where = f"tasks[{task.name!r}].entries[{entry.name!r}]"
         if entry.token:
-            _refuse(f"a semaphore (token {entry.token!r})", f"{where}.token")
+            kind = "lock" if entry.token in LOCK else "semaphore"
+            _refuse(f"a {kind} (token {entry.token!r})", f"{where}.token")
         if task.admission == "hol" and _mixed_priorities([task, *self.callers(task)]):
             _refuse("requests of different priority in one queue", f"tasks[{task.name!r}].admission")
         start = len(self.code.ops)

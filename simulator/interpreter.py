@@ -23,6 +23,7 @@ from simulator.engine_parts import (
     free_flow,
     give_thread,
     leave,
+    lock,
     new_flow,
     new_frame,
     push_ready,
@@ -30,6 +31,7 @@ from simulator.engine_parts import (
     sample,
     sift_down,
     sift_up,
+    unlock,
 )
 from simulator.engine_servers import (
     append_to_server,
@@ -150,6 +152,9 @@ from simulator.program import (
     END,
     FCFS,
     FINISH,
+    FOR_NOTHING,
+    FOR_THREAD,
+    FOR_WRITING,
     FORK,
     FORK_JOIN,
     FORWARD,
@@ -413,19 +418,24 @@ def advance(s: State, until: float) -> int:
 
             elif operation == ADMIT or operation == REACQUIRE:
                 station = frame_ints[frame, STATION]
-                if a == 0 and station_ints[station, S_FREE] < HALF_UNLIMITED:
+                if a != FOR_NOTHING and station_ints[station, S_FREE] < HALF_UNLIMITED:
                     if ahead:
                         push = True
                         at -= 1
                         break
                     frame_floats[frame, ASKED] = t
-                    if station_ints[station, S_FREE] == 0:
+                    taken = station_ints[station, S_FREE] > 0
+                    if a != FOR_THREAD:
+                        taken = lock(q, station, a)
+                    elif taken:
+                        station_ints[station, S_FREE] -= 1
+                    if not taken:
                         enter(levels, station_ints[station, S_WAITING_LEVEL], t)
                         station_ints[station, S_WAITING] += 1
                         rank = (
                             sites[frame_ints[frame, SITE], 1]
                             if station_ints[station, S_ADMISSION] == PRIORITY
-                            else 0
+                            else int(a == FOR_WRITING)
                         )
                         flow_ints[flow, NEXT] = -1
                         if station_heads[station, rank] < 0:
@@ -435,7 +445,6 @@ def advance(s: State, until: float) -> int:
                         station_tails[station, rank] = flow
                         flow_ints[flow, COUNTED] = operation == ADMIT
                         break  # whoever gives it a thread does the rest
-                    station_ints[station, S_FREE] -= 1
                     if station_ints[station, S_SEATED] > 0:
                         station_ints[station, S_SEATED] -= 1
                         seat = station_ints[station, S_SEATS] + station_ints[station, S_SEATED]
@@ -497,7 +506,12 @@ def advance(s: State, until: float) -> int:
                     frame_ints[frame, RELEASED] = 1
                     if site >= 0:
                         leave(levels, station_ints[station, S_BUSY_LEVEL], t, frame_floats[frame, ADMITTED])
-                        if token != ACQUIRES:
+                        if token > RELEASES:
+                            if not unlock(scalars, f, m, q, r, station, token, t):
+                                scalars[CULPRIT] = entries[entry, 0]
+                                interrupted = TOKEN_OVERFLOW
+                                break
+                        elif token != ACQUIRES:
                             if (
                                 token == RELEASES
                                 and station_ints[station, S_FREE] >= station_ints[station, S_CAPACITY]

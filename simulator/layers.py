@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from mup.errors import ModelError, SimulationError, UncalibratedError
 from mup.lqn.distributions import Constant, Distribution
-from mup.lqn.model import Activity, CallKind, Entry, Front, Model, Processor, Task, entry_label
+from mup.lqn.model import LOCK, Activity, CallKind, Entry, Front, Model, Processor, Task, entry_label
 from simulator.entry_times import ActivityGraph, Moments
 
 __all__ = ["CallPlan", "Layers", "Plan", "Station", "Step", "targets"]
@@ -233,8 +233,9 @@ class _Builder:
             return self.plan_of[task.name, entry.name]
         where = f"tasks[{task.name!r}].entries[{entry.name!r}]"
         if entry.token:
+            kind = "lock" if entry.token in LOCK else "semaphore"
             raise ModelError(
-                f"no analytic estimate of a semaphore (token {entry.token!r})",
+                f"no analytic estimate of a {kind} (token {entry.token!r})",
                 where=f"{where}.token",
                 hint="simulate the model instead",
             )

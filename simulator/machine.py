@@ -28,6 +28,7 @@ from simulator.failures import (
 from simulator.interpreter import advance
 from simulator.program import (
     FCFS,
+    LOCKED,
     PREEMPTIVE,
     SHARED,
     STICKY,
@@ -386,11 +387,13 @@ def _stations(program: Program, layout: Layout, bits: np.uint64) -> run.Stations
             if task.front and task.front_server >= 0:
                 row[run.S_FRONT_SEAT] = stack.pop()
             row[run.S_SEATED] = len(stack) - row[run.S_SEATS]
+    # Queues by rank; those of a lock are one of readers and one of writers.
+    queues = max(program.ranks, 2 if any(t.admission == LOCKED for t in program.tasks) else 1)
     return run.Stations(
         ints=ints,
         bits=states,
-        heads=np.full((count, program.ranks), -1, dtype=np.int32),
-        tails=np.full((count, program.ranks), -1, dtype=np.int32),
+        heads=np.full((count, queues), -1, dtype=np.int32),
+        tails=np.full((count, queues), -1, dtype=np.int32),
         front_heads=np.full((count, 2), -1, dtype=np.int32),
         seat_stack=np.array(stack or [0], dtype=np.int32),
     )

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from scipy.special import stdtrit
 
 from mup.errors import SimulationError
-from simulator.program import RELEASES, Program, processor_servers
+from simulator.program import GIVE_BACK, Program, processor_servers
 from simulator.recording import AREA, COMPLETED_TIME, LEFT, Bins, FloatArray, Layout, Samples
 from simulator.result import (
     ActivityResult,
@@ -175,7 +175,7 @@ class Window:
         populations = {p.task: i for i, p in enumerate(self.program.populations)}
         answered: list[list[int]] = [[] for _ in self.program.tasks]
         for index, entry in enumerate(self.program.entries):
-            if entry.token != RELEASES:  # of a semaphore, what counts is how often it is acquired
+            if entry.token not in GIVE_BACK:  # what counts is how often a semaphore or lock is acquired
                 answered[entry.task].append(self.layout.inside(index) + LEFT)
         for index, task in enumerate(self.program.tasks):
             if index in populations:

@@ -20,7 +20,8 @@ Instructions (``a``, ``b``, ``c`` are the operands):
     SEND a b      the same without reply: a new flow executes the entry, this one goes on
     FORWARD a b   leave the request; its reply will be that of entry a
     FRONT_TAKE, FRONT_GIVE   wait for, and free, the front of the request's replica (one at a time, FIFO)
-    ADMIT a       wait for a thread of the request's replica; if a is 1 none is needed
+    ADMIT a       wait for a thread of the request's replica (a is FOR_THREAD), or to hold a lock
+                  (FOR_READING, FOR_WRITING), or for nothing (FOR_NOTHING)
     RELEASE       give the thread back for a while
     REACQUIRE     wait for a thread again
     FORK a        start an auxiliary flow at address a
@@ -50,6 +51,7 @@ from typing import Final
 from mup.errors import SimulationError, UncalibratedError
 from mup.lqn.distributions import Constant, Distribution, Exponential, Geometric, Uniform
 from mup.lqn.model import (
+    LOCK,
     Activity,
     Call,
     Entry,
@@ -130,12 +132,40 @@ STICKY: Final = 3
 FIFO: Final = 0
 RANDOM: Final = 1
 PRIORITY: Final = 2
+LOCKED: Final = 3
+"""Readers share the threads, a writer has them alone (``simulator.servers.Lock``)."""
 
 # What happens to the thread at the end of an entry.
 PLAIN: Final = 0
 ACQUIRES: Final = 1
 RELEASES: Final = 2
-ENDS: Final = {"": PLAIN, "acquire": ACQUIRES, "release": RELEASES}
+UNREADS: Final = 3
+UNWRITES: Final = 4
+ENDS: Final = {
+    "": PLAIN,
+    "acquire": ACQUIRES,
+    "release": RELEASES,
+    "read-lock": ACQUIRES,
+    "read-unlock": UNREADS,
+    "write-lock": ACQUIRES,
+    "write-unlock": UNWRITES,
+}
+GIVE_BACK: Final = (RELEASES, UNREADS, UNWRITES)
+
+# What a request waits for.
+FOR_THREAD: Final = 0
+FOR_NOTHING: Final = 1
+FOR_READING: Final = 2
+FOR_WRITING: Final = 3
+ADMITS: Final = {
+    "": FOR_THREAD,
+    "acquire": FOR_THREAD,
+    "release": FOR_NOTHING,
+    "read-lock": FOR_READING,
+    "read-unlock": FOR_NOTHING,
+    "write-lock": FOR_WRITING,
+    "write-unlock": FOR_NOTHING,
+}
 
 Instruction = tuple[int, int, int, int]
 """Operation, a, b, c."""
@@ -188,7 +218,7 @@ class TaskSpec:
         name: Unique.
         threads: Per replica; may be infinite.
         replicas: How many.
-        admission: FIFO, RANDOM or PRIORITY.
+        admission: FIFO, RANDOM, PRIORITY or LOCKED.
         rank: Of its work on processors with priorities; 0 is the most urgent.
         server: Where it runs if that is a processor whose threads stick to cores, else -1.
         front: It has a front that does something.
@@ -222,7 +252,7 @@ class EntryCode:
         epilogue: Address of what happens to the reply once it has left the flow.
         replies_elsewhere: An auxiliary flow may send the reply.
         waits: The thread is held until every flow of the request has ended.
-        token: PLAIN, ACQUIRES or RELEASES.
+        token: PLAIN, ACQUIRES, RELEASES, UNREADS or UNWRITES.
     """
 
     task: int
@@ -493,11 +523,12 @@ class _Compiler:
         return server if server >= 0 and self.servers[server].kind == STICKY else -1
 
     def task_spec(self, task: Task) -> TaskSpec:
+        admission = {"fifo": FIFO, "random": RANDOM, "hol": PRIORITY}[task.admission]
         return TaskSpec(
             name=task.name,
             threads=task.threads,
             replicas=task.replicas,
-            admission={"fifo": FIFO, "random": RANDOM, "hol": PRIORITY}[task.admission],
+            admission=LOCKED if any(e.token in LOCK for e in task.entries) else admission,
             rank=self.ranks.index(task.priority),
             server=self.sticky(task.processor),
             front=self.has_front(task),
@@ -630,7 +661,7 @@ class _Compiler:
             self.starts[task.name] = start
         else:
             self.front(task, body, "request")
-            self.emit(ADMIT, ENDS[entry.token] == RELEASES)
+            self.emit(ADMIT, ADMITS[entry.token])
         body.emit()
         epilogue = len(self.code)
         if client:

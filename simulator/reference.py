@@ -40,6 +40,9 @@ from simulator.program import (
     DELAY,
     END,
     FINISH,
+    FOR_NOTHING,
+    FOR_THREAD,
+    FOR_WRITING,
     FORK,
     FORWARD,
     FRONT_GIVE,
@@ -47,6 +50,7 @@ from simulator.program import (
     GOTO,
     JOIN,
     LATE,
+    LOCKED,
     LOOP,
     MAX_EMPTY_CYCLES,
     MAX_STANDSTILL,
@@ -60,11 +64,13 @@ from simulator.program import (
     SPLIT,
     THINK,
     THOUGHT,
+    UNREADS,
+    UNWRITES,
     USE,
     Program,
 )
 from simulator.recording import Layout, Level, Samples, sample_capacities
-from simulator.servers import FLOWS, Seat, Station, servers, wake
+from simulator.servers import FLOWS, Lock, Seat, Station, servers, wake
 from simulator.variates import Stream, client_stream, resource_stream, tables
 
 __all__ = ["ReferenceEngine"]
@@ -202,7 +208,12 @@ class ReferenceEngine:
                 if task.front and task.front_server >= 0:
                     front_seat = seats.pop()
                 stream = _resource(bits, 1, number)
-                self._threads.append(Station(env, task.threads, task.admission, program.ranks, stream, seats))
+                if task.admission == LOCKED:
+                    self._threads.append(Lock(env, task.threads, stream, seats))
+                else:
+                    self._threads.append(
+                        Station(env, task.threads, task.admission, program.ranks, stream, seats)
+                    )
                 self._fronts.append(Station(env, 1, 0, 1, stream, []))
                 self._front_seats.append(front_seat)
         self._waiting = [Level() for _ in range(layout.places)]
@@ -356,8 +367,11 @@ class ReferenceEngine:
                 place = place_of[request.station]
                 station = self._threads[request.station]
                 request.asked = env.now
-                if a == 0:
-                    wait = station.take(self.program.sites[request.site].rank)
+                if a != FOR_NOTHING:
+                    if a == FOR_THREAD:
+                        wait = station.take(self.program.sites[request.site].rank)
+                    else:
+                        wait = self._lock(request).lock(writes=a == FOR_WRITING)
                     if wait is not None:
                         # The caller's thread stays held while its request waits here: this is what moves
                         # a bottleneck up a layer.
@@ -532,10 +546,19 @@ class ReferenceEngine:
         if token == ACQUIRES:
             return
         station = self._threads[request.station]
-        if token == RELEASES and station.free >= station.capacity:
+        held = token != RELEASES or station.free < station.capacity
+        if token in (UNREADS, UNWRITES):
+            held = self._lock(request).unlock(writes=token == UNWRITES)
+        elif held:
+            self._give(request)
+        if not held:
             task = self.program.tasks[self.program.entries[request.entry].task].name
             raise _EngineError(token_overflow(task, self._env.now))
-        self._give(request)
+
+    def _lock(self, request: _Request) -> Lock:
+        station = self._threads[request.station]
+        assert isinstance(station, Lock)  # noqa: S101 - only entries of locks lock and unlock
+        return station
 
     def _leave(self, request: _Request) -> None:
         """A request has been answered."""

@@ -32,7 +32,7 @@ from simulator.server_basics import FLOWS, SERVERS, Node, Seat, wake, wake_at
 from simulator.sticky_server import StickyPart, StickyServer
 from simulator.variates import Stream
 
-__all__ = ["FLOWS", "Seat", "Server", "Station", "servers", "wake"]
+__all__ = ["FLOWS", "Lock", "Seat", "Server", "Station", "servers", "wake"]
 
 
 class FcfsServer:
@@ -360,3 +360,63 @@ class Station:
         self.free += 1
         if seat is not None:
             self.seats.append(seat)
+
+
+class Lock(Station):
+    """A station whose places readers share; a writer has the station for itself.
+
+    Writers go first: a reader that comes while a writer waits or writes stays behind it, and behind all that
+    come before the last of them has left. Readers that came before count as readers, even those that wait
+    for a place: a writer waits for them, too.
+
+    Invariants: readers that are let in wait only while no place is free; a writer writes if and only if
+    there are writers, all places are free and no reader is let in.
+    """
+
+    __slots__ = ("_let_in", "_writers")
+
+    def __init__(self, env: Environment, places: float, stream: Stream, seats: list[Seat]) -> None:
+        super().__init__(env, places, FIFO, 1, stream, seats)
+        self._queues = [deque(), deque()]  # readers, writers
+        self._let_in = 0  # readers that wait for nothing but a place, the first of the queue
+        self._writers = 0  # that wait or write
+
+    def lock(self, *, writes: bool) -> Event | None:
+        """Take a place, or the whole station; return the event to wait for if that is not possible now."""
+        if writes:
+            self._writers += 1
+            if self._writers == 1 and self.free == self.capacity:
+                return None
+        elif self._writers == 0:
+            if self.free > 0:
+                self.free -= 1
+                return None
+            self._let_in += 1
+        event = Event(self._env)
+        self._queues[writes].append(event)
+        self.waiting += 1
+        return event
+
+    def unlock(self, *, writes: bool) -> bool:
+        """Give back what ``lock`` took; return False if nobody holds that."""
+        if writes:
+            if self._writers == 0 or self.free < self.capacity:
+                return False
+            self._writers -= 1
+            if self._writers == 0:
+                self._let_in = self.waiting
+        else:
+            if self.free == self.capacity:
+                return False
+            self.free += 1
+        while self._let_in > 0 and self.free > 0:
+            self._let_in -= 1
+            self.free -= 1
+            self._admit(writes=False)
+        if self._writers > 0 and self.free == self.capacity:
+            self._admit(writes=True)
+        return True
+
+    def _admit(self, *, writes: bool) -> None:
+        self.waiting -= 1
+        self._queues[writes].popleft().succeed(None)

@@ -15,7 +15,9 @@ from mup.errors import ModelError
 from mup.lqn.distribution_json import count_from_json, distribution_from_json
 from mup.lqn.distributions import Constant, Distribution
 from mup.lqn.model import (
+    LOCK,
     ONCE,
+    SEMAPHORE,
     Activity,
     Call,
     Entry,
@@ -322,7 +324,7 @@ class Reader:
             forwards=tuple(forwards),
             arrivals=arrivals,
             priority=self.whole(data, "priority", where),
-            token=self.word(data, "token", where, "", "acquire", "release"),
+            token=self.word(data, "token", where, "", *SEMAPHORE, *LOCK),
             waits=self.flag(data, "waits", where),
             paths=tuple(p for p, _ in paths),
             fingerprint=fingerprint,

@@ -36,7 +36,9 @@ if TYPE_CHECKING:
     from mup.lqn.uncertainty import Uncertainty  # which needs these classes
 
 __all__ = [
+    "LOCK",
     "SCHEMA",
+    "SEMAPHORE",
     "Activity",
     "ActivityKind",
     "Admission",
@@ -52,6 +54,7 @@ __all__ = [
     "Processor",
     "Role",
     "Task",
+    "Token",
     "Warmth",
     "entry_label",
     "key_parts",
@@ -62,10 +65,14 @@ SCHEMA = "mup-lqn/1"
 Discipline = Literal["ps", "fcfs", "hol", "pp", "cores", "infinite"]
 Admission = Literal["fifo", "random", "hol"]
 CallKind = Literal["synchronous", "send", "releasing"]
-Token = Literal["", "acquire", "release"]
+Token = Literal["", "acquire", "release", "read-lock", "read-unlock", "write-lock", "write-unlock"]
 Role = Literal["reference", "service", "network", "database", "other"]
 ActivityKind = Literal["local", "registry", "communication", "think", "after", "choice"]
 Connection = Literal["sequence", "and", "or", "loop"]
+
+SEMAPHORE: Final = ("acquire", "release")
+LOCK: Final = ("read-lock", "read-unlock", "write-lock", "write-unlock")
+"""The tokens of the entries of a semaphore, and of a reader-writer lock."""
 
 ONCE = Constant(1)
 """How often a call is made unless its count says otherwise."""
@@ -331,7 +338,9 @@ class Entry:
             reference task: the scenario starts anew at every arrival, there are no clients.
         priority: Added to that of the calling task where requests queue by priority.
         token: ``acquire`` (the thread stays taken after the entry has ended) or ``release`` (the entry
-            needs no thread and gives one back that an ``acquire`` took): a semaphore.
+            needs no thread and gives one back that an ``acquire`` took): a semaphore. ``read-lock``,
+            ``read-unlock``, ``write-lock``, ``write-unlock``: a lock that ``threads`` readers hold, or one
+            writer.
         waits: The thread is held until all branches have ended, joined or not; if no activity is marked
             ``replies``, the reply leaves then, too.
         paths: Execution paths this entry was translated from, as the sequences of remote

@@ -14,7 +14,18 @@ from dataclasses import dataclass
 from mup.errors import ModelError, did_you_mean
 from mup.lqn.distributions import Constant, Distribution, Empirical, Geometric
 from mup.lqn.graph_rules import PROBABILITY_TOLERANCE, graph_problems, main_flow, precedence_problems
-from mup.lqn.model import Activity, Call, Entry, Model, Precedence, Processor, Task, entry_label
+from mup.lqn.model import (
+    LOCK,
+    SEMAPHORE,
+    Activity,
+    Call,
+    Entry,
+    Model,
+    Precedence,
+    Processor,
+    Task,
+    entry_label,
+)
 
 __all__ = ["problems", "rule_problems"]
 
@@ -221,30 +232,37 @@ def _reference_problems(task: Task, where: str) -> Iterator[ModelError]:
 def _token_problems(task: Task, where: str) -> Iterator[ModelError]:
     tokens = {entry.token for entry in task.entries}
     for entry in task.entries:
-        if entry.token not in ("", "acquire", "release"):
+        if entry.token not in ("", *SEMAPHORE, *LOCK):
             yield ModelError(
-                f"must be 'acquire', 'release' or empty, got {entry.token!r}",
+                f"must be one of {', '.join((*SEMAPHORE, *LOCK))} or empty, got {entry.token!r}",
                 where=f"{where}.entries[{entry.name!r}].token",
             )
-    if not tokens & {"acquire", "release"}:
+    lock = not tokens.isdisjoint(LOCK)
+    if not lock and tokens.isdisjoint(SEMAPHORE):
         return
+    own: tuple[str, ...] = LOCK if lock else SEMAPHORE
+    what, does = ("lock", "locks or unlocks") if lock else ("semaphore", "acquires or releases")
+    if lock and task.admission != "fifo":
+        yield ModelError(
+            f"a lock has an order of its own, its admission is 'fifo', got {task.admission!r}",
+            where=f"{where}.admission",
+        )
     if task.is_reference:
-        yield ModelError("a reference task is no semaphore", where=f"{where}.entries")
+        yield ModelError(f"a reference task is no {what}", where=f"{where}.entries")
     elif task.threads == math.inf:
-        yield ModelError("a semaphore has finitely many threads to take", where=f"{where}.threads")
+        yield ModelError(f"a {what} has finitely many threads to take", where=f"{where}.threads")
     if task.replicas != 1:
         yield ModelError(
-            f"a semaphore has no replicas, got {task.replicas}: a release could reach another one",
+            f"a {what} has no replicas, got {task.replicas}: {own[1]!r} could reach another one",
             where=f"{where}.replicas",
         )
-    for token in ("acquire", "release"):
+    for token in own:
         if token not in tokens:
-            yield ModelError(f"no entry of this semaphore has the token {token!r}", where=f"{where}.entries")
+            yield ModelError(f"no entry of this {what} has the token {token!r}", where=f"{where}.entries")
     for entry in task.entries:
-        if entry.token == "":
+        if entry.token not in own and entry.token in ("", *SEMAPHORE):
             yield ModelError(
-                "every entry of a semaphore acquires or releases",
-                where=f"{where}.entries[{entry.name!r}].token",
+                f"every entry of a {what} {does}", where=f"{where}.entries[{entry.name!r}].token"
             )
 
 
@@ -288,6 +306,8 @@ def _entry_problems(names: _Names, task: Task, entry: Entry, where: str) -> Iter
                 reason = "a reference task has no thread to give back"
             elif entry.token == "release":  # noqa: S105  (no password)
                 reason = "a releasing entry of a semaphore has no thread to give back"
+            elif entry.token in LOCK:
+                reason = "an entry of a lock has no thread to give back"
             elif activity.name not in carried:
                 reason = "an auxiliary branch of a fork has no thread to give back"
             else:

@@ -32,6 +32,7 @@ from mup.lqn import (
     Uniform,
     Weibull,
 )
+from mup.lqn.model import LOCK, SEMAPHORE
 
 means = st.one_of(st.just(0), st.floats(1e-6, 1e3), st.integers(1, 9))
 positive = st.floats(1e-3, 50)
@@ -161,7 +162,7 @@ class Graph:
 def entries(
     draw: Any, name: str, targets: list[tuple[str, str]], *, client: bool = False, token: str = ""
 ) -> Entry:
-    releasing = not client and token != "release"
+    releasing = not client and token in ("", "acquire")
     graph = Graph(draw, targets, replying=not client, releasing=releasing)
     start, _ = graph.block(2, main=True)
     forwards = []
@@ -208,7 +209,8 @@ def models(draw: Any) -> Model:
     targets: list[tuple[str, str]] = []
     for name in draw(st.lists(names, min_size=1, max_size=3, unique=True)):
         semaphore = draw(st.booleans())
-        tokens = ["acquire", "release"] if semaphore else [""] * draw(st.integers(1, 2))
+        lock = semaphore and draw(st.booleans())
+        tokens = (LOCK if lock else SEMAPHORE) if semaphore else ("",) * draw(st.integers(1, 2))
         found = [
             draw(entries(f"e{i}" if draw(st.booleans()) else f"/e{i}/", targets, token=token))
             for i, token in enumerate(tokens)
@@ -221,7 +223,7 @@ def models(draw: Any) -> Model:
                 replicas=1 if semaphore else draw(st.integers(1, 3)),
                 processor=draw(places),
                 entries=tuple(found),
-                admission=draw(st.sampled_from(["fifo", "random", "hol"])),
+                admission="fifo" if lock else draw(st.sampled_from(["fifo", "random", "hol"])),
                 priority=draw(st.integers(-2, 2)),
                 front=draw(st.none() | st.builds(Front, request=times, reply=times)),
             )

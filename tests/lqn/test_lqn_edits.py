@@ -30,6 +30,7 @@ from mup.lqn import (
     Uniform,
 )
 from mup.lqn.edits import (
+    with_admission,
     with_arrivals,
     with_clients,
     with_cores,
@@ -40,6 +41,7 @@ from mup.lqn.edits import (
     with_speed,
     with_think,
 )
+from mup.lqn.model import LOCK
 from mup.lqn.routing_edits import with_count, with_probability
 from mup.lqn.time_edits import with_time
 from mup.lqn.visits import activity_visits
@@ -312,21 +314,31 @@ def test_edits_keep_the_rules_of_special_processors_and_pools() -> None:
     base = replace(
         base,
         processors=(*base.processors, *special),
-        tasks=(*base.tasks, Task(name="lock", entries=(take, give))),
+        tasks=(
+            *base.tasks,
+            Task(name="lock", entries=(take, give)),
+            Task(
+                name="shared",
+                entries=tuple(Entry(name=t, start="w", activities=(_activity("w"),), token=t) for t in LOCK),
+            ),
+        ),
     )
     numa = with_cores(base, "numa", 8).processor("numa")
     assert (numa.cores, numa.discipline, numa.migration) == (8, "cores", Migration(wake=0.5))
     assert with_speed(base, "gil", 2).processor("gil").parent == "host"
     assert with_cores(base, "urgent", 1).processor("urgent").discipline == "pp"
     assert with_pool(base, "lock", 3).task("lock").threads == 3
+    assert with_pool(base, "shared", 3).task("shared").threads == 3
     edits: list[Callable[[], object]] = [
         lambda: with_cores(base, "numa", math.inf),
         lambda: with_cores(base, "gil", math.inf),
         lambda: with_cores(base, "host", math.inf) and with_pool(base, "lock", math.inf),
         lambda: with_replicas(base, "lock", 2),
+        lambda: with_replicas(base, "shared", 2),
+        lambda: with_admission(base, "shared", "random"),
     ]
     for edit in edits:
-        with pytest.raises(ModelError, match=r"finitely many|no replicas"):
+        with pytest.raises(ModelError, match=r"finitely many|no replicas|an order of its own"):
             edit()
 
 

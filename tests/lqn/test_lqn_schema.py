@@ -36,6 +36,7 @@ from mup.lqn import (
 )
 from mup.lqn.edits import with_pool
 from mup.lqn.json_reader import Reader
+from mup.lqn.model import LOCK
 
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "model-schema.md"
@@ -115,6 +116,7 @@ def _everything() -> Model:
     b = Entry(name="b", start="w", activities=(_work("w"),))
     take = Entry(name="take", start="w", activities=(_work("w"),), token="acquire")
     give = Entry(name="give", start="w", activities=(_work("w"),), token="release")
+    shares = tuple(Entry(name=t, start="w", activities=(_work("w"),), token=t) for t in LOCK)
     return Model(
         name="everything",
         processors=(
@@ -128,6 +130,7 @@ def _everything() -> Model:
             Task(name="A", threads=3, processor="gil", entries=(a,), admission="hol", priority=1),
             Task(name="B", threads=2, replicas=2, processor="numa", entries=(b,)),
             Task(name="lock", processor="fifo", entries=(take, give)),
+            Task(name="shared", threads=4, processor="fifo", entries=shares),
         ),
     )
 
@@ -174,6 +177,15 @@ BREAKS: list[tuple[str, Callable[[dict[str, Any]], Any], str]] = [
     ("no token", lambda d: d["tasks"][3]["entries"].append({**_leaf("more")}), "entries['more'].token: every entry"),
     ("token threads", lambda d: d["tasks"][3].update(threads="inf"), "tasks['lock'].threads: a semaphore"),
     ("token replicas", lambda d: d["tasks"][3].update(replicas=2), "tasks['lock'].replicas: a semaphore"),
+    ("lock of one entry", lambda d: _entry(d).update(token="read-lock"), "this lock has the token 'write-unlock'"),
+    ("lock half", lambda d: d["tasks"][4]["entries"].pop(), "no entry of this lock has the token 'write-unlock'"),
+    ("lock mixed", lambda d: d["tasks"][4]["entries"].append(_leaf("v") | {"token": "release"}),
+     "tasks['shared'].entries['v'].token: every entry of a lock locks or unlocks"),
+    ("lock threads", lambda d: d["tasks"][4].update(threads="inf"), "tasks['shared'].threads: a lock has finitely"),
+    ("lock replicas", lambda d: d["tasks"][4].update(replicas=2), "tasks['shared'].replicas: a lock has no replicas"),
+    ("lock order", lambda d: d["tasks"][4].update(admission="hol"), "tasks['shared'].admission: a lock has an order"),
+    ("lock call", lambda d: d["tasks"][4]["entries"][0]["activities"][0].update(
+        calls=[{"task": "B", "entry": "b", "kind": "releasing"}]), "an entry of a lock has no thread to give back"),
     ("forward target", lambda d: _entry(d)["forwards"][0].update(entry="c"), f"{A}.forwards[0]: task 'B' has no"),
     ("forward to clients", lambda d: _entry(d)["forwards"][0].update(task="U", entry="cycle"), "forwards[0]: 'U' is"),
     ("forward odds", lambda d: _entry(d)["forwards"][0].update(probability=1.5), "forwards[0].probability"),

@@ -32,7 +32,7 @@ from mup.lqn.drawing import Box, draw, layout
 from mup.lqn.drawing.labels import entry_text, milliseconds
 from mup.lqn.drawing.layout import is_folded
 from mup.lqn.drawing.weights import weights_of
-from mup.lqn.model import Activity, Call, Entry, Front, Precedence, Task
+from mup.lqn.model import LOCK, Activity, Call, Entry, Front, Precedence, Task
 
 SVG = "{http://www.w3.org/2000/svg}"
 ROOT = Path(__file__).parents[2]
@@ -325,6 +325,7 @@ def test_every_element_has_its_sign() -> None:
             Task(name="A", threads=3, processor="gil", entries=(entry,), admission="hol", priority=1),
             Task(name="B", entries=(leaf("b"),)),
             Task(name="lock", processor="numa", entries=(leaf("p", token="acquire"), leaf("v", token="release"))),
+            Task(name="shared", entries=tuple(leaf(token, token=token) for token in LOCK)),
         ),
     )  # fmt: skip
     picture, svg = layout(model), draw(model)
@@ -337,6 +338,8 @@ def test_every_element_has_its_sign() -> None:
         "5/s from outside, priority +2",
         "pool 3, by priority, priority 1, on gil",
         "acquires a thread",
+        "locks for reading",
+        "ends writing",
         "4 cores, sharing per core, wake 0.5, steal 0, balance 2/s",
     ):
         assert text in shown

@@ -29,7 +29,7 @@ from mup.lqn import (
     Uniform,
     with_scv,
 )
-from mup.lqn.model import Discipline
+from mup.lqn.model import LOCK, SEMAPHORE, Discipline, Token
 
 DISCIPLINES: Final[tuple[Discipline, ...]] = ("ps", "fcfs", "hol", "pp", "infinite")
 
@@ -149,10 +149,11 @@ class ExpressibleModel:
         rng = self.rng
         entries = []
         semaphore = rng.random() < 0.15
-        for number in range(2 if semaphore else rng.randint(1, 3)):
+        tokens: tuple[Token, ...] = rng.choice((SEMAPHORE, LOCK)) if semaphore else ()
+        for number in range(len(tokens) or rng.randint(1, 3)):
             entry = self.entry(f"s{index}e{number}", targets, reference=False)
             if semaphore:
-                entry = replace(entry, token=("acquire", "release")[number])
+                entry = replace(entry, token=tokens[number])
             elif rng.random() < 0.3:
                 entry = replace(entry, arrivals=Exponential(1 / self.number()))
             if targets and rng.random() < 0.3:

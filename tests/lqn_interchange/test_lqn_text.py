@@ -135,6 +135,15 @@ def test_an_entry_without_work_is_served_in_no_time() -> None:
     assert activity.demand == Constant(0.0)
 
 
+def test_reader_writer_locks() -> None:
+    """A task ``W`` has entries that lock and unlock, for reading and for writing."""
+    text = one_server("s e 1 -1\nR e\nU f\ns f 0 -1\nW g\ns g 0 -1\nX h\ns h 0 -1", task="W", server="m 3")
+    task = read_text(text.replace("W e -1", "W e f g h -1")).task("s")
+    tokens = {"e": "read-lock", "f": "read-unlock", "g": "write-lock", "h": "write-unlock"}
+    assert {e.name: e.token for e in task.entries} == tokens
+    assert (task.threads, task.admission) == (3, "fifo")
+
+
 def test_semaphores() -> None:
     """P acquires the token, V releases it; T 0 begins without tokens, which no model can."""
     text = one_server("s e 1 -1\nP e\nV f\ns f 0 -1", task="S", server="m 2").replace("S e -1", "S e f -1")

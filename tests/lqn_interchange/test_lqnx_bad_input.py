@@ -62,7 +62,7 @@ def test_what_is_no_lqnx(text: str, expected: str) -> None:
         ('scheduling="inf"', 'scheduling="cfs"', "scheduling 'cfs'"),
         ('scheduling="inf"', 'scheduling="rand"', "scheduling 'rand'"),
         ('scheduling="inf"', 'scheduling="infinite"', "unknown scheduling 'infinite'; known: "),
-        ('scheduling="ref"', 'scheduling="rwlock"', "reader-writer lock"),
+        ('scheduling="ref"', 'scheduling="rwlock"', "'r-lock', 'r-unlock'"),
         ('scheduling="ref"', 'scheduling="poll"', "polling"),
         ('think-time="2"', 'queue-length="5"', "bounded queue"),
         ('<entry name="ce"', '<entrie name="ce"', "not XML"),

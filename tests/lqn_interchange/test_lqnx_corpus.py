@@ -20,8 +20,6 @@ from mup.lqn.lqnx import load_lqnx, model_to_lqnx
 
 FOLDER = Path(os.environ.get("MUP_REFERENCE_DIR", Path(__file__).parents[3] / "shared")) / "lqn-corpus/models"
 REFUSED = {
-    "reg-66-rwlock": "reader-writer lock",
-    "reg-69-rwlock": "reader-writer lock",
     "reg-71-fair": "processor groups are not supported",
 }
 
@@ -45,7 +43,7 @@ def test_models_come_back_unchanged(path: Path) -> None:
 
 @pytest.mark.parametrize(("name", "reason"), REFUSED.items())
 def test_what_no_model_can_express_is_named(name: str, reason: str) -> None:
-    """Reader-writer locks and processor groups are refused by name."""
+    """Processor groups are refused by name."""
     with pytest.raises(ModelError, match=reason):
         load_lqnx(FOLDER / f"{name}.lqnx")
 

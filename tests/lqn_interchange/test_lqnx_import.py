@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from lqnx_samples import CLIENT, arc, file, graph, phases, read, server
+from lqnx_samples import CLIENT, arc, bare, file, graph, phases, read, server, there_and_back
 
 from mup.lqn import (
     Call,
@@ -19,6 +19,7 @@ from mup.lqn import (
     Precedence,
     Uniform,
 )
+from mup.lqn.lqnx import model_to_lqnx
 from mup.lqn.model import Entry
 
 
@@ -148,6 +149,20 @@ def test_a_semaphore_has_tokens() -> None:
     task = read(file(CLIENT, server(text, 'scheduling="semaphore" multiplicity="2"'))).task("s")
     assert {e.name: e.token for e in task.entries} == {"e": "acquire", "f": "release"}
     assert task.threads == 2
+
+
+def test_a_reader_writer_lock_has_tokens() -> None:
+    """Four kinds of entries lock and unlock; written, they are what was read."""
+    kinds = {"e": "r-lock", "f": "r-unlock", "g": "w-lock", "h": "w-unlock"}
+    text = "".join(phases(name, "", entry=f'rwlock="{kind}"') for name, kind in kinds.items())
+    model = read(file(CLIENT, server(text, 'scheduling="rwlock" multiplicity="2"')))
+    task = model.task("s")
+    assert [e.token for e in task.entries] == ["read-lock", "read-unlock", "write-lock", "write-unlock"]
+    assert task.threads == 2
+    assert there_and_back(model) == bare(model)
+    written = model_to_lqnx(model).text
+    assert 'scheduling="rwlock"' in written
+    assert all(f'rwlock="{kind}"' in written for kind in kinds.values())
 
 
 def test_forks_and_joins_and_loops() -> None:

@@ -147,7 +147,15 @@ def test_infinity_has_the_name_lqns_writes() -> None:
     [
         (
             server(phases("e", "", entry='rwlock="r-lock"'), 'scheduling="rwlock"'),
-            "task 's': scheduling 'rwlock' (a reader-writer lock: any number of readers, or one writer",
+            "no entry of this lock has the token 'read-unlock'",
+        ),
+        (
+            server(phases("e", "", entry='rwlock="lock"'), 'scheduling="rwlock"'),
+            "'r-lock', 'r-unlock', 'w-lock' and 'w-unlock' are for the entries of a task with scheduling",
+        ),
+        (
+            server(phases("e", "", entry='rwlock="r-lock"')),
+            "which all have one of them; got 'r-lock'",
         ),
         (
             OK.replace("<task", '<group name="g" share="0.5"><task')
@@ -162,7 +170,7 @@ def test_infinity_has_the_name_lqns_writes() -> None:
             "not supported (one request would wait for another)",
         ),
     ],
-    ids=["rwlock", "group", "join of entries"],
+    ids=["incomplete lock", "unknown lock", "lock elsewhere", "group", "join of entries"],
 )
 def test_what_a_model_does_not_have_is_refused_by_name(text: str, expected: str) -> None:
     """The message says what the element means, and on which line it is."""

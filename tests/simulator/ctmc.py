@@ -52,8 +52,8 @@ class Exact:
     Attributes:
         states: How many there are.
         throughput: Of every task: cycles of a reference task, requests served of others; of a
-            semaphore only what acquires counts.
-        busy: Held threads of every task (not the tokens of a semaphore between acquire and release); of a
+            semaphore or lock only what acquires counts.
+        busy: Held threads of every task (not what is held of a semaphore or lock between its entries); of a
             reference task, clients that do not think.
         queue: Requests of every task that wait for a thread.
         entry_throughput, entry_response: By label, without the entries of reference tasks.
@@ -154,7 +154,7 @@ def _figures(
         for entry in task.entries:
             label = entry_label(name, entry.name)
             rate = mean(counted, ("entry", label))
-            if entry.token == "release":
+            if entry.token in GIVE_BACK:
                 found.throughput[name] -= rate
             found.entry_throughput[label] = rate
             if rate > 0:
@@ -166,6 +166,7 @@ def _figures(
     return found
 
 
+GIVE_BACK = ("release", "read-unlock", "write-unlock")
 MAX_OUTCOMES = 200
 MAX_FLOWS = 40
 
@@ -684,8 +685,16 @@ class _Machine:
                 return None
             return self.after_wait(flow)
         if flow.at == ADMIT:
-            if entry.entry.token == "release":
+            token = entry.entry.token
+            if token in GIVE_BACK:
                 request.thread = "token"  # works without a thread of its own
+            elif token in ("read-lock", "write-lock"):
+                self.wait(flow, "thread")
+                self.come_to_lock(request)
+                if flow.status == "thread":
+                    return None
+                self.woken.remove(flow)  # it has not waited: it goes on before others
+                flow.status = "run"
             elif not self.take_thread(request):
                 self.wait(flow, "thread")
                 return None
@@ -794,6 +803,46 @@ class _Machine:
         head.status = "woken"
         head.request.thread = "held"
         self.woken.append(head)
+
+    # locks: a reader is "let in" from the moment from which it waits for a place only
+
+    def at_lock(self, task: Task, token: str, thread: str) -> list[_Flow]:
+        """Return the flows that wait for a lock, in order."""
+        found = [
+            f
+            for f in self.flows
+            if f.status == "thread" and f.request.entry.task is task
+            and f.request.entry.entry.token == token and f.request.thread == thread
+        ]  # fmt: skip
+        return sorted(found, key=lambda f: f.order)
+
+    def holders(self, task: Task, token: str) -> int:
+        requests = (r for r in self.requests() if r.entry.task is task and r.entry.entry.token == token)
+        return self.tokens.get(f"{task.name} {token}", 0) + sum(r.thread == "held" for r in requests)
+
+    def come_to_lock(self, request: _Request) -> None:
+        task = request.entry.task
+        writers = self.holders(task, "write-lock") + len(self.at_lock(task, "write-lock", "none"))
+        if request.entry.entry.token == "read-lock" and writers == 0:
+            request.thread = "let in"
+        self.pass_lock_on(task)
+
+    def pass_lock_on(self, task: Task) -> None:
+        """Admit everybody whose turn it is."""
+        while True:
+            readers, let_in = self.holders(task, "read-lock"), self.at_lock(task, "read-lock", "let in")
+            writers = self.at_lock(task, "write-lock", "none")
+            if let_in and readers < task.threads:
+                self.admit_to_lock(let_in[0])
+            elif writers and not (readers or let_in or self.holders(task, "write-lock")):
+                self.admit_to_lock(writers[0])
+            else:
+                return
+
+    def admit_to_lock(self, flow: _Flow) -> None:
+        flow.status = "woken"
+        flow.request.thread = "held"
+        self.woken.append(flow)
 
     # calls and replies
 
@@ -1048,6 +1097,17 @@ class _Machine:
         if token == "acquire":
             self.tokens[task.name] = self.tokens.get(task.name, 0) + 1
             request.thread = "gone"
+        elif token in ("read-lock", "write-lock"):
+            self.tokens[f"{task.name} {token}"] = self.tokens.get(f"{task.name} {token}", 0) + 1
+            request.thread = "gone"
+        elif token in ("read-unlock", "write-unlock"):
+            held = f"{task.name} {token.replace('unlock', 'lock')}"
+            self.tokens[held] -= 1
+            request.thread = "gone"
+            if token == "write-unlock" and not self.at_lock(task, "write-lock", "none"):
+                for flow in self.at_lock(task, "read-lock", "none"):
+                    flow.request.thread = "let in"
+            self.pass_lock_on(task)
         elif token == "release":
             self.tokens[task.name] -= 1
             request.thread = "gone"

@@ -34,6 +34,8 @@ from mup.lqn.distributions import (
     Weibull,
 )
 from mup.lqn.model import (
+    LOCK,
+    SEMAPHORE,
     Activity,
     Call,
     CallKind,
@@ -45,6 +47,7 @@ from mup.lqn.model import (
     Precedence,
     Processor,
     Task,
+    Token,
 )
 
 __all__ = ["ELEMENTS", "describe", "elements_used", "random_model", "shrink"]
@@ -78,7 +81,11 @@ GRID: Final = (0.125, 0.25, 0.5, 1.0)
 
 
 def random_model(
-    seed: int, *, elements: set[str] | frozenset[str] | None = None, small: bool = False
+    seed: int,
+    *,
+    elements: set[str] | frozenset[str] | None = None,
+    small: bool = False,
+    lock: bool = False,
 ) -> Model:
     """Return a valid, stable model; the same one for the same arguments.
 
@@ -86,6 +93,7 @@ def random_model(
         seed: Any whole number.
         elements: Those of ``ELEMENTS`` that may occur; None = all.
         small: At most two services, two threads and three clients.
+        lock: Where a semaphore would be there is a reader-writer lock; there is one.
 
     Raises:
         ValueError: An element is unknown.
@@ -98,7 +106,9 @@ def random_model(
         # Each model uses only some of the elements: they meet in more combinations, undisturbed by others.
         share = rng.choice((0.2, 0.5, 0.8))
         chosen = {e for e in sorted(allowed) if rng.random() < share}
-        built = _Builder(rng, chosen, small=small).model()
+        if lock:
+            chosen.add("semaphore")
+        built = _Builder(rng, chosen, small=small, lock=lock).model()
         if built is not None:
             return built
     raise AssertionError(f"no model for seed {seed}")
@@ -139,10 +149,11 @@ class _Body:
 class _Builder:
     """Draws one model."""
 
-    def __init__(self, rng: random.Random, elements: set[str], *, small: bool) -> None:
+    def __init__(self, rng: random.Random, elements: set[str], *, small: bool, lock: bool) -> None:
         self.rng = rng
         self.on = elements
         self.small = small
+        self.lock = lock
         self.families = sorted(FAMILIES & elements)
         self.targets: list[tuple[str, str]] = []
         self.visits: dict[tuple[str, str], dict[str, float]] = {}
@@ -286,7 +297,8 @@ class _Builder:
 
     def semaphore(self, places: list[str]) -> Task:
         entries = []
-        for token in ("acquire", "release"):
+        tokens: tuple[Token, ...] = LOCK if self.lock else SEMAPHORE
+        for token in tokens:
             demand = self.time(0.125) if self.rng.random() < 0.5 else ZERO
             only = Activity(name=f"{token[0]}0", demand=demand, delay=ZERO)
             self.visits["S", token] = {only.name: 1.0}
@@ -296,7 +308,7 @@ class _Builder:
             threads=self.rng.choice((1, 1, 2)),
             processor=self.place(places),
             entries=tuple(entries),
-            admission="random" if self.chance("admission-random") else "fifo",
+            admission="random" if self.chance("admission-random") and not self.lock else "fifo",
         )
 
     def entry(self, task: str, name: str, number: int) -> Entry:
@@ -416,11 +428,12 @@ class _Builder:
         return _Ends((name,), carried=ends.carried)
 
     def section(self, body: _Body, ends: _Ends, visits: float) -> _Ends:
-        """Acquire the semaphore, work, release it."""
-        for step in ("acquire", "", "release"):
+        """Acquire the semaphore or lock, work, release it."""
+        take, give = self.rng.choice((LOCK[:2], LOCK[2:])) if self.lock else SEMAPHORE
+        for step in (take, "", give):
             if step:
                 name = f"{body.prefix}_{len(body.activities)}"
-                kind: CallKind = "send" if step == "release" and self.chance("send", 0.5) else "synchronous"
+                kind: CallKind = "send" if step == give and self.chance("send", 0.5) else "synchronous"
                 call = Call(task="S", entry=step, kind=kind)
                 body.activities.append(Activity(name=name, demand=ZERO, delay=ZERO, calls=(call,)))
                 body.visits[name] = visits
@@ -715,7 +728,8 @@ class _Load:
                 user = self.tasks[self.user]
                 work = [a for e in user.entries for a in e.activities if a.name in self.sections]
                 held += INFLATION * max((self.hold_of(a, user.name) for a in work), default=0.0)
-            add(f"threads {name}", rate * held / (task.threads * task.replicas))
+            places = 1 if entry.token in LOCK else task.threads  # a writer has all of them
+            add(f"threads {name}", rate * held / (places * task.replicas))
         return loads
 
 
@@ -920,7 +934,10 @@ def _pruned(draft: _Draft, name: str = "shrunk") -> Model:
         waiting += [(f.task, f.entry) for f in entry.forwards]
     kept = []
     for task in draft.tasks:
-        mine = tuple(entries[task.name, e.name] for e in task.entries if (task.name, e.name) in reached)
+        named = [(task.name, e.name) for e in task.entries]
+        if any(e.token in LOCK for e in task.entries) and not reached.isdisjoint(named):
+            reached.update(named)  # a lock has entries of all kinds
+        mine = tuple(entries[name] for name in named if name in reached)
         if mine:
             kept.append(replace(task, entries=mine))
     used = {t.processor for t in kept}

@@ -31,6 +31,16 @@ LITTLE, NOTHING = 0.01, 1e-6
 """A wait that is less than this part of the processor time, or than a microsecond, is not written."""
 TIMES = "\N{MULTIPLICATION SIGN}"
 
+TOKENS = {
+    "acquire": "acquires a thread",
+    "release": "releases a thread",
+    "read-lock": "locks for reading",
+    "read-unlock": "ends reading",
+    "write-lock": "locks for writing",
+    "write-unlock": "ends writing",
+}
+"""What an entry does to its semaphore or lock."""
+
 DISCIPLINES = {
     "ps": "processor sharing",
     "fcfs": "first come first served",
@@ -152,7 +162,7 @@ def entry_extras(entry: Entry) -> str:
     if entry.priority:
         parts.append(f"priority {entry.priority:+d}")
     if entry.token:
-        parts.append(f"{entry.token}s a thread")
+        parts.append(TOKENS[entry.token])
     if entry.waits:
         parts.append("waits for all branches")
     return ", ".join(parts)

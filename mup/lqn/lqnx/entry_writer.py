@@ -17,7 +17,15 @@ __all__ = ["EntryWriter"]
 
 PHASES = 3
 
-_TOKENS = {"acquire": "wait", "release": "signal"}
+_TOKENS = {
+    "acquire": ("semaphore", "wait"),
+    "release": ("semaphore", "signal"),
+    "read-lock": ("rwlock", "r-lock"),
+    "read-unlock": ("rwlock", "r-unlock"),
+    "write-lock": ("rwlock", "w-lock"),
+    "write-unlock": ("rwlock", "w-unlock"),
+}
+"""Attribute and its value."""
 _JOINS = {"sequence": "pre", "or": "pre-OR", "and": "pre-AND", "loop": ""}
 _FORKS = {"sequence": "post", "or": "post-OR", "and": "post-AND", "loop": "post-LOOP"}
 _NOTHING = Constant(0.0)
@@ -133,7 +141,8 @@ class EntryWriter:
         if entry.priority:
             element.attributes["priority"] = str(entry.priority)
         if entry.token:
-            element.attributes["semaphore"] = _TOKENS[entry.token]
+            attribute, value = _TOKENS[entry.token]
+            element.attributes[attribute] = value
         if entry.arrivals is not None:
             interval = Exponential(losses.exponential(entry.arrivals, f"{where}.arrivals"))
             element.attributes["open-arrival-rate"] = number_text(arrival_rate(interval))

@@ -23,7 +23,7 @@ from mup.lqn.lqnx.entry_writer import EntryWriter
 from mup.lqn.lqnx.flows import reached_activities
 from mup.lqn.lqnx.losses import Losses, free_name, number_text
 from mup.lqn.lqnx.shapes import burst_scv
-from mup.lqn.model import Model, Processor, Task, entry_label
+from mup.lqn.model import LOCK, Model, Processor, Task, entry_label
 from mup.whole_file import write_whole
 
 __all__ = ["Export", "model_to_lqnx", "save_lqnx"]
@@ -215,6 +215,10 @@ class _Exporter:
             if times and all(isinstance(t, Uniform) and t.low == 0 for t in times):
                 return "uniform"
             return "ref"
+        if any(e.token in LOCK for e in task.entries):
+            if len(task.entries) > len(LOCK):
+                self.losses.problem("a lock has four entries there, one of each kind", f"{where}.entries")
+            return "rwlock"
         if any(e.token for e in task.entries):
             if len(task.entries) > 2:
                 self.losses.problem("a semaphore has two entries there, one of each kind", f"{where}.entries")

@@ -15,7 +15,7 @@ Source: Franks et al., "Layered Queueing Network Solver and Simulator User Manua
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -53,7 +53,17 @@ Shape = tuple[str, tuple[Activity, ...], tuple[Precedence, ...]]
 
 PHASES = 3
 
-_TOKENS: dict[str, Token] = {"none": "", "wait": "acquire", "signal": "release"}
+_TOKENS: dict[str, dict[str, Token]] = {
+    "semaphore": {"wait": "acquire", "signal": "release"},
+    "rwlock": {
+        "r-lock": "read-lock",
+        "r-unlock": "read-unlock",
+        "w-lock": "write-lock",
+        "w-unlock": "write-unlock",
+    },
+}
+"""What the entries of a task of this scheduling do to it; the attribute of an entry has the same name."""
+
 
 _PROCESSORS: dict[str, Discipline] = {
     "inf": "infinite",
@@ -82,7 +92,6 @@ _REFUSED_PROCESSORS = {
     "ps-pp": "processor sharing with priorities",
 }
 _REFUSED_TASKS = {
-    "rwlock": "a reader-writer lock: any number of readers, or one writer; of locks a model has semaphores",
     "poll": "polling of entries",
     "cfs": "completely fair scheduling",
     "ps": "processor sharing of threads",
@@ -244,7 +253,7 @@ class _Importer:
         where = f"line {element.line}: {path}"
         name = report.name(element, where)
         scheduling = element.attributes.get("scheduling", "fcfs")
-        known = (*_REFERENCES, *_DELAYS, *_ADMISSIONS, "semaphore")
+        known = (*_REFERENCES, *_DELAYS, *_ADMISSIONS, *_TOKENS)
         if scheduling in _REFUSED_TASKS:
             report.problem(
                 f"scheduling {scheduling!r} ({_REFUSED_TASKS[scheduling]}) is not supported", where
@@ -261,7 +270,7 @@ class _Importer:
             report.problem("a bounded queue is not supported", f"{where}.queue-length")
         if report.whole(element, "initially", where, threads, low=0) != threads:
             report.problem(
-                "a semaphore that begins with fewer tokens than it can hold is not supported",
+                "a semaphore or lock that begins with fewer tokens than it can hold is not supported",
                 f"{where}.initially",
             )
         think = report.number(element, "think-time", where, 0.0)
@@ -344,15 +353,16 @@ class _Importer:
         rate = report.number(element, "open-arrival-rate", where, 0.0)
         if rate and demands.reference:
             report.problem("a reference task has no arrivals", f"{where}.open-arrival-rate")
-        if "rwlock" in element.attributes and demands.scheduling != "rwlock":
-            report.problem("only a task with scheduling 'rwlock' has locks", f"{where}.rwlock")
-        role = element.attributes.get("semaphore", "none")
-        if role not in _TOKENS or (demands.scheduling == "semaphore") != (role != "none"):
-            report.problem(
-                "'wait' and 'signal' are for the entries of a task with scheduling 'semaphore', which all "
-                f"have one of them; got {role!r}",
-                f"{where}.semaphore",
-            )
+        token: Token = ""
+        for scheduling, roles in _TOKENS.items():
+            role = element.attributes.get(scheduling, "none")
+            if (role not in roles) if demands.scheduling == scheduling else (role != "none"):
+                report.problem(
+                    f"{_listed(roles)} are for the entries of a task with scheduling {scheduling!r}, which "
+                    f"all have one of them; got {role!r}",
+                    f"{where}.{scheduling}",
+                )
+            token = roles.get(role, token)
         forwards = []
         for part in element.all("forwarding"):
             spot = f"line {part.line}: {path}, forwarding"
@@ -372,7 +382,7 @@ class _Importer:
             forwards=tuple(forwards),
             arrivals=Exponential(1 / rate) if rate else None,
             priority=report.integer(element, "priority", where),
-            token=_TOKENS.get(role, ""),
+            token=token,
         )
 
     def owner(self, entry: str, where: str) -> str:
@@ -429,6 +439,11 @@ class _Importer:
                 continue
             kind: CallKind = "synchronous" if element.tag == "synch-call" else "send"
             yield Call(task=task, entry=target, count=count, kind=kind)
+
+
+def _listed(words: Collection[str]) -> str:
+    *first, last = map(repr, words)
+    return f"{', '.join(first)} and {last}"
 
 
 def _chain(activities: Sequence[Activity]) -> tuple[Precedence, ...]:
