@@ -247,7 +247,7 @@ def _build(program: Program, layout: Layout, seed: int, look_ahead: bool, traced
         choice_bounds=_array(
             [(f, len(c.addresses)) for f, c in zip(firsts, program.choices, strict=False)], 2, np.int32
         ),
-        choice_odds=np.array([p for c in program.choices for p in c.cumulative] or [0.0]),
+        choice_odds=np.array([p for c in program.choices for p in c.cumulative] or [0.0], dtype=np.float64),
         choice_addresses=np.array([a for c in program.choices for a in c.addresses] or [0], dtype=np.int32),
         joins=_array(
             [(j.slot, j.needed, j.arrivals, j.timer, j.carried) for j in program.joins], 5, np.int32

@@ -308,7 +308,8 @@ def tables(distributions: tuple[Distribution, ...]) -> Tables:
     data: list[float] = []
     for index, distribution in enumerate(distributions):
         kinds[index], parameters[index] = _parameters(distribution, data)
-    return Tables(kinds, parameters, np.array(data or [0.0]))
+    # Not of whole numbers even if all are: the engine would be compiled a second time, for them.
+    return Tables(kinds, parameters, np.array(data or [0.0], dtype=np.float64))
 
 
 def _parameters(distribution: Distribution, data: list[float]) -> tuple[int, tuple[float, float, float]]:
