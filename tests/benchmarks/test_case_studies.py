@@ -514,7 +514,7 @@ def test_other_settings_need_another_folder(finished: Path, capsys: pytest.Captu
 SHORT = (
     *("run", "acmeair", "W1", "--database", "embedded", "--no-host", "--retries", "0", "--void", "1"),
     *("--think-scale", "0.02", "--max-clients", "4", "--explore-seconds", "4"),
-    *("--seconds", "2", "--precision", "0.05"),
+    *("--seconds", "2", "--precision", "0.1"),
 )
 
 

@@ -5,10 +5,12 @@ import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import completed
 from disturbance import Watch
 
 from mup.lqn import load_model
@@ -128,7 +130,8 @@ def test_the_folder_is_a_project_to_go_on_with(demo: tuple[Path, dict[str, objec
 @pytest.mark.parametrize("wrong", [("--clients", "0"), ("--clients", "a"), ("--duration", "0")])
 def test_impossible_demos_are_refused_before_anything_starts(tmp_path: Path, wrong: tuple[str, str]) -> None:
     """One message, exit code 2, and no folder."""
-    finished = mup("demo", *wrong, cwd=tmp_path)
+    with chdir(tmp_path):
+        finished = completed("demo", *wrong)
     assert finished.returncode == 2
     assert wrong[0] in finished.stderr
     assert not (tmp_path / "mup-demo").exists()
@@ -140,7 +143,8 @@ def test_a_folder_with_other_things_is_left_alone(tmp_path: Path) -> None:
     precious = tmp_path / "mup-demo" / "thesis.txt"
     precious.parent.mkdir()
     precious.write_text("years of work")
-    finished = mup("demo", cwd=tmp_path)
+    with chdir(tmp_path):
+        finished = completed("demo")
     assert finished.returncode == 2
     assert "not made by 'mup demo'" in finished.stderr
     assert list(precious.parent.iterdir()) == [precious]

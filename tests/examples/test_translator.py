@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import completed
 
 from mup.errors import NoReplicaError, UsageError
 from mup.events.reader import read_log
@@ -319,7 +320,7 @@ def test_too_many_failed_cycles_are_exit_1(tmp_path: Path) -> None:
 )
 def test_bad_options_are_one_message(words: tuple[str, ...], message: str) -> None:
     """Impossible loads end with exit 2 and one message, as JSON under --json."""
-    done = _mup("load", str(EXAMPLE), *words, "--json")
+    done = completed("load", str(EXAMPLE), *words, "--json")
     assert done.returncode == 2
     assert message in json.loads(done.stdout)["error"]["message"]
     assert "Traceback" not in done.stderr

@@ -32,7 +32,7 @@ from mup.errors import DeploymentError
 from mup.lqn import Model, Processor
 from mup.workload.cpu import HostCpu
 
-SPIN = "import time\nends = time.monotonic() + 120\nwhile time.monotonic() < ends: pass"
+SPIN = "import os, time\nos.nice(19)\nends = time.monotonic() + 120\nwhile time.monotonic() < ends: pass"
 BURST = "import time\nwhile time.process_time() < 0.5: pass"
 
 
@@ -46,8 +46,8 @@ def bad(profile: HostProfile) -> HostProfile:
 
 @pytest.fixture
 def busy() -> Iterator[list[int]]:
-    """A machine whose cores are all busy with something else; the processes that keep them busy."""
-    spinning = [subprocess.Popen([sys.executable, "-c", SPIN]) for _ in range(os.cpu_count() or 1)]
+    """A machine that is busy with something else, of the least importance; the process that keeps it busy."""
+    spinning = [subprocess.Popen([sys.executable, "-c", SPIN])]
     yield [process.pid for process in spinning]
     for process in spinning:
         process.kill()

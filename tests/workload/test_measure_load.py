@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import completed
 
 from mup.errors import ProjectError, UsageError
 from mup.project import load_project
@@ -228,7 +229,7 @@ def test_the_command_states_open_or_closed_and_shows_a_ramp(folder: Path) -> Non
 )
 def test_impossible_options(folder: Path, words: tuple[str, ...], message: str) -> None:
     """One message that names the value, exit 2, nothing started."""
-    done = _load(str(folder), *words, "--json")
+    done = completed("load", str(folder), *words, "--json")
     assert done.returncode == 2
     assert message in json.loads(done.stdout)["error"]["message"]
     assert "Traceback" not in done.stderr
@@ -237,7 +238,7 @@ def test_impossible_options(folder: Path, words: tuple[str, ...], message: str) 
 def test_a_trace_that_ends_within_the_warmup(folder: Path, tmp_path: Path) -> None:
     """There is nothing left to measure, and the message says so."""
     (tmp_path / "trace").write_text("0\n1\n2\n")
-    done = _load(str(folder), "--arrival-times", str(tmp_path / "trace"))
+    done = completed("load", str(folder), "--arrival-times", str(tmp_path / "trace"))
     assert done.returncode == 2
     assert "the trace ends after 2 s, within the warm-up of 3 s" in done.stderr
 
