@@ -12,6 +12,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import socket
 import subprocess
 import sys
 import tempfile
@@ -97,6 +98,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if _name(config) == FIRST[0]:
             found = [item.nodeid for item in items if clock[item]]
             _clock_watchers(config).write_text(json.dumps(found))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Let a worker ask about reruns without waiting.
+
+    pytest-rerunfailures writes two small messages per test to the first process, and then waits for the answer:
+    by default the second one is held back until the first is acknowledged, 40 ms later.
+    """
+    database = getattr(config, "failures_db", None)
+    connection = getattr(database, "sock", None)
+    if _name(config) is not None and isinstance(connection, socket.socket):
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
 
 @pytest.hookimpl(tryfirst=True)
