@@ -108,7 +108,7 @@ def profile_host(
         length = max(MIN_PHASE, PARTS["ring"][0] * seconds / 3)
         with recorded() as recording:
             answer = measure("ring", length, cores=machine.cores)
-        trace = None if recording is None else recording.text
+        trace = None if recording is None else recording.text or None
         return msgspec.json.decode(answer, type=RingReport), trace
 
     def explained() -> tuple[Scheduler, str]:

@@ -1,7 +1,9 @@
 """How is a trace of the scheduler recorded, where that is permitted?
 
-Linux's tracefs, in an instance of its own: nobody else's trace is touched, and removing the instance ends
-everything. If tracefs was not mounted, it is mounted for the time of the recording.
+Linux's tracefs, in an instance of its own: no other trace is touched, and removing the instance ends it.
+If tracefs was not mounted, it is mounted for the time of the recording. A file of the instance stays open
+meanwhile. So another profile, which may run in a container and see none of our processes, cannot remove the
+instance, and tracefs cannot be unmounted.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 __all__ = ["Recording", "recorded", "tracing_permitted"]
@@ -24,7 +26,7 @@ class Recording:
     """A trace; complete when the `recorded` block has ended.
 
     Attributes:
-        text: What tracefs' ``trace`` file said, times on the monotonic clock.
+        text: What tracefs' ``trace`` file said, times on the monotonic clock; empty if it was lost.
     """
 
     def __init__(self) -> None:
@@ -46,22 +48,22 @@ def recorded() -> Iterator[Recording | None]:
         mounted_here = _mount()
     _remove_orphans()
     instance = TRACEFS / "instances" / f"{PREFIX}{os.getpid()}"
+    held = ExitStack()
     try:
         try:
             instance.mkdir()
-        except OSError:
-            yield None
-            return
-        recording = Recording()
-        try:
+            held.enter_context((instance / "tracing_on").open(encoding="ascii"))
             _switch_on(instance)
         except OSError:
             yield None
             return
+        recording = Recording()
         yield recording
-        (instance / "tracing_on").write_text("0", encoding="ascii")
-        recording.text = (instance / "trace").read_text(encoding="utf-8", errors="replace")
+        with suppress(OSError):
+            (instance / "tracing_on").write_text("0", encoding="ascii")
+            recording.text = (instance / "trace").read_text(encoding="utf-8", errors="replace")
     finally:
+        held.close()
         with suppress(OSError):
             (instance / "tracing_on").write_text("0", encoding="ascii")
         with suppress(OSError):
@@ -72,10 +74,16 @@ def recorded() -> Iterator[Recording | None]:
 
 
 def _remove_orphans() -> None:
-    """End the traces of processes that were killed before they could."""
+    """End the traces of processes that were killed before they could.
+
+    Those of other containers look the same, but are held.
+    """
+    found: list[Path] = []
     with suppress(OSError):
-        for instance in (TRACEFS / "instances").glob(f"{PREFIX}*"):
-            if not Path(f"/proc/{instance.name.removeprefix(PREFIX)}").exists():
+        found = list((TRACEFS / "instances").glob(f"{PREFIX}*"))
+    for instance in found:
+        if not Path(f"/proc/{instance.name.removeprefix(PREFIX)}").exists():
+            with suppress(OSError):
                 instance.rmdir()
 
 
