@@ -223,6 +223,7 @@ def test_segments_split_into_processor_time_and_delay(
     assert (milliseconds(registry.demand), milliseconds(registry.delay)) == pytest.approx((0.5, 0))
 
 
+@pytest.mark.slow
 def test_probabilities_are_frequencies_and_unseen_paths_stay_unknown(
     application: Application, write: Callable[..., Run]
 ) -> None:
@@ -236,6 +237,7 @@ def test_probabilities_are_frequencies_and_unseen_paths_stay_unknown(
     assert (result.observed, result.paths) == (4, 5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("queued", "expected"), [(False, 20 - 10), (True, 20 - 15)], ids=["idle", "queued"])
 def test_exchange_is_what_the_callee_does_not_explain(
     application: Application, write: Callable[..., Run], queued: bool, expected: float
@@ -245,6 +247,7 @@ def test_exchange_is_what_the_callee_does_not_explain(
     assert milliseconds(exchange_of_web(model)) == pytest.approx(expected)
 
 
+@pytest.mark.slow
 def test_framework_work_is_charged_once(application: Application, write: Callable[..., Run]) -> None:
     """Front and worker time per request become demands and leave the exchange by as much."""
     cpu = {
@@ -295,6 +298,7 @@ def test_housekeeping_works_in_the_background(application: Application, write: C
     assert without.processor("host").background == 0
 
 
+@pytest.mark.slow
 def test_replies_picked_up_late_do_not_count(application: Application, write: Callable[..., Run]) -> None:
     """A censored reply contains the caller's own work; with nothing else the exchange is 0 and a warning says so."""
     result = calibrate(write(censored=True), application, name="shop")
@@ -320,6 +324,7 @@ def test_a_call_made_again_is_executed_again(application: Application, write: Ca
     assert any("1 of 3 calls of Back/job/" in w and "1.333 executions" in w for w in result.warnings)
 
 
+@pytest.mark.slow
 def test_everything_runs_on_the_host_of_the_run(application: Application, write: Callable[..., Run]) -> None:
     """Services and the load generator share one processor-sharing processor; Net has none."""
     model = calibrate(write(), application, name="shop").model
@@ -346,6 +351,7 @@ def test_changed_code_is_recognised(application: Application, write: Callable[..
     assert page.activity(page.paths[2]["segments"][0]).demand is not None
 
 
+@pytest.mark.slow
 def test_each_run_counts_for_what_has_not_changed(
     application: Application, write: Callable[..., Run], tmp_path: Path
 ) -> None:
@@ -377,6 +383,7 @@ def test_a_log_that_fits_no_path_is_refused(application: Application, write: Cal
         calibrate(run, analyse(application.root), name="shop")
 
 
+@pytest.mark.slow
 def test_a_truncated_log_is_used_and_named(application: Application, write: Callable[..., Run]) -> None:
     """A process that was killed costs the tail of its log, not the run."""
     run = write()
@@ -386,6 +393,7 @@ def test_a_truncated_log_is_used_and_named(application: Application, write: Call
     assert any("Web.0.w0.mlog is cut off" in w for w in result.warnings)
 
 
+@pytest.mark.slow
 def test_badly_known_times_are_two_lines_however_many_they_are(
     application: Application, write: Callable[..., Run]
 ) -> None:

@@ -122,6 +122,7 @@ def test_the_analysis_finds_the_topology(seed: int, tmp_path: Path) -> None:
             }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("runtime", ["thread", "async"])
 def test_other_runtimes_run_the_same_system(runtime: Runtime, tmp_path: Path) -> None:
     """But for what workers are, services, their paths and their calls are those of the process runtime."""

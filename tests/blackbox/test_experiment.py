@@ -18,6 +18,7 @@ from mup.errors import UsageError
 from mup.lqn.json_io import model_from_json, model_to_json
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("family", "servers"), [("exponential", 1), ("constant", 4), ("uniform", 2)])
 def test_a_station_is_found_and_predicts_what_was_held_back(family: str, servers: int) -> None:
     """The ramp ends at saturation with the right K and mean, and the station holds for loads it has not seen."""

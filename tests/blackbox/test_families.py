@@ -51,6 +51,7 @@ def test_p_values_account_for_fitted_parameters() -> None:
     assert 0.38 < np.mean(values) < 0.62
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("family", "shape"), [("exponential", 1), ("erlang", 4)])
 def test_a_family_without_free_shape_is_rejected_as_seldom_as_others(family: str, shape: int) -> None:
     """True samples whose cv is off by chance keep p > 0.1 nine times in ten; 15 of 60 happen once in 2000."""

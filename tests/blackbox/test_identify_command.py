@@ -126,6 +126,7 @@ def test_a_failing_target_is_left_alone(
     assert not model.exists()
 
 
+@pytest.mark.slow
 def test_what_was_found_before_a_failure_is_kept(
     failing_url: tuple[str, list[str]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

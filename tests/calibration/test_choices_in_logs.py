@@ -62,6 +62,7 @@ def test_whatever_the_code_does_is_matched(tmp_path: Path, name: str, *, waits: 
     check(found)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("factored")
 @pytest.mark.parametrize("batch", range(3))
 def test_random_endpoint_is_matched(tmp_path: Path, batch: int) -> None:

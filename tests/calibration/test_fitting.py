@@ -92,6 +92,7 @@ oddities = st.lists(
 ).map(np.array)
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None, max_examples=150)
 @given(st.one_of(samples, oddities))
 def test_mean_and_cv_are_the_samples(sample: FloatArray) -> None:

@@ -264,6 +264,7 @@ def test_gathered_waits_are_over_when_the_last_one_is() -> None:
     assert _segment(execution, 3) == (pytest.approx(0.003), 0.0)
 
 
+@pytest.mark.slow
 def test_many_tasks_are_matched_in_time(tmp_path: Path) -> None:
     """A hundred tasks that do the same are told apart in well under a second."""
     source = async_endpoint(

@@ -62,6 +62,7 @@ def block(draw: random.Random, depth: int = 0, *, inside: bool = False) -> list[
     return lines
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", range(5))
 def test_random_endpoint_is_matched(tmp_path: Path, batch: int) -> None:
     """Programs that are refused with a diagnostic are skipped; of the others every execution is explained."""

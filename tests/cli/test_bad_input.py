@@ -138,6 +138,7 @@ def test_dead_database(tmp_path: Path) -> None:
     assert "127.0.0.1:1" in message
 
 
+@pytest.mark.slow
 @pytest.mark.services
 def test_port_in_use(tmp_path: Path, family: Any) -> None:
     """The message names port and service; nothing is left running."""

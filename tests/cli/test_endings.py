@@ -71,6 +71,7 @@ def test_new_leaves_no_half_of_a_project(tmp_path: Path, existed: bool) -> None:
     assert list(tmp_path.rglob("*")) == ([folder] if existed else [])
 
 
+@pytest.mark.slow
 def test_what_a_run_found_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     """On a full disk its description stays as it was, and nothing half-written beside it."""
     code = f"""
@@ -89,6 +90,7 @@ except LogError as error:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_reader_that_leaves_is_no_failure(model: str) -> None:
     """As with ``head``: no message, exit code 0."""
     read, write = os.pipe()
@@ -140,6 +142,7 @@ def test_completion_prints_a_script_that_works(shell: str) -> None:
     assert "plain,--host" not in told
 
 
+@pytest.mark.slow
 def test_main_commands_have_examples() -> None:
     """Each help ends with command lines to copy."""
     for command in ("new", "run", "explore", "model", "simulate", "whatif", "load", "validate"):

@@ -109,6 +109,7 @@ def test_graph_of_a_project_draws_its_model_or_its_source(
     assert (status, "1 tasks" in out) == (0, True)
 
 
+@pytest.mark.slow
 def test_models_and_pictures_go_through_pipes(tmp_path: Path) -> None:
     """``-`` is standard input as MODEL and standard output as --output; what is said goes to stderr."""
     file = Path(saved(tmp_path, shop()))

@@ -148,6 +148,7 @@ def test_services_follow_their_source(run: Run) -> None:
     run.wait_for(lambda: run.ask("A", "/a/") == "three")
 
 
+@pytest.mark.slow
 @pytest.mark.services
 def test_a_syntax_error_is_told_once(run: Run) -> None:
     """For all services that have loaded the file, with its place and line, and without frames of imports."""

@@ -71,6 +71,7 @@ def test_a_load_is_closed_or_open(
     assert "exclude each other" in err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("host", "remedy"), [("eth9", "ip address"), ("192.0.2.1", "ip address")])
 def test_run_at_an_address_of_no_interface(host: str, remedy: str, tmp_path: Path) -> None:
     """The remedy is another address, not another port."""

@@ -80,6 +80,7 @@ def test_activities_calls_joins_and_processors_are_printed(
     assert json.loads(out)["activities"] == {}
 
 
+@pytest.mark.slow
 def test_arrivals_replace_clients(capsys: pytest.CaptureFixture[str], file: str) -> None:
     """With ``--arrivals 40`` forty cycles begin per second, whoever is still busy."""
     _, out, _ = run(capsys, "simulate", file, "--arrivals", "40", "--precision", "0.03", "--json")
@@ -89,6 +90,7 @@ def test_arrivals_replace_clients(capsys: pytest.CaptureFixture[str], file: str)
     assert data["saturation"]["present"] == {"U": {"arrivals": pytest.approx(40)}}
 
 
+@pytest.mark.slow
 def test_long_tables_are_cut_with_a_note(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """Of 40 entries the most important are printed; ``--all`` prints them all."""
     entries = tuple(entry(f"/e{i}/", activity("w", 0.0001 * (i + 1))) for i in range(40))

@@ -45,6 +45,7 @@ def test_estimates_of_large_models_are_not_broken(name: str) -> None:
     assert_whole(lambda out: print_result(out, document, everything=True))
 
 
+@pytest.mark.slow
 def test_simulated_figures_are_not_broken() -> None:
     """With intervals and percentiles, and the names of calls of a large model."""
     model = example("acmeair", 64)

@@ -151,6 +151,7 @@ def test_inside_is_unknown_without_a_calibration_error() -> None:
     assert document["prediction"]["missing"] == ["calibration", "discrepancy"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("factor", "inside"), [(1.0, True), (1.01, True), (1.6, False), (0.6, False)])
 def test_inside_says_whether_reality_fell_into_the_interval(factor: float, inside: bool) -> None:
     """Near the prediction is inside, 40 % off is not."""

@@ -140,6 +140,7 @@ def test_runs_that_cannot_be_are_refused(
     assert says in err
 
 
+@pytest.mark.slow
 def test_another_machine_replaces_the_host(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """--host-profile predicts on the cores of a profile; a file that is none is refused by name."""
     from analyzer.host.profile import default_profile, save_profile

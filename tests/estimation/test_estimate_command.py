@@ -85,6 +85,7 @@ def test_the_same_seed_gives_the_same_interval(
     assert first != other
 
 
+@pytest.mark.slow
 def test_the_result_is_a_model(
     files: dict[str, Path], capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

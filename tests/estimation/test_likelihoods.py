@@ -94,6 +94,7 @@ def _busy_pool(cores: int, threads: int, users: int, seed: int = 2) -> ArrivalSa
     return observed(cores, threads, users, samples=60, seed=seed).samples
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("cores", "threads", "users", "seed"),
     [
@@ -147,6 +148,7 @@ def test_dimensions_are_kept_until_they_are_planned_again() -> None:
     assert chains.settled(rates)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("users", "limit", "error"),
     [pytest.param(480, 0.1, 0.25, id="full"), pytest.param(250, 0.25, 0.35, id="nearly full")],

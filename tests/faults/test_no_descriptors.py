@@ -75,6 +75,7 @@ def answered(clients: list[socket.socket], seconds: float) -> list[socket.socket
     return found
 
 
+@pytest.mark.slow
 def test_a_worker_is_replaced_while_connections_wait(tmp_path: Path) -> None:
     """Some descriptors are kept back for what is more urgent than another connection."""
     with System(write_project(tmp_path / "echo", ["Echo"]), prefix=limited("-n 64")) as system:
@@ -91,6 +92,7 @@ def test_a_worker_is_replaced_while_connections_wait(tmp_path: Path) -> None:
             client.close()
 
 
+@pytest.mark.slow
 def test_soft_limits_are_raised(tmp_path: Path) -> None:
     """A shell's limit is for programs that use select(): every process takes what the system allows."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]

@@ -100,6 +100,7 @@ def test_pools_are_found_among_whole_numbers() -> None:
     assert not found.exact
 
 
+@pytest.mark.slow
 def test_the_error_of_the_solver_is_removed_by_simulation() -> None:
     """What the layered estimate gets wrong ends up in the fit, but not after the correction."""
     figures = ("response_time", "throughput")
@@ -167,6 +168,7 @@ def test_the_layered_estimate_is_asked_once_for_the_same_values(monkeypatch: pyt
     assert np.all(solver.means(here * 1.001) > means)
 
 
+@pytest.mark.slow
 def test_trials_are_simulated_with_luck_of_their_own() -> None:
     """Equal configurations differ by chance, or errors of the correction would not average out; seeds repeat."""
     figures = ("response_time", "throughput")

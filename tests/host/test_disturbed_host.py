@@ -32,7 +32,14 @@ from mup.errors import DeploymentError
 from mup.lqn import Model, Processor
 from mup.workload.cpu import HostCpu
 
-SPIN = "import os, time\nos.nice(19)\nends = time.monotonic() + 120\nwhile time.monotonic() < ends: pass"
+SPIN = """
+import os, time
+os.nice(19)
+ends = time.monotonic() + 120
+while (now := time.monotonic()) < ends:
+    while time.monotonic() < now + 0.01: pass
+    time.sleep(0.02)
+"""
 BURST = "import time\nwhile time.process_time() < 0.5: pass"
 
 
@@ -46,7 +53,7 @@ def bad(profile: HostProfile) -> HostProfile:
 
 @pytest.fixture
 def busy() -> Iterator[list[int]]:
-    """A machine that is busy with something else, of the least importance; the process that keeps it busy."""
+    """A machine with something else to do, of the least importance, a third of the time; the process that does it."""
     spinning = [subprocess.Popen([sys.executable, "-c", SPIN])]
     yield [process.pid for process in spinning]
     for process in spinning:
@@ -106,6 +113,7 @@ def test_a_disturbed_profile_that_is_kept_says_so(tmp_path: Path, capsys: pytest
     assert json.loads(path.read_text())["disturbed"] == kept.disturbed
 
 
+@pytest.mark.slow
 def test_what_we_use_ourselves_disturbs_nothing() -> None:
     """Processes of the measurement that have ended are not foreign, those that go on are."""
     host = HostCpu()

@@ -149,6 +149,7 @@ def test_few_runs_and_the_fluid_together_have_no_bias() -> None:
     assert inside.mean() > 0.8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("network", [balancer((math.inf, 3, 2)), loop()], ids=["choices", "mixed"])
 def test_the_layered_model_has_the_same_long_run(network: ClosedNetwork) -> None:
     clients, reference = 15, network.names[0]

@@ -70,6 +70,7 @@ def test_an_lqnx_file_says_the_structure(files: Path, capsys: pytest.CaptureFixt
     assert found.mean == pytest.approx(1 / rates["B.serve:comp demand"], rel=1e-6)
 
 
+@pytest.mark.slow
 def test_the_structure_that_source_tells_is_calibrated(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

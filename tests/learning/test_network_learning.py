@@ -36,6 +36,7 @@ def traces() -> Traces:
     return observe(balancer())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("correction", ["busy", "simulation"])
 def test_the_running_example_is_found_again(traces: Traces, correction: str) -> None:
     """Thesis, figure 8: 0.69 % of the clients misplaced in training."""
@@ -49,6 +50,7 @@ def test_the_running_example_is_found_again(traces: Traces, correction: str) -> 
     assert found.err_train.traces == found.err_validation.traces == 10
 
 
+@pytest.mark.slow
 def test_correction_removes_the_bias_of_the_fluid() -> None:
     """At stations about as full as they have servers the fluid's rates are off; corrected ones are not."""
     truth = balancer((math.inf, 3, 4))
@@ -153,6 +155,7 @@ def test_what_cannot_be_known_is_said(traces: Traces) -> None:
     assert any("station 'W' was never full" in sentence for sentence in found.unknown)
 
 
+@pytest.mark.slow
 def test_few_traces_of_many_stations_end_with_resolvable_rates() -> None:
     """Two traces cannot tell 90 flows; what is found is still finite, and found in finite time."""
     draw = np.random.default_rng(6)

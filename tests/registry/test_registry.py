@@ -161,6 +161,7 @@ def test_expiry_of_a_real_registry() -> None:
         assert ask(url, "/replicas?service=A")[1]["replicas"] == []
 
 
+@pytest.mark.slow
 @pytest.mark.services
 @pytest.mark.parametrize("arguments", [["--expiry", "0"], ["--port", "70000"]])
 def test_wrong_options(arguments: list[str]) -> None:

@@ -101,6 +101,7 @@ def test_programs_and_own_pages_are_served(url: str, host: str) -> None:
     assert send(url, "GET", "/services", Host=host, Sec_Fetch_Site="none")[0] == 200
 
 
+@pytest.mark.slow
 @pytest.mark.services
 def test_other_names_are_options() -> None:
     """A registry is called by the names it is given, and by that of its machine if others reach it."""
@@ -147,6 +148,7 @@ def test_odd_addresses_are_not_registered(url: str, address: str) -> None:
     assert Reach(KnownHosts("0.0.0.0"), (), local=False).problem(urlsplit(address).hostname or "")
 
 
+@pytest.mark.slow
 @pytest.mark.services
 def test_a_registry_on_loopback_is_for_its_machine() -> None:
     """It lists replicas at addresses of this machine only, unless others are allowed."""

@@ -63,6 +63,7 @@ def system(tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
         yield system
 
 
+@pytest.mark.slow
 @pytest.mark.services
 @pytest.mark.parametrize("service", ["Processes", "Threads", "Loop"])
 def test_waiting_requests_are_served_in_random_order(system: System, service: str, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from deployments import Answer, System, make_project, running, wait_for
 from mup.events.reader import read_log
 from mup.workload.driver import LoadDriver
 
-pytestmark = pytest.mark.services
+pytestmark = [pytest.mark.services, pytest.mark.slow]
 
 SOURCE = """
 import json

@@ -28,7 +28,7 @@ from mup.runtime.listening import listen
 from mup.runtime.registry_client import RegistryClient
 from mup.tls import TLS_CA, TLS_CERT, TLS_KEY, TlsFiles, client_context, server_context, why_refused
 
-pytestmark = pytest.mark.services
+pytestmark = [pytest.mark.services, pytest.mark.slow]
 
 SOURCE = """
 from mup import EP, MS, Communication

@@ -21,7 +21,7 @@ from mup.cli.main import cli
 from mup.events.reader import Log, log_files, read_log
 from mup.events.record import LEFT_BECAUSE, Event
 
-pytestmark = pytest.mark.services
+pytestmark = [pytest.mark.services, pytest.mark.slow]
 
 SOURCE = """
 import asyncio
@@ -171,7 +171,6 @@ def logs(system: System, tmp_path_factory: pytest.TempPathFactory) -> list[Log]:
     return [read_log(files) for files in log_files(system.logs)]
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("logs")
 @pytest.mark.parametrize("service", SERVICES)
 def test_metrics_count_who_left(system: System, service: str) -> None:
@@ -229,7 +228,6 @@ def test_who_has_just_left_is_not_served(system: System, tmp_path: Path, service
     assert gone >= 19
 
 
-@pytest.mark.slow
 def test_calls_of_a_worker_that_ends_are_executed(system: System, tmp_path: Path) -> None:
     """Their caller did not mean to wait: what it wanted is done, though its connections are closed."""
     served = system.status("Processes")["served"]

@@ -88,6 +88,7 @@ def system(tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
         yield system
 
 
+@pytest.mark.slow
 @pytest.mark.services
 @pytest.mark.parametrize("chunked", [False, True], ids=["length", "chunks"])
 def test_bodies_that_do_not_end(system: System, chunked: bool) -> None:
@@ -118,6 +119,7 @@ def test_bodies_that_do_not_end(system: System, chunked: bool) -> None:
         assert uploads.answers() == []
 
 
+@pytest.mark.slow
 @pytest.mark.services
 def test_what_is_answered_counts_no_more(system: System) -> None:
     """Many large bodies after each other, on one connection and on several, whole or refused."""

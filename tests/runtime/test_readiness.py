@@ -87,6 +87,7 @@ def test_not_ready_before_it_is_registered(tmp_path: Path) -> None:
             replica.kill()
 
 
+@pytest.mark.slow
 def test_not_ready_without_workers(tmp_path: Path) -> None:
     """A replica whose workers have died and cannot be replaced is alive, but not ready."""
     with running(make_project(tmp_path, SOURCE, "Shop")) as system:

@@ -175,6 +175,7 @@ def test_queued_arrival_is_flagged(logs: dict[str, Log]) -> None:
     assert begins["time"][-1] - arrivals["time"][-1] > 0.02e9
 
 
+@pytest.mark.slow
 def test_log_of_a_killed_worker_is_readable(tmp_path: Path) -> None:
     """What was flushed before a crash can be read; the successor writes a file of its own."""
     with running(make_project(tmp_path, SOURCE, "Callee")) as system:

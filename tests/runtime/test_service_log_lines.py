@@ -38,6 +38,7 @@ def root() -> Iterator[logging.Logger]:
     CURRENT.set(None)
 
 
+@pytest.mark.slow
 @pytest.mark.services
 @pytest.mark.parametrize("form", ["json", "text"])
 def test_failure_of_an_endpoint(

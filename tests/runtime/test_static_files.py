@@ -224,6 +224,7 @@ class Site(MS):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.services
 def test_the_front_serves_them(source: Path) -> None:
     """Endpoints and mup's own paths win; copies are checked, parts are sent, encoded dots lead nowhere."""

@@ -29,6 +29,7 @@ def busy(background: float, *, cores: int = 1, users: int = 1, speed: float = 1.
     return model(clients(users, exp(THINK), calls="S.work"), worker, processors=(machine,))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("users", "background"), [(1, 0.3), (5, 0.1), (15, 0.3)])
 def test_one_core_serves_open_and_closed_work(users: int, background: float) -> None:
     """In a product-form network open work is as if closed work took 1 / (1 - background) times as long."""
@@ -69,6 +70,7 @@ def test_what_is_left_can_be_used() -> None:
         assert share == pytest.approx(1.0, abs=0.001)
 
 
+@pytest.mark.slow
 def test_threads_that_stick_to_cores_share_them_with_it() -> None:
     """A host with its own scheduler loses as much as one that is shared ideally."""
     tested = busy(0.3, cores=2, users=10)

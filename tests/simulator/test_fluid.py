@@ -249,6 +249,7 @@ def test_long_counts_become_geometric_and_that_is_said() -> None:
     assert any("geometric" in w for w in result.warnings)
 
 
+@pytest.mark.slow
 def test_too_many_states_fall_back_to_shared_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without inlining there are fewer states, the same means where nothing is joined, and a warning."""
     system = model(
@@ -309,6 +310,7 @@ def test_quorums_are_refused_by_name() -> None:
         fluid(model(clients(2, exp(1.0), "A.e"), service("A", body)))
 
 
+@pytest.mark.slow
 def test_bad_models_end_in_one_message() -> None:
     """A cycle without time, a number never measured, arguments out of range."""
     with pytest.raises(SimulationError, match="takes no time"):

@@ -70,6 +70,7 @@ def test_remainders_of_calibration_do_not_matter() -> None:
     assert fluid(model(usual)).cycle["throughput"] < throughput[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["acmeair", "jpetstore", "tms"])
 def test_calibrated_models_come_to_rest(name: str) -> None:
     """One user of a calibrated model meets nobody: the fluid agrees with the analytic estimate."""

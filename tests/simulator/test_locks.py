@@ -117,6 +117,7 @@ def _chain(readers: int, writers: int, places: int, read: float, write: float) -
     return mean["reading"] / read, writing / write, waiting
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("readers", "writers", "places"), [(4, 2, 2), (3, 1, 1), (3, 2, 5)])
 def test_exact_figures(readers: int, writers: int, places: int) -> None:
     """Rates of readers and writers, and how many wait, are those of the chain that the rules make."""

@@ -224,6 +224,7 @@ def test_nothing_is_lost_when_seats_move(
 # Against theory
 
 
+@pytest.mark.slow
 def test_interpreters_that_move_ideally_are_a_repair_shop() -> None:
     """Three equal interpreters, two cores: as long as two have work, both cores do; who shares one is all the same."""
     think, demand = 0.02, 0.01

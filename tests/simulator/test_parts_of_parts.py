@@ -25,6 +25,7 @@ def pinned(*, together: bool) -> Model:
     return Model(name="pinned", tasks=tasks, processors=(ps("host", 16), *core, *own))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("together", [True, False], ids=["one-core", "two-cores"])
 def test_a_core_that_is_shared_is_full_with_the_work_of_both(together: bool) -> None:
     """The throughput of many users is one by the work on the fullest core, in simulation and estimate."""

@@ -65,6 +65,7 @@ def exact_quantile(admission: str, share: float) -> float:
     return float(brentq(late, 1e-9, 100.0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("admission", ["fifo", "random"])
 def test_percentiles_are_those_of_the_chain(admission: str) -> None:
     """The mean is that of M/M/1//N in any order; percentiles follow the order."""

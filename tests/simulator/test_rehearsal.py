@@ -51,6 +51,7 @@ def test_clients_come_and_count_as_in_a_measured_load() -> None:
     assert sum(begun) > 0
 
 
+@pytest.mark.slow
 def test_a_long_window_shows_the_state_of_rest() -> None:
     """With random think times a rehearsal of a late window agrees with a simulation, within both intervals."""
     model = shop(12, Exponential(1.0), exp(0.1))

@@ -69,6 +69,7 @@ def test_ways_that_some_requests_take() -> None:
     assert (back.times, back.gap) == pytest.approx((0.5, 0.02))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gap", [0.0, 0.002, 0.1])
 def test_a_page_and_its_files(gap: float) -> None:
     """Seven small files behind a page, at once or with pauses: response times within 10 %."""

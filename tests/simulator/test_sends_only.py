@@ -110,6 +110,7 @@ def test_threads_that_are_never_held_have_an_estimate() -> None:
     assert found.entries["Work.w0"][1] == pytest.approx(time.mean, rel=0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cores", [1, 2])
 def test_pools_that_only_get_messages_queue_for_their_processor(cores: int) -> None:
     """Two pools share a processor, first come first served: messages of one wait for work of the other."""

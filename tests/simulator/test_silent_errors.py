@@ -24,6 +24,7 @@ def test_very_variable_services_wait_as_pollaczek_and_khinchine_say(scv: float, 
     assert found.entries["A.a"][1] == pytest.approx(exact, rel=0.04)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("users", [4, 8])
 @pytest.mark.parametrize("discipline", ["ps", "fcfs"])
 def test_a_part_beside_others_on_its_machine(users: int, discipline: str) -> None:

@@ -80,6 +80,7 @@ def test_product_form_network_matches_mva() -> None:
         assert agrees(result.processors[name].utilization, throughput * demand)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "demand",
     [

@@ -113,6 +113,7 @@ def test_every_run_obeys_the_laws(tested: Model, seed: int) -> None:
     assert response.mean <= result.cycle.cycle_time.mean + 1e-9
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None, derandomize=True)
 @given(tested=models(), seed=st.integers(0, 1000))
 def test_same_seed_same_result(tested: Model, seed: int) -> None:

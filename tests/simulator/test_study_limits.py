@@ -34,6 +34,7 @@ def looping(rounds: int) -> Model:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["compiled", "reference"])
 def test_steps_that_take_no_time_end(engine: str) -> None:
     """No event ever ends such a run: wall time does, in the middle of an instant."""
@@ -65,6 +66,7 @@ def test_pauses_change_nothing() -> None:
     assert plain == watched
 
 
+@pytest.mark.slow
 def test_what_saturates_is_not_confirmed_then() -> None:
     """One client tells what is full first; the limit came before the load that would show it."""
     alone = simulate(with_clients(looping(2), 1), precision=0.02, max_events=100_000)

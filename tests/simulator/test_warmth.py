@@ -94,6 +94,7 @@ def test_a_front_shares_what_it_takes_longer() -> None:
     assert front.request.mean == pytest.approx(0.0003)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("clients", "think"), [(1, 0.1), (8, 0.01), (1, 2.0)])
 def test_the_rate_is_that_of_the_load(clients: int, think: float) -> None:
     """The settled times are those of the throughput that simulation then finds."""

@@ -48,6 +48,7 @@ def test_no_such_process() -> None:
         process_cpu_seconds(2**22 + 1)
 
 
+@pytest.mark.slow
 def test_the_host_is_at_least_as_busy_as_we_are() -> None:
     """Intervals add up, and our own work is in them."""
     host, elapsed = HostCpu(), 0.0
