@@ -207,13 +207,15 @@ def test_stacks_of_all_workers(
         log: list[str] = []
 
         def told() -> bool:
+            # A worker counts as busy a moment before it is in the endpoint.
+            os.kill(front, signal.SIGUSR1)
+            time.sleep(0.2)
             log.append(capfd.readouterr().err)
             text = "".join(log)
             return "deep_in_thought" in text and text.count("is doing this") >= (
                 2 if service == "Processes" else 1
             )
 
-        os.kill(front, signal.SIGUSR1)
         wait_for(told, 30)
         release.touch()
         assert thinking.result(30).raw == b"done"
