@@ -28,9 +28,9 @@ pytestmark = pytest.mark.slow
 
 ADDRESSES = {"B": {"/b/": "/b/", "/c/": "/c/"}}
 PER_FILE = 25
-PROGRAMS = 1025
+PROGRAMS = 625
 MORE = int(os.environ.get("MUP_TEST_PROGRAMS", PROGRAMS)) / PROGRAMS
-BATCHES, EXACT_BATCHES, FOLDED_BATCHES = (max(1, round(batches * MORE)) for batches in (28, 5, 8))
+BATCHES, EXACT_BATCHES, FOLDED_BATCHES = (max(1, round(batches * MORE)) for batches in (15, 4, 6))
 RUNS = 14
 MOST_PATHS = 150
 MOST_WAYS = 3000

@@ -95,12 +95,14 @@ def test_stock_is_the_bottleneck(done: dict[str, subprocess.CompletedProcess[str
     assert "task Stock" in done["whatif"].stdout
     assert "task Shop " not in done["whatif"].stdout.partition("task Shop %")[2], "named as bottleneck"
     (line,) = [line for line in _commands() if line.startswith("whatif")]
-    document = json.loads(_mup(folder, f"{line} --json").stdout)
+    shorter = line.replace("--clients 1,5,10,15", "--clients 1,10,15")
+    assert shorter != line
+    document = json.loads(_mup(folder, f"{shorter} --json").stdout)
     results = {
         (s["change"]["clients"], s["change"]["pool"]["Stock"]): s["result"] for s in document["scenarios"]
     }
     loads = sorted({clients for clients, _ in results})
-    assert loads == [1, 5, 10, 15]
+    assert loads == [1, 10, 15]
     for clients in loads:
         tasks, host = results[clients, 1]["tasks"], results[clients, 1]["processors"]["host"]
         stock = tasks["Stock"]["utilization"]["mean"]

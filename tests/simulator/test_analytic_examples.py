@@ -46,7 +46,7 @@ def teastore(clients: int) -> tuple[Model, Result]:
     return model, simulate(model, precision=0.005, max_events=EVENTS)
 
 
-@pytest.mark.parametrize("clients", [16, 32, 64, 128, 256])
+@pytest.mark.parametrize("clients", [16, 64, 256])
 def test_teastore_with_random_think_times(clients: int) -> None:
     """Throughput within 5 % of the simulation: web, full from 64 clients on, waits for three layers below."""
     model, seen = teastore(clients)
@@ -56,7 +56,7 @@ def test_teastore_with_random_think_times(clients: int) -> None:
     assert got.cycle.throughput == pytest.approx(seen.cycle.throughput.mean, rel=0.05)
 
 
-@pytest.mark.parametrize("clients", [128, 256])
+@pytest.mark.parametrize("clients", [256])
 def test_teastore_far_beyond_saturation(clients: int) -> None:
     """Throughput and response time within 5 %."""
     model, seen = teastore(clients)

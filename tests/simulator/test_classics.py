@@ -104,7 +104,7 @@ def test_mmc(kind: str, servers: int) -> None:
         assert agrees(result.processors["cpu"].utilization, rate * time / servers)
 
 
-@pytest.mark.parametrize("where", ["threads", "fcfs", "hol"])
+@pytest.mark.parametrize("where", ["threads", "fcfs"])
 @pytest.mark.parametrize("time", FAMILIES, ids=lambda d: d.family)
 def test_pollaczek_khinchine(time: Distribution, where: str) -> None:
     """M/G/1 first come first served: the wait grows with the second moment of the service."""

@@ -49,7 +49,7 @@ from simulator.program import FORK_JOIN, Program, compile_model, optimise
 
 pytestmark = pytest.mark.slow
 
-CHUNKS, CHUNK, FORKED_CHUNK = 20, 12, 6
+CHUNKS, CHUNK, FORKED_CHUNK = 10, 12, 6
 
 
 # Random models

@@ -188,7 +188,7 @@ def test_engines_agree(time: Distribution) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("chunk", range(10))
+@pytest.mark.parametrize("chunk", range(5))
 def test_engines_agree_on_random_models(chunk: int) -> None:
     """The same on random models around a lock, under every setting."""
     for number in range(chunk * 12, (chunk + 1) * 12):
@@ -210,7 +210,7 @@ def test_random_models_agree_with_their_markov_chain() -> None:
         assert agrees(result.tasks["S"].throughput, exact.throughput["S"]), seed
         assert result.tasks["S"].queue.mean == pytest.approx(exact.queue["S"], rel=0.15, abs=0.01), seed
         solved += 1
-        if solved == 12:
+        if solved == 8:
             return
     raise AssertionError(f"only {solved} models have chains")
 
