@@ -40,6 +40,14 @@ def pytest_configure() -> None:
             os.unsetenv(name)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what repeats as slow, or ``-m "not slow"`` would select it in the place of the default ``-m``."""
+    for item in items:
+        if item.get_closest_marker("repeats") is not None:
+            item.add_marker("slow")
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
     """Make a failure on a disturbed machine one that is tried again (``--only-rerun`` in pyproject.toml).

@@ -14,6 +14,7 @@ from textwrap import dedent
 import pytest
 from program_runs import Decisions, Recorder, Run, Sites, accepts, load, run, shown, ways
 from random_programs import LOOPS, SUPPORT, Line, Program, compiles, module_source, program, smaller
+from repeating import repeats_after
 
 from analyzer.static.application import Operation
 from analyzer.static.application import Path as ExecutionPath
@@ -199,7 +200,7 @@ def report(workshop: Workshop, start: Program, seed: int) -> str:
     )
 
 
-@pytest.mark.parametrize("batch", range(BATCHES))
+@pytest.mark.parametrize("batch", repeats_after(6, range(BATCHES)))
 def test_whatever_a_program_does_is_a_path(workshop: Workshop, batch: int) -> None:
     """Random inputs and failures: the sequence of operations was predicted, site by site."""
     seeds = range(PER_FILE * batch, PER_FILE * (batch + 1))
@@ -214,7 +215,7 @@ def test_whatever_a_program_does_is_a_path(workshop: Workshop, batch: int) -> No
     assert refused["programs"] <= PER_FILE // 4
 
 
-@pytest.mark.parametrize("batch", range(FOLDED_BATCHES))
+@pytest.mark.parametrize("batch", repeats_after(2, range(FOLDED_BATCHES)))
 def test_whatever_a_program_does_is_among_the_choices(
     workshop: Workshop, monkeypatch: pytest.MonkeyPatch, batch: int
 ) -> None:
@@ -229,7 +230,7 @@ def test_whatever_a_program_does_is_among_the_choices(
     assert with_choices >= PER_FILE // 4
 
 
-@pytest.mark.parametrize("batch", range(EXACT_BATCHES))
+@pytest.mark.parametrize("batch", repeats_after(2, range(EXACT_BATCHES)))
 def test_every_path_can_be_taken(workshop: Workshop, batch: int) -> None:
     """Without handlers and unknown loops, and with independent conditions, some input takes each path."""
     seeds = range(PER_FILE * batch, PER_FILE * (batch + 1))

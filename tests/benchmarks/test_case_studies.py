@@ -550,6 +550,7 @@ def test_the_short_form_on_real_services(tmp_path: Path, capsys: pytest.CaptureF
 
 @pytest.mark.slow
 @pytest.mark.services
+@pytest.mark.repeats
 def test_an_interrupted_exploration_is_not_taken_for_a_whole_one(tmp_path: Path) -> None:
     """Ctrl-C ends the study, not only the exploration: the same command begins that anew."""
     command = [sys.executable, "benchmarks/case_studies", *SHORT, "--results", str(tmp_path)]

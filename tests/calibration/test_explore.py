@@ -253,7 +253,13 @@ def started(tmp_path: Path, family: Any, *, rounds: int) -> tuple[subprocess.Pop
 
 
 @pytest.mark.services
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [
+        (signal.SIGINT, 130),
+        pytest.param(signal.SIGTERM, 143, marks=pytest.mark.repeats),
+    ],
+)
 def test_ctrl_c_keeps_what_was_observed(tmp_path: Path, family: Any, number: int, code: int) -> None:
     """Interrupted after a few rounds, the run is saved and shown, the exit code says so, no process stays."""
     make(tmp_path)

@@ -16,6 +16,7 @@ import pytest
 from command_line import activity, entry, run, saved, users
 from command_line import model as small
 from commands import completed
+from repeating import repeats_after
 
 from analyzer.calibration.rundir import RunInfo
 from mup.lqn import (
@@ -289,7 +290,9 @@ def test_a_mean_that_is_not_the_values_mean(tmp_path: Path, model: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.services
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=["ctrl-c", "kill-9"])
+@pytest.mark.parametrize(
+    "number", repeats_after(1, [signal.SIGINT, signal.SIGKILL]), ids=["ctrl-c", "kill-9"]
+)
 def test_a_stopped_what_if_stops(model: str, family: Any, number: signal.Signals) -> None:
     """Simulations end with the command that asked for them, within seconds and without a traceback."""
     command = [sys.executable, "-m", "mup", "whatif", model, "--clients", "1,2,3,4", "--precision", "0.0001"]

@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from repeating import repeats_after
 
 from mup.lqn import Exponential, Model
 from mup.lqn.edits import with_clients, with_replicas
@@ -46,7 +47,7 @@ def teastore(clients: int) -> tuple[Model, Result]:
     return model, simulate(model, precision=0.005, max_events=EVENTS)
 
 
-@pytest.mark.parametrize("clients", [16, 64, 256])
+@pytest.mark.parametrize("clients", repeats_after(1, [256, 64, 16]))
 def test_teastore_with_random_think_times(clients: int) -> None:
     """Throughput within 5 % of the simulation: web, full from 64 clients on, waits for three layers below."""
     model, seen = teastore(clients)
@@ -121,7 +122,7 @@ def test_response_times_near_saturation_are_doubted(least: float, doubted: bool)
     assert not any(NEAR in warning for warning in beyond.warnings)
 
 
-@pytest.mark.parametrize("clients", [8, 16, 32])
+@pytest.mark.parametrize("clients", repeats_after(1, [8, 16, 32]))
 def test_pages_and_their_files(clients: int) -> None:
     """Whoever loads the files of a page returns to web at once, and hardly waits for them."""
     model, seen = teastore(clients)

@@ -24,6 +24,7 @@ from engine_comparison import (
     unequal,
 )
 from random_models import random_model
+from repeating import repeats_after
 from sim_models import act, choice, clients, entry, exp, fork, join, merge, model, ps, service
 
 from mup.errors import ModelError, SimulationError
@@ -55,14 +56,14 @@ CHUNKS, CHUNK, FORKED_CHUNK = 10, 12, 6
 # Random models
 
 
-@pytest.mark.parametrize("chunk", range(CHUNKS))
+@pytest.mark.parametrize("chunk", repeats_after(3, range(CHUNKS)))
 def test_random_models(chunk: int) -> None:
     """Both engines do the same on random models, under every setting."""
     for number in range(chunk * CHUNK, (chunk + 1) * CHUNK):
         assert_engines_agree(random_model(number), seed=number)
 
 
-@pytest.mark.parametrize("chunk", range(CHUNKS))
+@pytest.mark.parametrize("chunk", repeats_after(3, range(CHUNKS)))
 def test_random_models_with_inline_branches(chunk: int) -> None:
     """The same where activities have become branches that the compiled engine executes inline if it can."""
     inline = 0
@@ -73,7 +74,7 @@ def test_random_models_with_inline_branches(chunk: int) -> None:
     assert inline >= FORKED_CHUNK, "these models do not test what they are for"
 
 
-@pytest.mark.parametrize("chunk", range(CHUNKS // 2))
+@pytest.mark.parametrize("chunk", repeats_after(2, range(CHUNKS // 2)))
 def test_random_models_with_background(chunk: int) -> None:
     """The same where processors have work that nobody asks for."""
     refused = 0
@@ -668,7 +669,7 @@ def test_every_seed_has_its_own_run() -> None:
     assert moments[0] & moments[2] == {0.0}
 
 
-@pytest.mark.parametrize("number", range(8))
+@pytest.mark.parametrize("number", repeats_after(3, range(8)))
 def test_looking_does_not_change_anything(number: int) -> None:
     """However often a run stops to be looked at, its steps are the same."""
     program = compile_model(random_model(number))

@@ -11,6 +11,7 @@ import pytest
 from ctmc import TooManyStatesError, UnsupportedError, solve
 from engine_comparison import assert_engines_agree
 from random_models import random_model
+from repeating import repeats_after
 from sim_models import act, agrees, clients, entry, exp, model, seq
 from simpy import Environment
 
@@ -188,7 +189,7 @@ def test_engines_agree(time: Distribution) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("chunk", range(5))
+@pytest.mark.parametrize("chunk", repeats_after(2, range(5)))
 def test_engines_agree_on_random_models(chunk: int) -> None:
     """The same on random models around a lock, under every setting."""
     for number in range(chunk * 12, (chunk + 1) * 12):
@@ -196,10 +197,11 @@ def test_engines_agree_on_random_models(chunk: int) -> None:
 
 
 @pytest.mark.slow
-def test_random_models_agree_with_their_markov_chain() -> None:
+@pytest.mark.parametrize("begin", repeats_after(1, [0, 10]))
+def test_random_models_agree_with_their_markov_chain(begin: int) -> None:
     """Rates and waiting times of random small models around a lock are those of their chains."""
     solved = 0
-    for seed in range(200):
+    for seed in range(begin, begin + 200):
         tested = random_model(seed, elements=ELEMENTS, small=True, lock=True)
         try:
             exact = solve(tested, max_states=600)
@@ -210,7 +212,7 @@ def test_random_models_agree_with_their_markov_chain() -> None:
         assert agrees(result.tasks["S"].throughput, exact.throughput["S"]), seed
         assert result.tasks["S"].queue.mean == pytest.approx(exact.queue["S"], rel=0.15, abs=0.01), seed
         solved += 1
-        if solved == 8:
+        if solved == 4:
             return
     raise AssertionError(f"only {solved} models have chains")
 

@@ -57,10 +57,10 @@ def known_spread(demand: float, factors: list[float]) -> Spread:
 @pytest.mark.parametrize(
     ("run_seconds", "error", "rounds"),
     [
-        pytest.param(400, 0.0, 25, id="long-run"),
-        pytest.param(60, 0.0, 25, id="short-run"),
+        pytest.param(400, 0.0, 25, id="long-run", marks=pytest.mark.repeats),
+        pytest.param(60, 0.0, 25, id="short-run", marks=pytest.mark.repeats),
         pytest.param(200, 0.05, 25, id="model-error"),
-        pytest.param(1000, 0.0, 3, id="few-rounds"),
+        pytest.param(1000, 0.0, 3, id="few-rounds", marks=pytest.mark.repeats),
     ],
 )
 def test_intervals_contain_the_measured_figures(run_seconds: float, error: float, rounds: int) -> None:

@@ -1,0 +1,18 @@
+"""Which values of a parameter prove more of what the others prove already? Those beyond the first few.
+
+They are marked ``repeats``: a plain run leaves them out, ``pytest -m repeats`` runs them, and so does continuous
+integration. A test that gives a proof of its own is none of them, however long it takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+
+def repeats_after(first: int, values: Iterable[Any]) -> list[Any]:
+    """Return the values for ``parametrize``; those after the first ones are repeats."""
+    every = list(values)
+    return [*every[:first], *(pytest.param(value, marks=pytest.mark.repeats) for value in every[first:])]
