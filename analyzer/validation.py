@@ -28,9 +28,9 @@ from mup.whole_file import write_whole
 from mup.workload.measure import measure_load
 from mup.workload.measurement import Measurement
 from mup.workload.speed_monitor import monitor_load
-from simulator.grids import Outcome, run_scenarios
-from simulator.prediction import Missing, Prediction, RealRun
-from simulator.whatif import Scenario
+from simulator.studies.grids import Outcome, run_scenarios
+from simulator.studies.prediction import Missing, Prediction, RealRun
+from simulator.studies.whatif import Scenario
 
 __all__ = [
     "Comparison",

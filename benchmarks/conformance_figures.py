@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mup.lqn.model import Activity, Entry, Model, Task, entry_label
-from simulator.result import Figure, Result
+from simulator.figures.result import Figure, Result
 
 __all__ = ["Elements", "Pair", "Uncompared", "UnknownElement", "compare", "pooled"]
 

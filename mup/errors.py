@@ -113,7 +113,7 @@ class LimitError(SimulationError):
     """A study ended at a limit of events or time before it had found anything.
 
     Attributes:
-        reached: The limit, a `simulator.budget.Reached`.
+        reached: The limit, a `simulator.machine.budget.Reached`.
     """
 
     def __init__(self, message: str, *, reached: Any = None, where: str = "", hint: str = "") -> None:

@@ -1,13 +1,13 @@
 """Models to predictions: ``simulate`` one scenario, ``simulate_many`` in parallel.
 
-The rest is where its name says, so that nobody loads what he does not use: ``simulator.grids`` (scenarios
-against a baseline), ``simulator.whatif`` (what a scenario is), ``simulator.saturation``, and the
-approximations ``simulator.analytic`` and ``simulator.fluid``.
+The rest is where its name says, so that a program loads only what it uses: ``simulator.studies.grids``
+(scenarios against a baseline), ``simulator.studies.whatif`` (what a scenario is),
+``simulator.studies.saturation``, and the approximations ``simulator.analytic`` and ``simulator.fluid``.
 """
 
+from simulator import moved
 from simulator.api import Progress, simulate
-from simulator.many import replicate, simulate_many
-from simulator.result import (
+from simulator.figures.result import (
     ActivityResult,
     CallResult,
     CycleResult,
@@ -21,6 +21,7 @@ from simulator.result import (
     Result,
     TaskResult,
 )
+from simulator.studies.many import replicate, simulate_many
 
 __all__ = [
     "ActivityResult",
@@ -40,3 +41,5 @@ __all__ = [
     "simulate",
     "simulate_many",
 ]
+
+moved.install()

@@ -8,14 +8,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from mup.errors import LimitError, SimulationError, UsageError, did_you_mean
+from mup.errors import LimitError, ModelError, SimulationError, UsageError, did_you_mean
 from mup.lqn.model import Model
-from simulator.budget import MAX_SECONDS, Budget, Reached, limit_error
-from simulator.laws import check_identities, check_stability, doubts
-from simulator.output import BATCHES, Window, open_window
+from simulator.figures.laws import check_identities, check_stability, doubts
+from simulator.figures.output import BATCHES, Window, open_window
+from simulator.figures.result import Precision, Result
+from simulator.machine.budget import MAX_SECONDS, Budget, Reached, limit_error
+from simulator.machine.recording import MAX_BINS, Bins, FloatArray, Layout, Samples
+from simulator.preparing import Observed, prepared
 from simulator.program import Program, compile_model
-from simulator.recording import MAX_BINS, Bins, FloatArray, Layout, Samples
-from simulator.result import Precision, Result
 
 __all__ = [
     "DEFAULT_ENGINE",
@@ -25,6 +26,7 @@ __all__ = [
     "MAX_SECONDS",
     "Progress",
     "Result",
+    "observed_load",
     "simulate",
 ]
 
@@ -41,6 +43,12 @@ FIRST_CHECK = 300
 CHECK_GROWTH = 1.25
 MIN_CYCLES = 200
 MIN_CYCLES_OF_EACH = 20
+
+# Of a simulation that only tells the load.
+ROUGH_PRECISION = 0.05
+ROUGH_EVENTS = 300_000
+ROUGH_SECONDS = 60.0
+"""Wall time; its figures so far are used then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +115,8 @@ def simulate(
     own = Budget("the simulation", events=UNFINISHED * limit, seconds=max_seconds, outer=budget)
     reached_limit: Reached | None = None
     started = time.perf_counter()
-    program = compile_model(model, activities=activities)
+    ready = prepared(model, observed_load)
+    program = compile_model(ready.model, activities=activities)
     layout = Layout(program)
     machine = _engine(engine, program, seed)
     bins = Bins(layout.width, _bin_width(program, horizon))
@@ -157,9 +166,38 @@ def simulate(
         joins=window.joins(),
         activities=window.activities(),
         limit=reached_limit,
+        demands_at=ready.load,
         warnings=tuple(_warnings(window, precision, reached, reached_limit)),
         wall_seconds=time.perf_counter() - started,
     )
+
+
+def observed_load(model: Model) -> Observed:
+    """Return the load of a prepared model, roughly: estimated, or where there is no estimate, simulated.
+
+    Raises:
+        UncalibratedError: The model lacks numbers.
+        SimulationError: It cannot run.
+    """
+    # Imported here: most models need no load.
+    from simulator.analytic.solver import observed  # noqa: PLC0415
+
+    try:
+        return observed(model)
+    except (ModelError, SimulationError):
+        # What has no estimate, or breaks down under open load, can be run for a moment.
+        rough = simulate(
+            model,
+            precision=ROUGH_PRECISION,
+            max_events=ROUGH_EVENTS,
+            max_seconds=ROUGH_SECONDS,
+            may_pile_up=True,
+        )
+        return Observed(
+            {t.name: rough.tasks[t.name].throughput.mean for t in model.reference_tasks if not t.is_open},
+            {name: p.utilization.mean for name, p in rough.processors.items()},
+            {name: task.busy.mean for name, task in rough.tasks.items()},
+        )
 
 
 def _own_limit(own: Budget, reached: Reached | None, outer: Budget | None) -> Reached | None:
@@ -193,10 +231,10 @@ class _Engine(Protocol):
 def _engine(name: str, program: Program, seed: int) -> _Engine:
     # Each engine brings libraries that take a while to import: only those of the one in use.
     if name == "reference":
-        from simulator.reference import ReferenceEngine  # noqa: PLC0415
+        from simulator.machine.reference.engine import ReferenceEngine  # noqa: PLC0415
 
         return ReferenceEngine(program, seed)
-    from simulator.machine import CompiledEngine  # noqa: PLC0415
+    from simulator.machine.compiled.engine import CompiledEngine  # noqa: PLC0415
 
     return CompiledEngine(program, seed)
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from numpy.typing import ArrayLike
 
 from mup.errors import ModelError
-from simulator.output import MAX_WIDENING_CORRELATION, lag1, mser5
+from simulator.figures.output import MAX_WIDENING_CORRELATION, lag1, mser5
 
 __all__ = ["MAX_SHARE", "MIN_EXCESS", "MIN_SEQUENCE", "SPREADS", "Screened", "screen", "warmup_length"]
 

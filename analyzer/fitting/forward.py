@@ -20,7 +20,7 @@ from analyzer.fitting.parameters import Parameter
 from mup.errors import SimulationError, UsageError
 from mup.lqn.model import Model
 from simulator.analytic import estimate
-from simulator.product_form import Means, ProductForm, mean_values, product_form
+from simulator.analytic.product_form import Means, ProductForm, mean_values, product_form
 
 __all__ = ["AnalyticForward", "ExactForward", "Forward", "Settings", "forward_of", "with_settings"]
 
@@ -196,7 +196,7 @@ class _Group:
 
 
 class ExactForward:
-    """Predictions by mean value analysis, with exact derivatives; see ``simulator.product_form``."""
+    """Predictions by mean value analysis, with exact derivatives; see ``simulator.analytic.product_form``."""
 
     exact = True
 

@@ -17,7 +17,7 @@ from mup.lqn.model import Model
 from mup.lqn.routing_edits import place_of
 from mup.lqn.time_edits import TimeKind, mean_time, with_time
 from mup.lqn.visits import activity_visits
-from simulator.whatif import Change
+from simulator.studies.whatif import Change
 
 __all__ = ["KINDS", "WHOLE", "Parameter", "parameter"]
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from analyzer.learning.traces import FloatArray, Traces
-from simulator.network_fluid import Pairs, misplaced_gradient
+from simulator.networks.fluid import Pairs, misplaced_gradient
 
 __all__ = ["LEARNING_RATE", "train"]
 

@@ -30,7 +30,7 @@ from analyzer.learning.one_thread import on_one_thread
 from analyzer.learning.traces import Traces
 from mup.errors import UsageError
 from mup.lqn.model import Model
-from simulator.inlined import TimeKey, inline
+from simulator.networks.inlined import TimeKey, inline
 
 __all__ = ["LearnedLqn", "LearnedTime", "learn_lqn"]
 

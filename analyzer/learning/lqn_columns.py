@@ -23,7 +23,7 @@ from scipy.optimize import nnls
 
 from mup.errors import UsageError, did_you_mean
 from mup.lqn.model import entry_label
-from simulator.inlined import InlinedLqn, held_pools, requests_of
+from simulator.networks.inlined import InlinedLqn, held_pools, requests_of
 
 __all__ = ["Columns", "beginnings", "column_names", "match_columns", "require_clients"]
 

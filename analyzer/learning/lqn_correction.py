@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from analyzer.learning.lqn_fit import VAGUE, FluidFit, jackknife_spread, residual_scale
-from simulator.inlined_process import InlinedProcess
+from simulator.networks.inlined_process import InlinedProcess
 
 __all__ = ["Correction", "correct", "misplaced", "simulated", "simulated_states"]
 

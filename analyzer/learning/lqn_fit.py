@@ -1,10 +1,10 @@
 """Which times make the fluid of an inlined model follow the traces?
 
 Nonlinear least squares on the logarithms of the means, by a trust-region method with the cell's own tangents
-(``simulator.inlined_fluid``), from several starts: a linear one (``linear_start``) where the columns show
-every state, and random ones. The thesis (section 4.2.2) minimises the mean absolute error by gradient descent
-instead; squares have second-order methods, and so need a dozen evaluations instead of thousands. A column's
-residuals are divided by the square root of its mean, for numbers of requests scatter like that.
+(``simulator.networks.inlined_fluid``), from several starts: a linear one (``linear_start``) where the columns
+show every state, and random ones. The thesis (section 4.2.2) minimises the mean absolute error by gradient
+descent instead; squares have second-order methods, and so need a dozen evaluations instead of thousands. A
+column's residuals are divided by the square root of its mean, for numbers of requests scatter like that.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from scipy.linalg import null_space
 from scipy.optimize import least_squares, nnls
 
 from analyzer.learning.lqn_columns import Columns
-from simulator.inlined import InlinedLqn
-from simulator.inlined_fluid import FluidCell
+from simulator.networks.inlined import InlinedLqn
+from simulator.networks.inlined_fluid import FluidCell
 
 __all__ = [
     "Fit",

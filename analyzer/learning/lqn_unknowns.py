@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from mup.errors import UsageError
 from mup.lqn.distributions import Constant, Distribution, Exponential
 from mup.lqn.model import Activity, Model, Task
-from simulator.inlined import TimeKey
+from simulator.networks.inlined import TimeKey
 
 __all__ = ["Unknowns", "find_unknowns", "with_means"]
 

@@ -18,9 +18,9 @@ import numpy as np
 
 from analyzer.learning.network_regression import regress, resolvable
 from analyzer.learning.traces import FloatArray, Traces
-from simulator.closed_network import ClosedNetwork
-from simulator.network_fluid import Pairs
-from simulator.network_prediction import closed_busy, closure_of, simulated_parts, slope_of
+from simulator.networks.closed_network import ClosedNetwork
+from simulator.networks.fluid import Pairs
+from simulator.networks.prediction import closed_busy, closure_of, simulated_parts, slope_of
 
 __all__ = ["Correction", "correct", "whole_starts"]
 

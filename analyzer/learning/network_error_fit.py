@@ -21,8 +21,8 @@ from scipy.sparse import csr_array, hstack, identity, kron, vstack
 
 from analyzer.learning.network_regression import FASTEST
 from analyzer.learning.traces import FloatArray, Traces
-from simulator.closed_network import ClosedNetwork
-from simulator.network_fluid import Pairs, fluid_means, fluid_sensitivities, stable_cells
+from simulator.networks.closed_network import ClosedNetwork
+from simulator.networks.fluid import Pairs, fluid_means, fluid_sensitivities, stable_cells
 
 __all__ = ["fit_error"]
 

@@ -17,7 +17,7 @@ from scipy.optimize import least_squares
 
 from analyzer.learning.network_regression import FASTEST, half_of
 from analyzer.learning.traces import FloatArray, Traces
-from simulator.network_fluid import Pairs, fluid_sensitivities
+from simulator.networks.fluid import Pairs, fluid_sensitivities
 
 __all__ = ["Fit", "fit_fluid"]
 

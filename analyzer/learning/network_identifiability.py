@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from analyzer.learning.traces import FloatArray, Traces
-from simulator.network_fluid import Pairs
+from simulator.networks.fluid import Pairs
 
 __all__ = ["unknowns"]
 

@@ -33,9 +33,9 @@ from analyzer.learning.network_regression import fluid_busy, regress, resolvable
 from analyzer.learning.one_thread import on_one_thread
 from analyzer.learning.traces import FloatArray, Traces, require_closed
 from mup.errors import UsageError, did_you_mean
-from simulator.closed_network import ClosedNetwork
-from simulator.network_fluid import Pairs, fluid_means
-from simulator.network_prediction import Prediction, predicted_means
+from simulator.networks.closed_network import ClosedNetwork
+from simulator.networks.fluid import Pairs, fluid_means
+from simulator.networks.prediction import Prediction, predicted_means
 
 __all__ = [
     "CorrectionKind",

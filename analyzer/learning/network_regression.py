@@ -23,7 +23,7 @@ import numpy.typing as npt
 from scipy.optimize import nnls
 
 from analyzer.learning.traces import FloatArray
-from simulator.network_fluid import Pairs
+from simulator.networks.fluid import Pairs
 
 __all__ = ["fluid_busy", "half_of", "regress", "resolvable"]
 

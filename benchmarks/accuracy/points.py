@@ -8,8 +8,8 @@ from typing import Any
 from mup.lqn import Model
 from mup.lqn.edits import with_clients
 from simulator import simulate
-from simulator.saturation import saturation
-from simulator.whatif import Change, Scenario, grid
+from simulator.studies.saturation import saturation
+from simulator.studies.whatif import Change, Scenario, grid
 
 __all__ = ["Point", "choose"]
 

@@ -32,8 +32,8 @@ from mup.lqn import Model, load_model, save_model
 from mup.lqn.edits import with_faster_machines, with_think
 from mup.project import load_project
 from simulator import Result, simulate, simulate_many
-from simulator.grids import run_scenarios
-from simulator.prediction import RealRun
+from simulator.studies.grids import run_scenarios
+from simulator.studies.prediction import RealRun
 
 __all__ = ["Recipe", "correct", "ingredient_names", "known_host", "ladder", "points_of", "predict_system"]
 

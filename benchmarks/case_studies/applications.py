@@ -12,7 +12,7 @@ from accuracy.mongod import mongod
 
 from mup.errors import DeploymentError, UsageError
 from mup.project import Project, load_project
-from simulator.autoscale import Scaling
+from simulator.studies.autoscale import Scaling
 
 __all__ = ["APPLICATIONS", "FAMILIES", "MODES", "Database", "Family", "available_database", "started"]
 

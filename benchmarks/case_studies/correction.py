@@ -14,8 +14,8 @@ from analyzer.validation import SAME_SPEED, relative_speed, watched
 from case_studies.scaling import scaled
 from mup.lqn import Model
 from mup.lqn.edits import with_clients, with_faster_machines, with_pool, with_replicas
-from simulator.autoscale import most_utilized
-from simulator.rehearsal import rehearse
+from simulator.studies.autoscale import most_utilized
+from simulator.studies.rehearsal import rehearse
 
 __all__ = ["corrected_step"]
 

@@ -24,7 +24,7 @@ def measure_step(
 
     Args:
         project: With its database, on free ports.
-        step: As `simulator.autoscale.Step.to_json` describes it.
+        step: As `simulator.studies.autoscale.Step.to_json` describes it.
         think_scale: Factor on all think times.
         retries: How often a void run is done again.
 

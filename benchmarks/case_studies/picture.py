@@ -9,7 +9,7 @@ from case_studies.applications import FAMILIES
 from case_studies.judge import CYCLE_GOAL, Judged
 from case_studies.store import StudyFolder, read_json
 from mup.cli.step_chart import StepPanel, draw_steps
-from simulator.autoscale import BOTTLENECK
+from simulator.studies.autoscale import BOTTLENECK
 
 __all__ = ["picture"]
 

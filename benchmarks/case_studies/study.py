@@ -35,8 +35,8 @@ from case_studies.windows import (
 from mup.lqn import Model
 from mup.lqn.files import read_model
 from mup.lqn.json_io import save_model
-from simulator.autoscale import Settings, autoscale
-from simulator.rehearsal import Rehearsal, cycle_seconds, rehearse, settling_seconds
+from simulator.studies.autoscale import Settings, autoscale
+from simulator.studies.rehearsal import Rehearsal, cycle_seconds, rehearse, settling_seconds
 
 __all__ = ["Study", "TimeIsUpError", "replacing"]
 

@@ -21,8 +21,8 @@ from case_studies.judge import (
     UTILIZATION_GOAL,
 )
 from mup.lqn import Model
-from simulator.rehearsal import Rehearsal, cycle_seconds
-from simulator.result import Figure
+from simulator.figures.result import Figure
+from simulator.studies.rehearsal import Rehearsal, cycle_seconds
 
 __all__ = ["LONGEST_WINDOW", "chance", "fitting_window", "longer_window", "shortest_window", "step_seconds"]
 

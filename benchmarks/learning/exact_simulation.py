@@ -25,10 +25,10 @@ from machine import describe
 from queueing_networks import balancer, random_network, states
 from topologies import TOPOLOGIES, instance
 
-from simulator.closed_network import ClosedNetwork
-from simulator.inlined import inline
-from simulator.inlined_process import InlinedProcess
-from simulator.network_simulation import transient_means
+from simulator.networks.closed_network import ClosedNetwork
+from simulator.networks.inlined import inline
+from simulator.networks.inlined_process import InlinedProcess
+from simulator.networks.simulation import transient_means
 
 TARGET = 5e6
 

@@ -35,8 +35,8 @@ from analyzer.learning.traces import Traces
 from mup.lqn.edits import with_clients
 from mup.lqn.model import Model
 from simulator import simulate
-from simulator.inlined import InlinedLqn, inline
-from simulator.inlined_process import InlinedProcess
+from simulator.networks.inlined import InlinedLqn, inline
+from simulator.networks.inlined_process import InlinedProcess
 
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "learning-layered.jsonl"
 TRACES = 100

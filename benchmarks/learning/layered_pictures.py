@@ -28,9 +28,9 @@ from topologies import TOPOLOGIES, instance
 
 from analyzer.learning.lqn_columns import match_columns
 from mup.cli.chart import Curve, Panel, draw_panels
-from simulator.inlined import inline
-from simulator.inlined_fluid import FluidCell
-from simulator.inlined_process import InlinedProcess
+from simulator.networks.inlined import inline
+from simulator.networks.inlined_fluid import FluidCell
+from simulator.networks.inlined_process import InlinedProcess
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "explanation" / "pictures"
 BEGINNINGS, RUNS = 10, 200

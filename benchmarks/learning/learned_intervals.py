@@ -44,10 +44,10 @@ from analyzer.learning.lqn_columns import column_names
 from analyzer.learning.network_learning import GROUPS, learn_network
 from analyzer.learning.traces import Traces
 from mup.lqn import Activity, Call, Constant, Entry, Exponential, Model, Precedence, Processor, Task
-from simulator.closed_network import ClosedNetwork
-from simulator.inlined import inline
-from simulator.inlined_process import InlinedProcess
-from simulator.network_simulation import transient_means
+from simulator.networks.closed_network import ClosedNetwork
+from simulator.networks.inlined import inline
+from simulator.networks.inlined_process import InlinedProcess
+from simulator.networks.simulation import transient_means
 
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "learning-coverage.jsonl"
 FloatArray = npt.NDArray[np.float64]

@@ -44,10 +44,10 @@ from machine import describe
 from analyzer.learning.misplaced import misplaced
 from analyzer.learning.network_learning import learn_network
 from analyzer.learning.traces import Traces
-from simulator.closed_network import ClosedNetwork
-from simulator.network_fluid import fluid_means
-from simulator.network_prediction import predicted_means
-from simulator.network_simulation import transient_means
+from simulator.networks.closed_network import ClosedNetwork
+from simulator.networks.fluid import fluid_means
+from simulator.networks.prediction import predicted_means
+from simulator.networks.simulation import transient_means
 
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "queueing-networks.jsonl"
 DT, SAMPLES = 0.01, 1001

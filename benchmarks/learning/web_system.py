@@ -69,9 +69,9 @@ from analyzer.learning.network_learning import LearnedNetwork, learn_network
 from analyzer.learning.traces import Traces
 from analyzer.learning.visits import Run, Visits, traces_of_runs, visits_of_logs
 from mup.cli.chart import Curve, Panel, draw_panels
-from simulator.closed_network import ClosedNetwork
-from simulator.network_prediction import Prediction, predicted_means
-from simulator.network_simulation import transient_means
+from simulator.networks.closed_network import ClosedNetwork
+from simulator.networks.prediction import Prediction, predicted_means
+from simulator.networks.simulation import transient_means
 
 FOLDER = Path(__file__).resolve().parent
 RESULTS = FOLDER.parent / "results" / "web-system"

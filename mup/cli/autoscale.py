@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from mup.lqn.model import Model
-    from simulator.autoscale import Step
-    from simulator.rehearsal import Rehearsal
-    from simulator.result import Figure
+    from simulator.figures.result import Figure
+    from simulator.studies.autoscale import Step
+    from simulator.studies.rehearsal import Rehearsal
 
 
 @click.command(
@@ -85,10 +85,10 @@ def command(
     from mup.cli.options import check_picture
     from mup.cli.sources import read_model_of
     from mup.errors import LimitError, UsageError
-    from simulator.autoscale import Settings, autoscale
-    from simulator.budget import Budget, Reached
-    from simulator.limits import check_size
-    from simulator.rehearsal import rehearse
+    from simulator.machine.budget import Budget, Reached
+    from simulator.program.limits import check_size
+    from simulator.studies.autoscale import Settings, autoscale
+    from simulator.studies.rehearsal import rehearse
 
     if workers is not None and workers < 1:
         raise UsageError(f"--jobs: must be a whole number >= 1, got {workers}")

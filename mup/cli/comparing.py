@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from analyzer.validation import Comparison, Judgement, MeasureSettings
     from mup.lqn import Model
     from mup.project import Project
-    from simulator.grids import Outcome
-    from simulator.prediction import Interval
-    from simulator.whatif import Scenario
+    from simulator.studies.grids import Outcome
+    from simulator.studies.prediction import Interval
+    from simulator.studies.whatif import Scenario
 
 __all__ = [
     "comparison_document",
@@ -342,7 +342,7 @@ def _summary(comparisons: Sequence[Comparison]) -> str:
 
 
 def _whatif_row(outcome: Outcome) -> list[str]:
-    from simulator.whatif import bottleneck
+    from simulator.studies.whatif import bottleneck
 
     cycle, limit = outcome.result.cycle, bottleneck(outcome.scenario.model, outcome.result)
     time, rate = f"{cycle.response_time.mean * 1e3:.4g}", f"{cycle.throughput.mean:.4g}"

@@ -79,7 +79,7 @@ def command(
     from mup.lqn import save_model
     from mup.lqn.drawing import draw
     from mup.project import load_project
-    from simulator.whatif import Change, grid
+    from simulator.studies.whatif import Change, grid
 
     # In JSON mode stdout carries the document alone; the story goes to stderr.
     out = console(stderr=as_json)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from simulator.result import Figure
+    from simulator.figures.result import Figure
 
 ROUNDING = 1e-9
 """Relative half-widths below this are rounding errors of a figure without any."""

@@ -9,7 +9,7 @@ __all__ = ["announce_compilation"]
 
 def announce_compilation() -> None:
     """Print a line to stderr if the simulator has not been compiled for this machine yet."""
-    from simulator.interpreter import advance
+    from simulator.machine.compiled.interpreter import advance
 
     # Looks at numba's index of compiled code, as numba itself will when the function is called; it also
     # notices that the source or Python has changed. Where there is no such index, nothing is said.

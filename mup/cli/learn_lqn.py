@@ -97,7 +97,7 @@ def _list_columns(model: Model, *, as_json: bool) -> None:
 
     from analyzer.learning.lqn_columns import column_names
     from analyzer.learning.lqn_unknowns import find_unknowns
-    from simulator.inlined import inline
+    from simulator.networks.inlined import inline
 
     names = column_names(inline(find_unknowns(model).model))
     click.echo(json.dumps({"columns": names}, indent=1) if as_json else "\n".join(names))

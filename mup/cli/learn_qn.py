@@ -78,7 +78,7 @@ def command(
     from mup.cli.trace_chart import draw_worst_trace
     from mup.errors import UsageError
     from mup.lqn.files import write_model
-    from simulator.network_model import default_reference, network_model
+    from simulator.networks.model import default_reference, network_model
 
     check_result(output, starts=("{", "<"), as_json=as_json)
     check_picture(plot)

@@ -72,7 +72,7 @@ def _times(of: str, cycle: Document) -> list[list[str]]:
 
 def _busy(model: Model, document: Document) -> list[list[str]]:
     """Return a row for the bottleneck, and for what is used most besides it."""
-    from simulator.whatif import NEARLY_FULL, causes
+    from simulator.studies.whatif import NEARLY_FULL, causes
 
     shares: dict[str, Document] = {}
     for kind, group in (("task", document["tasks"]), ("processor", document["processors"])):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mup.lqn.model import Model
-    from simulator.whatif import Axis
+    from simulator.studies.whatif import Axis
 
 __all__ = ["announce_clients", "announce_grid"]
 

@@ -10,10 +10,10 @@ from mup.whole_file import write_whole
 
 if TYPE_CHECKING:
     from mup.cli.chart import Mark
-    from simulator.grids import Outcome
-    from simulator.result import Figure
-    from simulator.saturation import Saturation
-    from simulator.whatif import Axis, Change
+    from simulator.figures.result import Figure
+    from simulator.studies.grids import Outcome
+    from simulator.studies.saturation import Saturation
+    from simulator.studies.whatif import Axis, Change
 
 __all__ = ["MAX_CURVES", "draw_scenarios", "write_csv"]
 
@@ -30,7 +30,7 @@ def write_csv(path: str, outcomes: Sequence[Outcome]) -> None:
     import csv
     import io
 
-    from simulator.whatif import utilizations
+    from simulator.studies.whatif import utilizations
 
     keys = list(dict.fromkeys(_key(c) for o in outcomes for c in o.scenario.changes))
     servers = list(dict.fromkeys(name for o in outcomes for name in utilizations(o.result)))
@@ -97,7 +97,7 @@ def draw_scenarios(path: str, title: str, axes: Sequence[Axis], outcomes: Sequen
         path: An SVG file.
         title: Of the chart.
         axes: The axes of the grid.
-        outcomes: The baseline, then the grid in the order of ``simulator.whatif.grid``.
+        outcomes: The baseline, then the grid in the order of ``simulator.studies.whatif.grid``.
 
     Raises:
         UsageError: The file cannot be written.

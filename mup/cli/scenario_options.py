@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from mup.errors import UsageError
 
 if TYPE_CHECKING:
-    from simulator.whatif import Axis
+    from simulator.studies.whatif import Axis
 
 __all__ = ["axes"]
 
@@ -51,7 +51,7 @@ def axes(options: Mapping[str, Iterable[str]]) -> list[Axis]:
 
 
 def _axis(kind: str, text: str) -> Axis:
-    from simulator.whatif import Change
+    from simulator.studies.whatif import Change
 
     # Names may contain "=", values may not.
     name, equals, values = text.rpartition("=")

@@ -13,8 +13,8 @@ from mup.cli.tables import print_table
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from simulator.grids import Outcome
-    from simulator.prediction import Interval, Prediction
+    from simulator.studies.grids import Outcome
+    from simulator.studies.prediction import Interval, Prediction
 
 __all__ = ["print_predictions", "scenario_names"]
 

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from mup.lqn.model import Model
-    from simulator.grids import Outcome
-    from simulator.result import Figure
-    from simulator.saturation import Saturation
+    from simulator.figures.result import Figure
+    from simulator.studies.grids import Outcome
+    from simulator.studies.saturation import Saturation
 
 __all__ = ["print_scenarios", "same_limit"]
 
@@ -38,7 +38,7 @@ def print_scenarios(out: Console, outcomes: Sequence[Outcome]) -> None:
         out: Where.
         outcomes: At least the baseline.
     """
-    from simulator.whatif import bottleneck, utilizations
+    from simulator.studies.whatif import bottleneck, utilizations
 
     shares = [utilizations(o.result) for o in outcomes]
     # The fullest servers somewhere in the grid are the interesting ones.

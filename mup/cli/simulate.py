@@ -142,8 +142,8 @@ def _simulate(
     from mup.cli.first_run import announce_compilation
     from mup.cli.scenario_cost import announce_clients
     from simulator import Progress, simulate
-    from simulator.budget import MAX_SECONDS
-    from simulator.limits import check_size
+    from simulator.machine.budget import MAX_SECONDS
+    from simulator.program.limits import check_size
 
     check_size(model)
     if engine == "compiled":
@@ -173,7 +173,7 @@ def _simulate(
 def _saturation(model: Model, seed: int, max_seconds: float | None) -> tuple[dict[str, Any] | None, str]:
     """Return what saturates first, as JSON and as a sentence."""
     from mup.errors import LimitError, SimulationError
-    from simulator.saturation import ALL_SECONDS, saturation
+    from simulator.studies.saturation import ALL_SECONDS, saturation
 
     try:
         found = saturation(model, seed=seed, max_seconds=ALL_SECONDS if max_seconds is None else max_seconds)

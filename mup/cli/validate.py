@@ -88,7 +88,7 @@ def command(
     from mup.cli.sources import read_model_of
     from mup.errors import ModelError, UsageError
     from mup.project import load_project
-    from simulator.whatif import Change, grid
+    from simulator.studies.whatif import Change, grid
 
     loaded = load_project(project)
     check_output(report)

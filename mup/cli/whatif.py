@@ -156,9 +156,9 @@ def command(
     if not asked:
         raise UsageError("nothing to change", hint="for example --clients 1,2,4,8 or --pool B=4")
 
-    from simulator.grids import MAX_SECONDS, run_scenarios
-    from simulator.prediction import RealRun
-    from simulator.whatif import Scenario, grid
+    from simulator.studies.grids import MAX_SECONDS, run_scenarios
+    from simulator.studies.prediction import RealRun
+    from simulator.studies.whatif import Scenario, grid
 
     run = RealRun(run_seconds, run_repeats) if interval else None
     announce_compilation()

@@ -1,7 +1,7 @@
 """Distributions of demands, delays and think times: pure data, in seconds.
 
 A distribution is what the JSON of a model says about one random time. Sampling lives with the
-engines (``simulator.variates``), so that every engine draws the same numbers.
+engines (``simulator.machine.variates``), so that every engine draws the same numbers.
 """
 
 from __future__ import annotations

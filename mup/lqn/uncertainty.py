@@ -8,7 +8,7 @@ Two things travel with a calibrated model:
 - *discrepancy*: by how much predictions were off on other systems, beyond what calibration and measurement
   explain, as a function of the load.
 
-Nothing here draws random numbers or simulates; ``simulator.prediction`` does.
+Nothing here draws random numbers or simulates; ``simulator.studies.prediction`` does.
 """
 
 from __future__ import annotations

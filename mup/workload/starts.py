@@ -3,7 +3,7 @@
 Clients that all came at once would queue behind each other for as long as their work takes equally long. So
 they come one by one, at a share of the warm-up that is random and depends on the seed and the number of the
 client alone. The simulator draws the same shares from the same seed (of the first number of a client's
-stream, ``simulator.variates.client_stream``) and spreads its clients over one cycle.
+stream, ``simulator.machine.variates.client_stream``) and spreads its clients over one cycle.
 """
 
 from __future__ import annotations

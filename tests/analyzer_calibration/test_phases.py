@@ -25,7 +25,7 @@ from analyzer.static import Application, analyse
 from mup.errors import LogError
 from mup.events.record import Event
 from mup.lqn import Model
-from simulator.warmth import at_rates
+from simulator.preparing import at_rates
 
 SOURCE = """\
 import random

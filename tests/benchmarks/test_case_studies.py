@@ -28,8 +28,8 @@ from mup.lqn import Activity, Call, Constant, Entry, Model, Precedence, Processo
 from mup.lqn.edits import with_clients
 from mup.lqn.files import read_model
 from mup.lqn.statistics import Size, statistics
-from simulator.rehearsal import Rehearsal, cycle_seconds, rehearse, settling_seconds
-from simulator.result import Figure, ResponseTime
+from simulator.figures.result import Figure, ResponseTime
+from simulator.studies.rehearsal import Rehearsal, cycle_seconds, rehearse, settling_seconds
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 THINK = 7.0

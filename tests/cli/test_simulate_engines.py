@@ -154,7 +154,7 @@ def test_the_first_run_says_that_it_compiles(
 ) -> None:
     """Without compiled code on disk there is a note on stderr; with it there is none."""
     from mup.cli.first_run import announce_compilation
-    from simulator.interpreter import advance
+    from simulator.machine.compiled.interpreter import advance
 
     index = advance._cache._cache_file  # type: ignore[attr-defined]
     monkeypatch.setattr(type(index), "_load_index", lambda self: {})

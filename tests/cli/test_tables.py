@@ -20,12 +20,12 @@ from mup.lqn import Model, load_model
 from mup.lqn.edits import with_clients
 from simulator import simulate
 from simulator.analytic import estimate
-from simulator.autoscale import Settings, autoscale
-from simulator.differences import difference
-from simulator.grids import Outcome, run_scenarios
-from simulator.prediction import RealRun
-from simulator.rehearsal import rehearse
-from simulator.whatif import Change, Scenario, grid
+from simulator.studies.autoscale import Settings, autoscale
+from simulator.studies.differences import difference
+from simulator.studies.grids import Outcome, run_scenarios
+from simulator.studies.prediction import RealRun
+from simulator.studies.rehearsal import rehearse
+from simulator.studies.whatif import Change, Scenario, grid
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

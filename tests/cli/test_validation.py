@@ -44,9 +44,9 @@ from mup.workload.figures import Figure, ResponseTime
 from mup.workload.measure import CpuUse, Measurement
 from mup.workload.measurement import Run
 from mup.workload.speed import Bracket, Speed
-from simulator.grids import Outcome
-from simulator.prediction import RealRun
-from simulator.whatif import Change, grid
+from simulator.studies.grids import Outcome
+from simulator.studies.prediction import RealRun
+from simulator.studies.whatif import Change, grid
 
 NOTHING = Constant(0.0)
 RUN = RealRun(30)

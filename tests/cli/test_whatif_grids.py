@@ -15,10 +15,10 @@ from command_line import run, saved, shop
 
 from mup.lqn.edits import with_clients, with_pool
 from simulator.api import Progress, simulate
-from simulator.differences import Difference, difference, replication_seconds, replication_seeds
-from simulator.grids import run_scenarios
-from simulator.parallel import run_jobs
-from simulator.whatif import Change, Scenario, grid
+from simulator.studies.differences import Difference, difference, replication_seconds, replication_seeds
+from simulator.studies.grids import run_scenarios
+from simulator.studies.parallel import run_jobs
+from simulator.studies.whatif import Change, Scenario, grid
 
 pytestmark = pytest.mark.slow
 

@@ -11,7 +11,7 @@ from fitted_models import MEASURES, PATHS, TRUE, clients, loads, server, three_q
 from analyzer.fitting.forward import AnalyticForward, ExactForward, forward_of
 from analyzer.fitting.parameters import parameter
 from mup.lqn import Constant, Exponential, Model, Processor
-from simulator.product_form import product_form
+from simulator.analytic.product_form import product_form
 
 FIGURES = (*MEASURES, "response_time", "cycle.cycle_time", "tasks.app.utilization", "tasks.app.busy")
 

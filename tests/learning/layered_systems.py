@@ -11,8 +11,8 @@ import numpy as np
 from analyzer.learning.lqn_columns import column_names
 from analyzer.learning.traces import Traces
 from mup.lqn import Activity, Call, Constant, Entry, Exponential, Model, Precedence, Processor, Task
-from simulator.inlined import inline
-from simulator.inlined_process import InlinedProcess
+from simulator.networks.inlined import inline
+from simulator.networks.inlined_process import InlinedProcess
 
 ZERO = Constant(0.0)
 

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from simulator.closed_network import ClosedNetwork
+from simulator.networks.closed_network import ClosedNetwork
 
 
 def balancer(servers: tuple[float, ...] = (1000, 30, 25)) -> ClosedNetwork:

@@ -13,12 +13,12 @@ from scipy.linalg import expm
 
 from mup.errors import ModelError, UsageError
 from simulator import simulate
-from simulator.closed_network import ClosedNetwork
-from simulator.mva import Chain
-from simulator.network_fluid import fluid_means, fluid_sensitivities, misplaced_gradient
-from simulator.network_model import default_reference, network_model, network_of
-from simulator.network_prediction import predicted_means
-from simulator.network_simulation import transient_means
+from simulator.analytic.mva import Chain
+from simulator.networks.closed_network import ClosedNetwork
+from simulator.networks.fluid import fluid_means, fluid_sensitivities, misplaced_gradient
+from simulator.networks.model import default_reference, network_model, network_of
+from simulator.networks.prediction import predicted_means
+from simulator.networks.simulation import transient_means
 
 
 def exact_means(network: ClosedNetwork, start: tuple[int, ...], times: list[float]) -> np.ndarray:

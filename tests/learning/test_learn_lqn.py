@@ -14,8 +14,8 @@ from analyzer.learning.lqn_fit import jackknife_spread
 from analyzer.learning.traces import Traces
 from mup.errors import UsageError
 from mup.lqn import Model
-from simulator.inlined import TimeKey, inline
-from simulator.inlined_process import InlinedProcess
+from simulator.networks.inlined import TimeKey, inline
+from simulator.networks.inlined_process import InlinedProcess
 
 
 @pytest.fixture(scope="module")

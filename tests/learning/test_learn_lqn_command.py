@@ -17,7 +17,7 @@ from mup.lqn import load_model, save_model
 from mup.lqn.edits import with_clients
 from mup.lqn.files import read_model, write_model
 from simulator import simulate
-from simulator.inlined import TimeKey, inline
+from simulator.networks.inlined import TimeKey, inline
 
 STARTER = Path(__file__).parents[2] / "examples" / "starter"
 

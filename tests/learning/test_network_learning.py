@@ -19,9 +19,9 @@ from analyzer.learning.traces import Traces
 from mup.cli.main import main
 from mup.errors import UsageError
 from mup.lqn.files import read_model
-from simulator.closed_network import ClosedNetwork
-from simulator.network_fluid import fluid_means
-from simulator.network_simulation import transient_means
+from simulator.networks.closed_network import ClosedNetwork
+from simulator.networks.fluid import fluid_means
+from simulator.networks.simulation import transient_means
 
 
 def observe(network: ClosedNetwork, many: int = 20, runs: int = 200, seed: int = 1) -> Traces:

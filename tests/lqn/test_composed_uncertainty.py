@@ -27,9 +27,9 @@ from mup.lqn import (
 )
 from mup.lqn.composition import certain_tasks, compose
 from mup.lqn.uncertainty import apply
-from simulator.grids import run_scenarios
-from simulator.prediction import Prediction, RealRun
-from simulator.whatif import Scenario
+from simulator.studies.grids import run_scenarios
+from simulator.studies.prediction import Prediction, RealRun
+from simulator.studies.whatif import Scenario
 
 ZERO = Constant(0.0)
 APP = tuple(1 + 0.01 * float(z) for z in np.random.default_rng(1).normal(size=12))

@@ -232,7 +232,7 @@ DISTRIBUTIONS = [
 @pytest.mark.parametrize("distribution", DISTRIBUTIONS, ids=lambda d: d.family)
 def test_variates_have_the_mean_and_variance_the_distribution_claims(distribution: Distribution) -> None:
     """100 000 draws agree with the exact mean within 4 standard errors and the variance within 3 %."""
-    from simulator.variates import Stream, tables
+    from simulator.machine.variates import Stream, tables
 
     stream, source = Stream(5), tables((distribution,))
     values = [stream.draw(source, 0) for _ in range(100_000)]

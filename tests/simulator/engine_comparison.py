@@ -21,10 +21,10 @@ from random_models import describe, shrink
 
 from mup.errors import MupError, SimulationError
 from mup.lqn import Model
-from simulator.machine import CompiledEngine
+from simulator.machine.compiled.engine import CompiledEngine
+from simulator.machine.recording import FloatArray
+from simulator.machine.reference.engine import ReferenceEngine
 from simulator.program import Program, compile_model
-from simulator.recording import FloatArray
-from simulator.reference import ReferenceEngine
 
 __all__ = [
     "SETTINGS",

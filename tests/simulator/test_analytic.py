@@ -31,7 +31,7 @@ from mup.errors import ModelError, SimulationError, UncalibratedError
 from mup.lqn import Call, Constant, Front, Geometric, Model, Precedence, Processor, Task, with_scv
 from simulator import simulate
 from simulator.analytic import estimate
-from simulator.mva import Crowd, SharedView, rising
+from simulator.analytic.mva import Crowd, SharedView, rising
 
 
 def two_tiers(count: int, think: float, demands: tuple[float, float], **pools: Any) -> Model:

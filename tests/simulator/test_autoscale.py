@@ -10,8 +10,8 @@ from sim_models import act, entry, exp
 
 from mup.errors import UsageError
 from mup.lqn import Constant, Model, Processor, Task
-from simulator.autoscale import Settings, Step, autoscale, most_utilized
-from simulator.rehearsal import rehearse
+from simulator.studies.autoscale import Settings, Step, autoscale, most_utilized
+from simulator.studies.rehearsal import rehearse
 
 
 def shop(cores: float = 64) -> Model:

@@ -15,9 +15,9 @@ from mup.lqn.comparison import compare
 from mup.lqn.edits import with_clients, with_speed
 from mup.lqn.lqnx import load_lqnx, save_lqnx
 from simulator.analytic import estimate
+from simulator.analytic.product_form import product_form
 from simulator.api import simulate
 from simulator.fluid import fluid
-from simulator.product_form import product_form
 
 THINK, WORK = 0.1, 0.01
 

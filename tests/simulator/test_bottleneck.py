@@ -14,8 +14,8 @@ import pytest
 from mup.lqn import Activity, Call, Constant, Entry, Exponential, Model, Processor, Task
 from mup.lqn.edits import with_arrivals
 from simulator import simulate
-from simulator.saturation import saturation
-from simulator.whatif import bottleneck
+from simulator.studies.saturation import saturation
+from simulator.studies.whatif import bottleneck
 
 
 def chain(*, front_threads: int, back_threads: int, cores: int, delay: float) -> Model:

@@ -6,8 +6,8 @@ from sim_models import act, clients, entry, model, service
 
 from mup.lqn import Empirical, Model
 from simulator import simulate
-from simulator.interpreter import advance
-from simulator.variates import tables
+from simulator.machine.compiled.interpreter import advance
+from simulator.machine.variates import tables
 
 
 def measured(*samples: float) -> Model:

@@ -45,7 +45,7 @@ from mup.lqn import (
     Uniform,
 )
 from simulator import simulate, simulate_many
-from simulator.machine import CompiledEngine
+from simulator.machine.compiled.engine import CompiledEngine
 from simulator.program import FORK_JOIN, Program, compile_model, optimise
 
 pytestmark = pytest.mark.slow

@@ -18,8 +18,8 @@ from test_running_example import running_example
 
 from mup.errors import SimulationError, UncalibratedError, UsageError
 from mup.lqn import Activity, Call, Constant, Entry, Erlang, Geometric, Model, Precedence, Processor, Task
-from simulator import fluid_states
 from simulator.fluid import fluid
+from simulator.fluid import states as fluid_states
 
 REFERENCE = Path(os.environ.get("MUP_REFERENCE_DIR", Path(__file__).parents[3] / "shared"))
 

@@ -16,9 +16,9 @@ from layered_systems import forked, running_example
 
 from mup.errors import SimulationError, UsageError
 from mup.lqn import Exponential, Model, Processor
-from simulator.inlined import InlinedLqn, inline
-from simulator.inlined_fluid import FluidCell
-from simulator.inlined_process import InlinedProcess
+from simulator.networks.inlined import InlinedLqn, inline
+from simulator.networks.inlined_fluid import FluidCell
+from simulator.networks.inlined_process import InlinedProcess
 
 
 def column(lqn: InlinedLqn, name: str) -> np.ndarray:

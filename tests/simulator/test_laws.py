@@ -8,11 +8,11 @@ import pytest
 from sim_models import act, clients, entry, exp, model, ps, service
 
 from mup.errors import SimulationError
-from simulator.laws import check_identities, doubts
-from simulator.output import Window, open_window
+from simulator.figures.laws import check_identities, doubts
+from simulator.figures.output import Window, open_window
+from simulator.machine.recording import AREA, ENTERED, Bins, Layout
+from simulator.machine.reference.engine import ReferenceEngine
 from simulator.program import Nominal, compile_model
-from simulator.recording import AREA, ENTERED, Bins, Layout
-from simulator.reference import ReferenceEngine
 
 
 @pytest.fixture

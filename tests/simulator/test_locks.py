@@ -21,8 +21,8 @@ from mup.lqn.model import LOCK
 from simulator import simulate
 from simulator.analytic import estimate
 from simulator.fluid import fluid
-from simulator.servers import Lock
-from simulator.variates import Stream
+from simulator.machine.reference.servers import Lock
+from simulator.machine.variates import Stream
 
 NOTHING = Constant(0)
 ELEMENTS = {

@@ -12,10 +12,10 @@ from sim_models import act, agrees, clients, entry, exp, service
 from mup.lqn import Constant, Migration, Model, Processor
 from simulator import simulate
 from simulator.analytic import estimate
-from simulator.machine import CompiledEngine
+from simulator.machine.compiled.engine import CompiledEngine
+from simulator.machine.reference.engine import ReferenceEngine
+from simulator.machine.reference.sticky_server import StickyServer
 from simulator.program import Program, compile_model
-from simulator.reference import ReferenceEngine
-from simulator.sticky_server import StickyServer
 
 NEVER = Migration(wake=0.0, steal=0.0, balance=0.0)
 WAKE = Migration(wake=1.0, steal=0.0, balance=0.0)

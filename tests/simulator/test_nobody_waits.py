@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from random_models import random_model
 from sim_models import act, clients, entry, exp, model, ps, service
 
 from mup.lqn import Call, Forward, Model
 from mup.lqn.visits import entry_rates
 from simulator import simulate
 from simulator.analytic import estimate
-from simulator.program import _requests
 
 
 def handed_on(kind: str) -> Model:
@@ -36,16 +34,3 @@ def test_only_what_somebody_waits_for_is_handed_on(kind: str, times: float) -> N
     found, seen = estimate(tested), simulate(tested, precision=0.02)
     assert (found.tasks["D"].throughput > 0) == (seen.tasks["D"].throughput.mean > 0) == (times > 0)
     assert found.cycle.throughput == pytest.approx(seen.cycle.throughput.mean, rel=0.05)
-
-
-@pytest.mark.slow
-def test_requests_are_counted_alike() -> None:
-    """400 random models: the program's count and that of the model agree for every source of load."""
-    sources = 0
-    for seed in range(400):
-        tested = random_model(seed)
-        for (task, name), found in entry_rates(tested).items():
-            expected = _requests(tested, tested.task(task), tested.task(task).entry(name))
-            assert {k: v for k, v in found.items() if v > 0} == pytest.approx(expected, rel=1e-9), seed
-            sources += 1
-    assert sources > 500

@@ -13,7 +13,7 @@ from sim_models import act, agrees, clients, entry, exp, fork, join, mva, ps, se
 from mup.errors import SimulationError
 from mup.lqn import Distribution, Migration, Model, Processor, Task
 from simulator import simulate
-from simulator.saturation import saturation
+from simulator.studies.saturation import saturation
 
 pytestmark = pytest.mark.slow
 

@@ -12,11 +12,11 @@ from sim_models import act, choice, clients, entry, exp, machine_repair, model, 
 from mup.errors import UsageError
 from mup.lqn import Constant, Discrepancy, Front, Model, Replicate, Uncertainty
 from simulator import Result, simulate
-from simulator.advice import suspects
-from simulator.calibration_spread import Alternatives, Spread, spread, spread_jobs
-from simulator.grids import run_scenarios
-from simulator.prediction import PARTS, RealRun, predict_interval
-from simulator.whatif import Change, Scenario, grid
+from simulator.studies.advice import suspects
+from simulator.studies.calibration_spread import Alternatives, Spread, spread, spread_jobs
+from simulator.studies.grids import run_scenarios
+from simulator.studies.prediction import PARTS, RealRun, predict_interval
+from simulator.studies.whatif import Change, Scenario, grid
 
 CLIENTS, THINK, DEMAND = 8, 0.5, 0.1
 

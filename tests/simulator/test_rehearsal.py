@@ -11,8 +11,8 @@ from mup.errors import SimulationError, UsageError
 from mup.lqn import Constant, Distribution, Exponential, Model, Processor, Task
 from mup.workload.starts import start_share
 from simulator import simulate
-from simulator.rehearsal import cycle_seconds, rehearse, settling_seconds
-from simulator.saturation import saturation
+from simulator.studies.rehearsal import cycle_seconds, rehearse, settling_seconds
+from simulator.studies.saturation import saturation
 
 WARMUP, WINDOW = 4.0, 10.0
 

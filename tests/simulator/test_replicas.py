@@ -8,8 +8,8 @@ import math
 import numpy as np
 import pytest
 
-from simulator import replicas
-from simulator.replicas import Replicas
+from simulator.analytic import replicas
+from simulator.analytic.replicas import Replicas
 
 SPEEDS = np.array([0.7, 1.3, 1.1, 1.6, 1.6, 2.0])
 

@@ -20,7 +20,7 @@ from mup.lqn.files import read_model
 from mup.lqn.json_io import save_model
 from simulator import simulate
 from simulator.analytic import estimate
-from simulator.saturation import saturation
+from simulator.studies.saturation import saturation
 
 SHARED = Path(os.environ.get("MUP_REFERENCE_DIR", Path(__file__).parents[3] / "shared"))
 ROUTERS = SHARED / "models" / "usr-pengfei_1.lqnx"
@@ -56,7 +56,7 @@ SPINS = """
 from sim_models import act, choice, clients, entry, exp, model, service
 from mup.errors import SimulationError
 from simulator import simulate
-from simulator.recording import Samples
+from simulator.machine.recording import Samples
 
 samples = Samples(256)
 for number in range(1000):

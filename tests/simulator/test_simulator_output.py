@@ -9,8 +9,8 @@ import pytest
 from sim_models import act, clients, entry, exp, machine_repair, model, service
 
 from simulator import simulate
-from simulator.output import half_width, lag1, mser5, ratio
-from simulator.recording import MAX_BINS, Bins, Level, Samples
+from simulator.figures.output import half_width, lag1, mser5, ratio
+from simulator.machine.recording import MAX_BINS, Bins, Level, Samples
 
 
 def test_mser5_cuts_a_transient() -> None:

@@ -11,13 +11,14 @@ from mup.errors import LimitError
 from mup.lqn import Call, Constant, Model, Precedence
 from mup.lqn.edits import with_clients
 from mup.lqn.routing_edits import with_count
-from simulator import rehearsal, simulate
-from simulator.autoscale import Settings, autoscale
-from simulator.budget import Budget, Reached
-from simulator.grids import run_scenarios
-from simulator.rehearsal import rehearse
-from simulator.saturation import saturation
-from simulator.whatif import Change, Scenario
+from simulator import simulate
+from simulator.machine.budget import Budget, Reached
+from simulator.studies import rehearsal
+from simulator.studies.autoscale import Settings, autoscale
+from simulator.studies.grids import run_scenarios
+from simulator.studies.rehearsal import rehearse
+from simulator.studies.saturation import saturation
+from simulator.studies.whatif import Change, Scenario
 
 ENDLESS = 10**9
 """Rounds that take no time: several minutes of computing at one moment."""

@@ -22,10 +22,15 @@ from mup.lqn import (
     model_to_json,
 )
 from simulator.analytic import estimate
-from simulator.api import simulate
-from simulator.warmth import Load, at_load, at_rates, settled
+from simulator.api import observed_load, simulate
+from simulator.preparing import Load, at_load, at_rates, prepared
 
 WARMTH = Warmth(rates=(10.0, 200.0), demands={"/e/:work": (0.001, 0.0), "front": (0.0004, 0.0)})
+
+
+def settled(model: Model) -> Model:
+    """Return the model with the times of its own load."""
+    return prepared(model, observed_load).model
 
 
 def model(clients: int = 1, think: float = 0.1, warmth: Warmth | None = WARMTH) -> Model:

@@ -8,7 +8,7 @@ import pytest
 from mup.lqn import Activity, Call, Constant, Entry, Model, Processor, Task
 from mup.workload.starts import start_share
 from simulator import simulate
-from simulator.variates import Stream, client_stream
+from simulator.machine.variates import Stream, client_stream
 
 
 @pytest.mark.parametrize("seed", [0, 1, 12345, 2**63, 2**64 - 1, -1])

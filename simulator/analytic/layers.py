@@ -1,0 +1,443 @@
+"""Which stations does a model consist of, and who sends how much work to which of them?
+
+A *station* is anything requests queue for: the threads of a task, its front, the cores of a processor.
+A *plan* is one entry (or one of the two works of a front) with means and variances in place of
+distributions. A task whose threads never run out, or are never held for any time, is no station: its callers
+use what it uses.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from mup.errors import ModelError, SimulationError, UncalibratedError
+from mup.lqn.distributions import Constant, Distribution
+from mup.lqn.model import LOCK, Activity, CallKind, Entry, Front, Model, Processor, Task, entry_label
+from simulator.analytic.entry_times import ActivityGraph, Moments
+
+__all__ = ["CallPlan", "Layers", "Plan", "Station", "Step", "targets"]
+
+MAX_LISTED = 20
+SECOND_PHASES = 3
+NOTHING = Constant(0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class CallPlan:
+    """A call: the plan it goes to, how often (mean, variance), and what the caller does meanwhile."""
+
+    target: int
+    count: Moments
+    kind: CallKind
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """An activity: visits to the processor with a demand each (seconds of a core), delay, calls."""
+
+    name: str
+    slices: float
+    demand: Moments
+    delay: Moments
+    calls: tuple[CallPlan, ...]
+    think: bool
+
+
+@dataclass(slots=True)
+class Plan:
+    """What one request to an entry does.
+
+    Attributes:
+        task: Index of the task.
+        label: For display.
+        graph, steps: Its activities, and how they hang together.
+        station: The station whose server it holds; None for clients and where servers never run out.
+        processor: The station of its processor; None if demands are delays.
+        forwards: Other plans that take over with a probability.
+        before, behind: Plans of the front, for requests and replies.
+        arrivals: Requests per second from outside.
+    """
+
+    task: int
+    label: str
+    graph: ActivityGraph
+    steps: tuple[Step, ...]
+    processor: int | None
+    station: int | None = None
+    forwards: tuple[tuple[int, float], ...] = ()
+    before: int | None = None
+    behind: int | None = None
+    arrivals: float = 0.0
+
+
+@dataclass(slots=True)
+class Station:
+    """Servers with a queue in front of each replica.
+
+    Attributes:
+        name: For messages.
+        servers, replicas: Per replica; number of replicas.
+        shared: Requests share the servers (PS) instead of waiting first come first served.
+        task: Index of the task if the servers are its threads (or its front).
+        parent: The station whose servers its own run on, if it is a part of another processor.
+    """
+
+    name: str
+    servers: float
+    replicas: int
+    shared: bool
+    task: int | None = None
+    parent: int | None = None
+
+
+@dataclass(slots=True)
+class Layers:
+    """A model as stations and plans; plans are listed such that callers come before what they call."""
+
+    model: Model
+    stations: list[Station] = field(default_factory=list)
+    plans: list[Plan] = field(default_factory=list)
+    order: list[int] = field(default_factory=list)
+    roots: list[int] = field(default_factory=list)
+    of_task: dict[int, list[int]] = field(default_factory=dict)
+    doubts: list[str] = field(default_factory=list)
+
+    @staticmethod
+    def of(model: Model) -> Layers:
+        """Take a model apart.
+
+        Raises:
+            UncalibratedError: A number a client can reach was never measured; all of them are listed.
+            ModelError: An element has no analytic estimate; its path is named.
+            SimulationError: The model has no reference task, or a cycle that takes no time.
+        """
+        return _Builder(model).build()
+
+
+class _Builder:
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.layers = Layers(model)
+        self.tasks = {t.name: i for i, t in enumerate(model.tasks)}
+        self.missing: list[str] = []
+        self.plan_of: dict[tuple[str, str], int] = {}
+        self.processor_station: dict[str, int] = {}
+        self.core_station: dict[tuple[str, int], int] = {}
+        self.fronts: dict[str, tuple[int | None, int | None]] = {}
+
+    def build(self) -> Layers:
+        model, layers = self.model, self.layers
+        arriving = any(e.arrivals is not None for t in model.tasks for e in t.entries)
+        if not model.reference_tasks and not arriving:
+            raise SimulationError(
+                "the model has no reference task: nothing would ever happen",
+                where=model.name,
+                hint="add a task of role 'reference' with the clients that send requests, or arrivals",
+            )
+        for processor in model.processors:
+            self.processor(processor)
+        for task in model.tasks:
+            for entry in task.entries:
+                if task.is_reference or entry.arrivals is not None:
+                    layers.roots.append(self.plan(task, entry))
+        layers.roots = [r for r in layers.roots if model.tasks[layers.plans[r].task].is_reference]
+        if self.missing:
+            self.refuse()
+        self.sort()
+        self.pools()
+        return layers
+
+    def refuse(self) -> None:
+        shown = [f"  {path}" for path in self.missing[:MAX_LISTED]]
+        if len(self.missing) > MAX_LISTED:
+            shown.append(f"  ... and {len(self.missing) - MAX_LISTED} more")
+        listing = "\n".join(shown)
+        raise UncalibratedError(
+            f"{len(self.missing)} numbers that clients can reach were never measured\n{listing}",
+            where=self.model.name,
+            hint="run 'mup explore' and 'mup model' to measure them, or set them in the model file",
+        )
+
+    def known(self, time: Distribution | None, where: str) -> Distribution:
+        if time is None:
+            if where not in self.missing:
+                self.missing.append(where)
+            return NOTHING
+        return time
+
+    def processor(self, processor: Processor) -> int | None:
+        """Return the station of a processor; None if it has a core for every thread."""
+        if processor.name in self.processor_station:
+            return self.processor_station[processor.name]
+        parent = None
+        if processor.parent is not None:
+            parent = self.whole(processor, self.model.processor(processor.parent))
+        if processor.discipline == "infinite" or processor.cores == math.inf:
+            return parent
+        station = Station(
+            name=f"processors[{processor.name!r}]",
+            servers=processor.cores,
+            replicas=1,
+            shared=processor.discipline in ("ps", "pp", "cores"),
+            parent=parent,
+        )
+        if processor.discipline in ("hol", "pp"):
+            found = "first come first served" if processor.discipline == "hol" else "processor sharing"
+            self.layers.doubts.append(f"{station.name}: priorities are not estimated, taken as {found}")
+        if processor.migration is not None:
+            self.layers.doubts.append(f"{station.name}: threads are taken to move to idle cores at once")
+        whole = any(p.parent == processor.name for p in self.model.processors)
+        if processor.discipline == "cores" and processor.migration is None and not whole:
+            # Threads that never move: one queue per core, as good as chosen at random.
+            station.servers, station.replicas = 1, int(processor.cores)
+        self.layers.stations.append(station)
+        self.processor_station[processor.name] = len(self.layers.stations) - 1
+        return self.processor_station[processor.name]
+
+    def whole(self, part: Processor, parent: Processor) -> int | None:
+        """Return the station a part is a part of: the core it is pinned to with others, or all cores."""
+        station = self.processor(parent)
+        core = part.pinned_core(parent)
+        if core is None or sum(p.pinned_core(parent) == core for p in self.model.processors) < 2:
+            return station
+        if (parent.name, core) not in self.core_station:
+            name = f"core {core} of processors[{parent.name!r}]"
+            self.layers.stations.append(
+                Station(name=name, servers=1, replicas=1, shared=True, parent=station)
+            )
+            self.core_station[parent.name, core] = len(self.layers.stations) - 1
+        return self.core_station[parent.name, core]
+
+    def _parent_speed(self, processor: Processor) -> float:
+        speed, parent = 1.0, processor.parent
+        while parent is not None:
+            above = self.model.processor(parent)
+            speed *= above.speed * above.available
+            parent = above.parent
+        return speed
+
+    def place(self, task: Task) -> tuple[int | None, float]:
+        """Return the station of a task's processor and the speed that work in the background leaves."""
+        if task.processor is None:
+            return None, 1.0
+        processor = self.model.processor(task.processor)
+        own = processor.speed * processor.available
+        return self.processor(processor), own * self._parent_speed(processor)
+
+    def plan(self, task: Task, entry: Entry) -> int:
+        """Return the index of the plan of an entry; make it if it is new."""
+        plans = self.layers.plans
+        if (task.name, entry.name) in self.plan_of:
+            return self.plan_of[task.name, entry.name]
+        where = f"tasks[{task.name!r}].entries[{entry.name!r}]"
+        if entry.token:
+            kind = "lock" if entry.token in LOCK else "semaphore"
+            raise ModelError(
+                f"no analytic estimate of a {kind} (token {entry.token!r})",
+                where=f"{where}.token",
+                hint="simulate the model instead",
+            )
+        graph = ActivityGraph(entry)
+        self.missing += [f"{where}.{path}" for path in graph.missing]
+        index = len(plans)
+        self.plan_of[task.name, entry.name] = index
+        station, speed = self.place(task)
+        plan = Plan(self.tasks[task.name], entry_label(task.name, entry.name), graph, (), station)
+        plans.append(plan)
+        self.layers.of_task.setdefault(plan.task, []).append(index)
+        plan.steps = tuple(
+            self.step(task, a, speed, f"{where}.activities[{a.name!r}]")
+            for a in entry.activities
+            if graph.visits.get(a.name, 0.0) > 0
+        )
+        if entry.arrivals is not None:
+            if entry.arrivals.mean <= 0:
+                raise SimulationError(
+                    "requests would arrive all at once: the time between arrivals is 0",
+                    where=f"{where}.arrivals",
+                )
+            plan.arrivals = 1 / entry.arrivals.mean
+        forwards = []
+        for forward in entry.forwards:
+            if forward.probability > 0:
+                target = self.model.task(forward.task)
+                forwards.append((self.plan(target, target.entry(forward.entry)), forward.probability))
+        plan.forwards = tuple(forwards)
+        if task.front is not None and not task.is_reference:
+            plan.before, plan.behind = self.front(task, task.front)
+        return index
+
+    def step(self, task: Task, activity: Activity, speed: float, where: str) -> Step:
+        demand = self.known(activity.demand, f"{where}.demand")
+        delay = self.known(activity.delay, f"{where}.delay")
+        calls = []
+        for k, call in enumerate(activity.calls):
+            count = self.known(call.count, f"{where}.calls[{k}].count")
+            if count.mean > 0:
+                target = self.model.task(call.task)
+                plan = self.plan(target, target.entry(call.entry))
+                calls.append(CallPlan(plan, (count.mean, count.variance), call.kind))
+        slices = 1.0
+        if activity.interleaved:
+            slices += sum(c.count[0] for c in calls)
+        mean, variance = demand.mean / speed / slices, _finite(demand.variance) / (speed * slices) ** 2
+        return Step(
+            activity.name,
+            slices if mean > 0 else 0.0,
+            (mean, variance),
+            (delay.mean, _finite(delay.variance)),
+            tuple(calls),
+            activity.kind == "think" and task.is_reference,
+        )
+
+    def front(self, task: Task, front: Front) -> tuple[int | None, int | None]:
+        """Return the plans of a front: for the request, for the reply; None where it takes no time."""
+        if task.name in self.fronts:
+            return self.fronts[task.name]
+        home = replace(task, processor=self.model.front_processor(task))
+        station, speed = self.place(home)
+        made: list[int | None] = []
+        for phase in ("request", "reply"):
+            time = self.known(getattr(front, phase), f"tasks[{task.name!r}].front.{phase}")
+            if time.mean == 0:
+                made.append(None)
+                continue
+            activity = Activity(name=phase, demand=time, delay=NOTHING)
+            entry = Entry(name=phase, start=phase, activities=(activity,))
+            plan = Plan(
+                self.tasks[task.name],
+                f"{task.name}.front.{phase}",
+                ActivityGraph(entry),
+                (self.step(home, activity, speed, ""),),
+                station,
+            )
+            self.layers.plans.append(plan)
+            made.append(len(self.layers.plans) - 1)
+        if made[0] is not None or made[1] is not None:
+            self.layers.stations.append(
+                Station(
+                    f"tasks[{task.name!r}].front", 1, task.replicas, shared=False, task=self.tasks[task.name]
+                )
+            )
+            for number in made:
+                if number is not None:
+                    self.layers.plans[number].station = len(self.layers.stations) - 1
+        self.fronts[task.name] = made[0], made[1]
+        return self.fronts[task.name]
+
+    def sort(self) -> None:
+        """Order plans: every caller before what it calls."""
+        layers = self.layers
+        done: set[int] = set()
+        order: list[int] = []
+        for root in range(len(layers.plans)):
+            stack = [(root, False)]
+            while stack:
+                plan, leaving = stack.pop()
+                if leaving:
+                    order.append(plan)
+                elif plan not in done:
+                    done.add(plan)
+                    stack.append((plan, True))
+                    stack.extend((p, False) for p in targets(layers.plans[plan]) if p not in done)
+        layers.order = order[::-1]
+
+    def pools(self) -> None:
+        """Make a station of every task whose threads can run out."""
+        layers, model = self.layers, self.model
+        # width[target][caller]: how many calls one thread of the caller may have there at once.
+        width: dict[int, dict[int, float]] = {}
+        second: set[int] = set()
+        for plan in layers.plans:
+            graph = plan.graph
+            for step in plan.steps:
+                for call in step.calls:
+                    endless = call.kind == "send" or step.name not in graph.held
+                    callers = width.setdefault(layers.plans[call.target].task, {})
+                    callers[plan.task] = max(callers.get(plan.task, 0), math.inf if endless else graph.width)
+            for target, _ in plan.forwards:
+                width.setdefault(layers.plans[target].task, {})[plan.task] = math.inf
+            if plan.arrivals:
+                width.setdefault(plan.task, {})[plan.task] = math.inf
+            if graph.awaited != graph.held:
+                second.add(plan.task)
+        crowd = dict.fromkeys(layers.of_task, 0.0)
+        # Threads at work behind their reply come on top of those somebody waits for. How many there are
+        # at once has no bound; that many are rare.
+        for _ in crowd:
+            for index in crowd:
+                task = model.tasks[index]
+                if task.is_reference:
+                    crowd[index] = math.inf if task.is_open else task.threads
+                else:
+                    crowd[index] = sum(
+                        self._threads(caller, crowd) * times
+                        for caller, times in width.get(index, {}).items()
+                        if times == math.inf or caller != index
+                    )
+        timeless = self._timeless()
+        for index, most in crowd.items():
+            task = model.tasks[index]
+            enough = most * (SECOND_PHASES if index in second else 1)
+            if task.is_reference or task.threads == math.inf or task.threads >= enough:
+                continue
+            if layers.of_task[index] and all(number in timeless for number in layers.of_task[index]):
+                continue
+            layers.stations.append(
+                Station(f"tasks[{task.name!r}]", task.threads, task.replicas, False, index)
+            )
+            if task.admission == "hol" and len(self._ranks(index)) > 1:
+                layers.doubts.append(
+                    f"tasks[{task.name!r}]: priorities of admission are not estimated, taken as first come"
+                    " first served: the mean over all its requests is right, but response times of its"
+                    " entries, and of those who call them, can be many tens of percent off; simulate it"
+                )
+            for number in layers.of_task[index]:
+                layers.plans[number].station = len(layers.stations) - 1
+
+    def _ranks(self, index: int) -> set[int]:
+        """Return the priorities that requests for the threads of a task have."""
+        layers, tasks = self.layers, self.model.tasks
+        own = {entry_label(tasks[index].name, e.name): e.priority for e in tasks[index].entries}
+        here = {number: own[layers.plans[number].label] for number in layers.of_task[index]}
+        found = {rank for number, rank in here.items() if layers.plans[number].arrivals}
+        for plan in layers.plans:
+            asked = [c.target for s in plan.steps for c in s.calls] + [target for target, _ in plan.forwards]
+            found |= {tasks[plan.task].priority + here[target] for target in asked if target in here}
+        return found
+
+    def _timeless(self) -> set[int]:
+        """Return the plans that answer at the very moment they are asked: no thread is ever held for them."""
+        found: set[int] = set()
+        for index in reversed(self.layers.order):
+            plan = self.layers.plans[index]
+            waited = [c.target for s in plan.steps for c in s.calls if c.kind != "send"]
+            waited += [t for t in (*(f for f, _ in plan.forwards), plan.before, plan.behind) if t is not None]
+            own = any(step.slices > 0 or step.delay[0] > 0 for step in plan.steps)
+            if not own and all(target in found for target in waited):
+                found.add(index)
+        return found
+
+    def _threads(self, index: int, crowd: dict[int, float]) -> float:
+        """Return how many threads of a task can be busy at once; at least one if it is ever called."""
+        task = self.model.tasks[index]
+        return max(min(task.threads * task.replicas, crowd[index]), 1.0)
+
+
+def targets(plan: Plan) -> Iterator[int]:
+    """Yield the plans that one calls, hands on to, or passes through."""
+    for step in plan.steps:
+        for call in step.calls:
+            yield call.target
+    for target, _ in plan.forwards:
+        yield target
+    for front in (plan.before, plan.behind):
+        if front is not None:
+            yield front
+
+
+def _finite(variance: float) -> float:
+    """A time of infinite variance is taken for a very variable one: its queue has a mean all the same."""
+    return min(variance, 1e12)

@@ -1,0 +1,218 @@
+"""How often does a flow come back to a station it has left only just now?
+
+Such a visit differs from one at a random moment. It does not find a service that is partly over, but one
+that is just beginning; and before it are only those who came during the last visit.
+
+Between the two there may be a moment: work elsewhere, the network, the client's own time. How long it takes
+when nobody waits is the *gap* of the return; whoever uses it decides how soon is soon.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from simulator.analytic.layers import Layers, Plan, Step
+
+__all__ = ["Return", "Returns"]
+
+AHEAD = 20
+"""Steps to look ahead at most: in loops that take no time, stations come again without an end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Return:
+    """Returns to a station.
+
+    Attributes:
+        station: Which one.
+        times: How often per request.
+        service: Mean service time of the visit before, in seconds; None: how long ``plan`` holds it.
+        plan: The plan that held it.
+        step: The activity that returns.
+        gap: Seconds between the two, when nobody waits.
+    """
+
+    station: int
+    times: float
+    service: float | None
+    plan: int
+    step: str = ""
+    gap: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Reach:
+    """That a station is reached: how likely, after how many seconds, by which activity."""
+
+    chance: float
+    gap: float
+    step: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A demand, a delay or the calls of one kind of an activity.
+
+    Attributes:
+        time: Mean seconds when nobody waits.
+        often: How likely it happens.
+        reached: Stations it gets to.
+        left: Stations it leaves.
+        repeats: How often it follows itself.
+    """
+
+    time: float
+    often: float = 1.0
+    reached: Mapping[int, _Reach] | None = None
+    left: Mapping[int, Return] | None = None
+    repeats: float = 0.0
+
+
+class Returns:
+    """Follows the flows of all plans from step to step.
+
+    Args:
+        layers: The model.
+        horizon: Seconds from which on a return is not of interest; those without a gap always are.
+    """
+
+    def __init__(self, layers: Layers, horizon: float) -> None:
+        self._layers = layers
+        self._horizon = horizon
+        self._first: dict[int, dict[int, _Reach]] = {}
+        self._last: dict[int, dict[int, Return]] = {}
+        self._time: dict[int, float] = {}
+
+    def visits(self) -> list[list[Return]]:
+        """Return, per plan, the returns that one request adds."""
+        layers = self._layers
+        found: list[list[Return]] = [[] for _ in layers.plans]
+        for index in reversed(layers.order):
+            plan = layers.plans[index]
+            walk = _Walk(plan, {s.name: list(self._parts(plan, s)) for s in plan.steps}, self._horizon)
+            self._first[index], self._last[index] = walk.first(), walk.last(index)
+            self._time[index] = walk.time
+            found[index] = list(walk.returns())
+        return found
+
+    def _parts(self, plan: Plan, step: Step) -> Iterator[_Part]:
+        """Yield what a step does, in order."""
+        if step.slices:
+            at, demand = plan.processor, step.demand[0]
+            if at is None:
+                yield _Part(step.slices * demand)
+            else:
+                reached = {at: _Reach(1.0, 0.0, step.name)}
+                yield _Part(step.slices * demand, 1.0, reached, {at: Return(at, 1.0, demand, -1)})
+        if step.delay[0] > 0:
+            yield _Part(step.delay[0])
+        for call in step.calls:
+            if call.kind != "send":
+                count, once = call.count[0], self._time.get(call.target, 0.0)
+                often = min(count, 1.0)
+                first = self._first.get(call.target, {})
+                reached = {at: replace(r, chance=often * r.chance, step=step.name) for at, r in first.items()}
+                yield _Part(count * once, often, reached, self._last.get(call.target), max(count - 1, 0.0))
+
+
+class _Walk:
+    """One plan, step by step."""
+
+    def __init__(self, plan: Plan, parts: dict[str, list[_Part]], horizon: float) -> None:
+        self._plan, self._parts, self._horizon = plan, parts, horizon
+        graph = plan.graph
+        times = {name: sum(part.time for part in found) for name, found in parts.items()}
+        self.time = graph.times({name: (time, 0.0) for name, time in times.items()}).reply[0]
+        self._next: dict[str, list[tuple[str, float, float]]] = {}
+        for before, after, often, beside in graph.links():
+            late = max([times[name] - times[before] for name in beside], default=0.0)
+            way = after, often / graph.visits[before], max(late, 0.0)
+            self._next.setdefault(before, []).append(way)
+        self._known: dict[tuple[str, int], dict[int, _Reach]] = {}
+
+    def first(self) -> dict[int, _Reach]:
+        """Return which stations a request gets to."""
+        found = dict(self._from(self._plan.graph.start, AHEAD))
+        if self._plan.station is not None:
+            found[self._plan.station] = _Reach(1.0, 0.0, "")
+        return found
+
+    def last(self, index: int) -> dict[int, Return]:
+        """Return which stations a request leaves at its end, whichever way it took."""
+        ends = [self._left(name) for name in self._plan.graph.ends if name in self._parts]
+        found = {at: last for at, last in ends[0].items() if all(at in end for end in ends)} if ends else {}
+        if self._plan.station is not None:
+            found[self._plan.station] = Return(self._plan.station, 1.0, None, index)
+        return found
+
+    def returns(self) -> Iterator[Return]:
+        """Yield all returns within the plan but those within what it calls."""
+        for name, parts in self._parts.items():
+            visits = self._plan.graph.visits[name]
+            for k, part in enumerate(parts):
+                if part.left:
+                    yield from self._met(part, visits * part.often, self._behind(name, k, AHEAD))
+                    if part.repeats > 0 and part.reached:
+                        yield from self._met(part, visits * part.repeats, part.reached)
+
+    def _met(self, part: _Part, times: float, ahead: Mapping[int, _Reach]) -> Iterator[Return]:
+        for at, last in (part.left or {}).items():
+            if at in ahead:
+                then = ahead[at]
+                gap = last.gap + then.gap
+                if gap == 0 or gap < self._horizon:
+                    yield replace(last, times=times * then.chance, step=then.step, gap=gap)
+
+    def _from(self, name: str, left: int) -> dict[int, _Reach]:
+        """Return which stations a flow gets to from the beginning of a step on."""
+        if (name, left) not in self._known:
+            self._known[name, left] = self._behind(name, -1, left)
+        return self._known[name, left]
+
+    def _behind(self, name: str, part: int, left: int) -> dict[int, _Reach]:
+        """Return which stations a flow gets to after a part of a step."""
+        found: dict[int, _Reach] = {}
+        gap = 0.0
+        for following in self._parts[name][part + 1 :]:
+            _continue(found, following.reached or {}, gap)
+            gap += following.time
+            if gap > 0 and gap >= self._horizon:
+                return found
+        ways: dict[int, list[_Reach]] = {}
+        for after, chance, late in self._next.get(name, ()) if left > 0 else ():
+            for at, reach in self._from(after, left - 1).items():
+                way = replace(reach, chance=chance * reach.chance, gap=late + reach.gap)
+                ways.setdefault(at, []).append(way)
+        _continue(found, {at: _mixed(reaches) for at, reaches in ways.items()}, gap)
+        return found
+
+    def _left(self, name: str) -> dict[int, Return]:
+        """Return which stations a step leaves, and how long before its end."""
+        found: dict[int, Return] = {}
+        gap = 0.0
+        for part in reversed(self._parts[name]):
+            for at, last in (part.left or {}).items():
+                found.setdefault(at, replace(last, gap=last.gap + gap))
+            gap += part.time
+            if gap > 0 and gap >= self._horizon:
+                break
+        return found
+
+
+def _mixed(ways: list[_Reach]) -> _Reach:
+    """Return what exclusive ways to a station are together."""
+    chance = sum(way.chance for way in ways)
+    gap = sum(way.chance * way.gap for way in ways) / chance if chance > 0 else 0.0
+    return replace(ways[0], chance=min(chance, 1.0), gap=gap)
+
+
+def _continue(found: dict[int, _Reach], then: Mapping[int, _Reach], gap: float) -> None:
+    """Add what is reached so many seconds later, by those who have not been there yet."""
+    for at, reach in then.items():
+        later = replace(reach, gap=reach.gap + gap)
+        if at in found:
+            before = found[at]
+            rest = replace(later, chance=(1 - before.chance) * reach.chance)
+            later = _mixed([before, rest])
+        found[at] = later

@@ -1,0 +1,356 @@
+"""What do the counts of a run say, and how sure is it? Warm-up, batch means, intervals, percentiles.
+
+Warm-up deletion: MSER-5 (White, "An effective truncation heuristic for bias reduction in simulation
+output", 1997). Intervals: batch means with Student's t. Every figure is a ratio of two sums (time per
+request, requests per second, thread-seconds per second), so its batches are judged by the residuals of
+the ratio estimator; a positive correlation that remains between neighbouring batches widens the interval
+as it would in a first-order autoregressive process.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import stdtrit
+
+from mup.errors import SimulationError
+from simulator.figures.result import (
+    ActivityResult,
+    CallResult,
+    CycleResult,
+    EntryResult,
+    Figure,
+    JoinResult,
+    ProcessorResult,
+    ReplicaResult,
+    ResponseTime,
+    TaskResult,
+)
+from simulator.machine.recording import AREA, COMPLETED_TIME, LEFT, Bins, FloatArray, Layout, Samples
+from simulator.program import GIVE_BACK, Program, processor_servers
+
+IntArray = npt.NDArray[np.int64]
+
+__all__ = ["Window", "lag1", "mser5", "open_window", "ratio"]
+
+BATCHES = (40, 32, 25, 20)
+"""Numbers of batches to try: the first whose batches look independent, or else the last."""
+
+MAX_WIDENING_CORRELATION = 0.9
+
+
+def mser5(series: FloatArray) -> int:
+    """Return how many elements at the beginning are warm-up, at most half of them.
+
+    Averages groups of five and chooses the truncation that minimises the variance of the rest divided
+    by its size, the estimated squared error of the remaining mean. NaN elements (nothing completed)
+    do not count.
+    """
+    groups = len(series) // 5
+    blocks = series[: groups * 5].reshape(groups, 5)
+    seen = ~np.isnan(blocks)
+    counts = seen.sum(axis=1)
+    kept = np.flatnonzero(counts)
+    if len(kept) < 4:
+        return 0
+    means = np.where(seen, blocks, 0.0).sum(axis=1)[kept] / counts[kept]
+    # Around the overall mean, so that the difference of squares below does not cancel.
+    means = means - means.mean()
+    left = np.arange(len(means), 0, -1)
+    tail = means[::-1].cumsum()[::-1]
+    squares = (means**2)[::-1].cumsum()[::-1]
+    error = np.maximum(squares - tail**2 / left, 0.0) / left.astype(float) ** 2
+    candidates = kept <= groups // 2
+    if not candidates.any():
+        return groups // 2 * 5
+    # Rounding noise of a run without any variation must not look like a trend.
+    error[error <= 1e-24 * max(float(np.max(squares)), 1e-300)] = 0.0
+    return int(kept[int(np.argmin(error[candidates]))]) * 5
+
+
+def lag1(residuals: FloatArray) -> float:
+    """Return the correlation between neighbours of a series of mean 0; 0 if it is constant."""
+    power = float(residuals @ residuals)
+    return float(residuals[:-1] @ residuals[1:]) / power if power > 0 else 0.0
+
+
+def residuals(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
+    """Return what each batch has above the overall ratio; they sum to 0."""
+    total = float(denominator.sum())
+    result: FloatArray = numerator - (float(numerator.sum()) / total if total else 0.0) * denominator
+    return result
+
+
+def ratio(numerator: FloatArray, denominator: FloatArray) -> Figure:
+    """Estimate the ratio of two sums from their batches; the denominators must not sum to 0."""
+    total = float(denominator.sum())
+    mean = float(numerator.sum()) / total
+    rest = residuals(numerator, denominator)
+    return Figure(mean, half_width(rest) * len(rest) / total)
+
+
+def half_width(rest: FloatArray) -> float:
+    """Return the 95 % half-width of the mean of batches that have these residuals."""
+    count = len(rest)
+    variance = float(rest @ rest) / (count - 1)
+    correlation = min(max(lag1(rest), 0.0), MAX_WIDENING_CORRELATION)
+    widening = (1 + correlation) / (1 - correlation)
+    return float(stdtrit(count - 1, 0.975)) * math.sqrt(variance * widening / count)
+
+
+@dataclass(frozen=True)
+class Window:
+    """The measured part of a run: after the warm-up, cut into batches of equal length.
+
+    Attributes:
+        begin, end: Simulated seconds.
+        sums: Differences of the snapshot columns per batch, shape (batches, columns).
+        independent: The batches of cycle response time and throughput show no correlation to speak of.
+        settled: The warm-up ended well before half of the run.
+    """
+
+    program: Program
+    layout: Layout
+    begin: float
+    end: float
+    sums: FloatArray
+    independent: bool
+    settled: bool
+
+    @property
+    def batch_seconds(self) -> FloatArray:
+        """The length of every batch."""
+        return np.full(len(self.sums), (self.end - self.begin) / len(self.sums))
+
+    def cycle_sums(self, offset: int) -> FloatArray:
+        """Per batch: cycles (0), their response times (1) or cycle times (2), of all clients."""
+        columns = [self.layout.cycles(p) + offset for p in range(len(self.program.populations))]
+        result: FloatArray = self.sums[:, columns].sum(axis=1)
+        return result
+
+    def rate(self, *columns: int, divisor: float = 1.0) -> Figure:
+        """Return the growth of some columns per second, divided by a constant."""
+        return ratio(self.sums[:, columns].sum(axis=1), self.batch_seconds * divisor)
+
+    def mean(self, total: int, count: int) -> Figure | None:
+        """Return the ratio of two columns; None if nothing was counted."""
+        if not self.sums[:, count].any():
+            return None
+        return ratio(self.sums[:, total], self.sums[:, count])
+
+    def precision(self) -> float:
+        """Return the larger relative half-width of cycle response time and throughput."""
+        cycles = self.cycle_sums(0)
+        if not cycles.any():
+            return math.inf
+        throughput, response = ratio(cycles, self.batch_seconds), ratio(self.cycle_sums(1), cycles)
+        return max(throughput.relative, response.relative)
+
+    def cycle(self, samples: list[Samples]) -> CycleResult:
+        """Return the figures of all cycles together, whoever begins them.
+
+        Raises:
+            SimulationError: No cycle was completed.
+        """
+        cycles = self.cycle_sums(0)
+        response = self.response(self.cycle_sums(1), cycles, samples)
+        if response is None:
+            raise SimulationError(
+                f"no cycle was completed between {self.begin:g} and {self.end:g} simulated seconds",
+                where=self.program.name,
+                hint="simulate longer",
+            )
+        return CycleResult(
+            throughput=ratio(cycles, self.batch_seconds),
+            response_time=response,
+            cycle_time=ratio(self.cycle_sums(2), cycles),
+        )
+
+    def tasks(self, samples: list[Samples]) -> dict[str, TaskResult]:
+        """Return the figures of every task."""
+        result: dict[str, TaskResult] = {}
+        populations = {p.task: i for i, p in enumerate(self.program.populations)}
+        answered: list[list[int]] = [[] for _ in self.program.tasks]
+        for index, entry in enumerate(self.program.entries):
+            if entry.token not in GIVE_BACK:  # what counts is how often a semaphore or lock is acquired
+                answered[entry.task].append(self.layout.inside(index) + LEFT)
+        for index, task in enumerate(self.program.tasks):
+            if index in populations:
+                result[task.name] = self.population(populations[index], samples)
+                continue
+            places = self.layout.places_of[index]
+            threads = task.threads * task.replicas
+            busy = [self.layout.busy(p) + AREA for p in places]
+            result[task.name] = TaskResult(
+                throughput=self.rate(*answered[index]),
+                utilization=None if threads == math.inf else self.rate(*busy, divisor=threads),
+                busy=self.rate(*busy),
+                queue=self.rate(*(self.layout.waiting(p) + AREA for p in places)),
+                replicas=tuple(self.replica(p, task.threads) for p in places) if len(places) > 1 else (),
+            )
+        return result
+
+    def replica(self, place: int, threads: float) -> ReplicaResult:
+        """Return the figures of one replica."""
+        busy = self.layout.busy(place) + AREA
+        return ReplicaResult(
+            utilization=None if threads == math.inf else self.rate(busy, divisor=threads),
+            busy=self.rate(busy),
+            queue=self.rate(self.layout.waiting(place) + AREA),
+        )
+
+    def population(self, index: int, samples: list[Samples]) -> TaskResult:
+        """Return the figures of one reference task."""
+        at = self.layout.cycles(index)
+        population = self.program.populations[index]
+        present = population.clients * self.batch_seconds
+        if population.is_open:
+            present = self.sums[:, self.layout.inside(population.entry) + AREA]
+        thinking = self.sums[:, self.layout.thinking(index) + AREA]
+        cycles, responses, durations = (self.sums[:, at + i] for i in range(3))
+        response = self.response(responses, cycles, [samples[index]])
+        return TaskResult(
+            throughput=self.rate(at),
+            utilization=None,
+            busy=ratio(present - thinking, self.batch_seconds),
+            queue=None,
+            response_time=response,
+            cycle_time=None if response is None else ratio(durations, cycles),
+        )
+
+    def entries(self, samples: list[Samples]) -> dict[str, EntryResult]:
+        """Return the figures of every entry that can be called."""
+        result = {}
+        clients = {p.task for p in self.program.populations}
+        for index, entry in enumerate(self.program.entries):
+            if entry.task in clients:
+                continue
+            inside = self.layout.inside(index)
+            answered = self.sums[:, inside + LEFT]
+            response = self.response(self.sums[:, inside + COMPLETED_TIME], answered, [samples[index]])
+            result[entry.label] = EntryResult(throughput=self.rate(inside + LEFT), response_time=response)
+        return result
+
+    def processors(self) -> dict[str, ProcessorResult]:
+        """Return the figures of every processor that can be full."""
+        return {
+            server.name: ProcessorResult(
+                utilization=self.rate(
+                    *(self.layout.server(i) for i in indices), divisor=server.cores * len(indices)
+                ),
+                cores=int(server.cores) * len(indices),
+            )
+            for server, indices in processor_servers(self.program)
+            if server.cores < math.inf
+        }
+
+    def calls(self) -> dict[str, CallResult]:
+        """Return the figures of every call site; those of the same label are counted together."""
+        columns: dict[str, list[int]] = {}
+        for index, site in enumerate(self.program.sites):
+            columns.setdefault(site.label, []).append(self.layout.site(index))
+        result = {}
+        for label, first in columns.items():
+            requests = self.sums[:, first].sum(axis=1)
+            waited = self.sums[:, [c + 1 for c in first]].sum(axis=1)
+            waiting = ratio(waited, requests) if requests.any() else None
+            result[label] = CallResult(throughput=ratio(requests, self.batch_seconds), waiting=waiting)
+        return result
+
+    def joins(self) -> dict[str, JoinResult]:
+        """Return the figures of every join."""
+        return {
+            join.label: JoinResult(
+                throughput=self.rate(self.layout.join(index)),
+                delay=self.mean(self.layout.join(index) + 1, self.layout.join(index)),
+            )
+            for index, join in enumerate(self.program.joins)
+            if join.timer >= 0
+        }
+
+    def activities(self) -> dict[str, ActivityResult]:
+        """Return the figures of every timed activity."""
+        result = {}
+        for index, activity in enumerate(self.program.activities):
+            at = self.layout.activity(index)
+            result[activity.label] = ActivityResult(
+                throughput=self.rate(at),
+                service_time=self.mean(at + 1, at),
+                processor_waiting=self.mean(at + 2, at),
+            )
+        return result
+
+    def response(self, times: FloatArray, counts: FloatArray, samples: list[Samples]) -> ResponseTime | None:
+        """Return a mean time with percentiles; None if nothing completed."""
+        ends, values = merged(samples)
+        inside = (ends >= self.begin) & (ends < self.end)
+        ends, values = ends[inside], values[inside]
+        if not counts.any() or not len(values):
+            return None
+        mean = ratio(times, counts)
+        batch = ((ends - self.begin) * (len(self.sums) / (self.end - self.begin))).astype(np.int64)
+        batch = np.minimum(batch, len(self.sums) - 1)
+        levels = (0.5, 0.9, 0.95, 0.99)
+        p50, p90, p95, p99 = (self.percentile(values, batch, level) for level in levels)
+        return ResponseTime(mean.mean, mean.ci95, p50, p90, p95, p99, float(values.std()))
+
+    def percentile(self, values: FloatArray, batch: IntArray, level: float) -> Figure:
+        """Return a percentile; its interval comes from how the share of values below it varies.
+
+        The share has a mean and an interval like any ratio; the percentiles at the two ends of that
+        interval bound this one. So batches need not be large enough to have a percentile of their own.
+        """
+        point = float(np.quantile(values, level))
+        count = np.bincount(batch, minlength=len(self.sums)).astype(np.float64)
+        below = np.bincount(batch, weights=values <= point, minlength=len(self.sums)).astype(np.float64)
+        share = ratio(below, count)
+        low, high = np.quantile(values, [max(0.0, level - share.ci95), min(1.0, level + share.ci95)])
+        return Figure(point, max(float(high) - point, point - float(low)))
+
+
+def merged(samples: list[Samples]) -> tuple[FloatArray, FloatArray]:
+    """Return the ends and values of several sets of samples, all thinned out to the same share."""
+    share = max(s.mask for s in samples)
+    parts = [s.unordered(share) for s in samples]
+    return np.concatenate([ends for ends, _ in parts]), np.concatenate([values for _, values in parts])
+
+
+def open_window(program: Program, layout: Layout, bins: Bins) -> Window:
+    """Delete the warm-up and cut the rest into batches.
+
+    Raises:
+        SimulationError: The run is too short for that.
+    """
+    rows = bins.rows
+    if len(rows) < BATCHES[-1]:
+        raise SimulationError(
+            f"{bins.end:g} simulated seconds are too short to say anything about",
+            where=program.name,
+            hint="simulate longer",
+        )
+    columns = [layout.cycles(p) for p in range(len(program.populations))]
+    cycles = rows[:, columns].sum(axis=1)
+    times = rows[:, [c + 1 for c in columns]].sum(axis=1)
+    series = np.divide(times, cycles, out=np.full(len(cycles), np.nan), where=cycles > 0)
+    warmup = mser5(series)
+    settled = warmup < 0.45 * len(rows)
+    warmup = min(warmup, len(rows) - BATCHES[-1])
+    for count in BATCHES:
+        if len(rows) - warmup < count:
+            continue
+        size = (len(rows) - warmup) // count
+        first = len(rows) - size * count
+        sums = rows[first:].reshape(count, size, layout.width).sum(axis=1)
+        window = Window(program, layout, first * bins.width, bins.end, sums, True, settled)
+        counts = window.cycle_sums(0)
+        limit = 1.96 / math.sqrt(count)
+        noise = [
+            lag1(residuals(counts, window.batch_seconds)),
+            lag1(residuals(window.cycle_sums(1), counts)),
+        ]
+        if max(noise) <= limit:
+            return window
+    return Window(program, layout, window.begin, window.end, window.sums, False, settled)

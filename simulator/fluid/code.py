@@ -1,0 +1,754 @@
+"""What does a flow do, step by step, when every time is a sequence of exponential stages?
+
+Turns the entries that can be reached into flat code, one block per entry; ``simulator.fluid.states``
+runs it to find the states of the fluid model. A *flow* moves through the code; it works for a request
+(one execution of an entry) and either carries the request's thread or is an auxiliary branch.
+
+A time is replaced by stages that keep its mean and, where that takes no more than ``stages`` of them,
+its squared coefficient of variation: Erlang stages or a mixture of two Erlangs below 1 (Tijms,
+"Stochastic Models", 1994), a hyperexponential above. Counts are followed exactly up to ``MAX_REPEATS``
+repetitions; longer ones become geometric with the same mean.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from enum import IntEnum
+from typing import Final, Literal, NamedTuple, NoReturn
+
+from mup.errors import SimulationError, UncalibratedError, UsageError
+from mup.lqn.distributions import (
+    Constant,
+    Distribution,
+    Empirical,
+    Erlang,
+    Exponential,
+    Geometric,
+    Hyperexponential,
+    with_scv,
+)
+from mup.lqn.model import LOCK, Activity, Call, Entry, Model, Precedence, Processor, Task, entry_label
+
+__all__ = ["MAX_REPEATS", "Code", "Do", "EntrySpec", "JoinRule", "Op", "Pool", "Population", "compile_code"]
+
+JoinRule = Literal["siblings", "anonymous"]
+
+MAX_REPEATS: Final = 8
+MAX_SCV: Final = 100.0
+MAX_LISTED: Final = 20
+NEGLIGIBLE: Final = 1e-12
+"""A stage shorter than this part of the model's longest time takes none: calibration leaves remainders of
+1e-28 s, which would make the equations singular in double precision."""
+
+
+class Do(IntEnum):
+    """What an instruction does; STAGE, ADMIT, TAKE and AWAIT may take time, the others never do."""
+
+    STAGE = 0  # spend an exponential time: on processor a, or as a delay if a is -1
+    ADMIT = 1  # wait for a thread of pool a (only the flow that carries the thread; -1: there is one)
+    YIELD = 2  # give that thread back for the time of a call
+    TAKE = 3  # wait for a place in pool a (a core, a front)
+    GIVE = 4  # leave it
+    AWAIT = 5  # wait for a branch that arrives at anonymous join a
+    DEPOSIT = 6  # be such a branch, and end
+    CALL = 7  # request entry a and wait for its reply
+    SEND = 8  # request entry a and go on
+    FORK = 9  # start an auxiliary flow at address a
+    JOIN = 10  # arrive at join a, which needs b arrivals
+    CHOICE = 11  # continue at one of the targets
+    GOTO = 12  # continue at address a
+    REPLY = 13  # the reply leaves
+    FORWARD = 14  # hand the request on to entry a
+    END = 15  # the flow is over; if it carries the thread, it gives it back and replies unless it has
+    RETURN = 16  # the reply has arrived at the caller
+    ARRIVE = 17  # a request for source a comes from outside
+
+
+class Op(NamedTuple):
+    """An instruction.
+
+    ``rate`` is per second at full speed, ``targets`` are (probability, address), ``holding`` the pools in
+    which the flow itself has a place meanwhile. ``activity`` is the one the instruction belongs to, "" if
+    none; ``time`` which time a stage is part of: ``demand``, ``delay``, ``think``, ``front.request``,
+    ``front.reply`` or ``arrivals``.
+    """
+
+    do: Do
+    a: int = 0
+    b: int = 0
+    rate: float = 0.0
+    targets: tuple[tuple[float, int], ...] = ()
+    holding: tuple[int, ...] = ()
+    think: bool = False
+    activity: str = ""
+    time: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """Something of which there are ``capacity`` places: threads, cores, fronts; 0 for an anonymous join."""
+
+    name: str
+    capacity: float
+
+
+@dataclass(frozen=True, slots=True)
+class EntrySpec:
+    """Where the code of an entry lies, and what holds for its requests.
+
+    Attributes:
+        task, label: Index of its task; the name results use.
+        start, epilogue: Addresses of the first instruction and of the way of the reply.
+        pool: Of the task's threads; -1 if there are enough.
+        waits: The thread is held until all branches have ended.
+        replies_elsewhere: An auxiliary flow may send the reply.
+        client: The entry is the scenario of a reference task.
+        anonymous: Its joins take any branch of any request (equation 4.6), not siblings.
+    """
+
+    task: int
+    label: str
+    start: int
+    epilogue: int
+    pool: int
+    waits: bool
+    replies_elsewhere: bool
+    client: bool
+    anonymous: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Population:
+    """What makes requests: the clients of a reference task, or arrivals from outside.
+
+    Attributes:
+        task, entry: Indices.
+        clients: How many; 0 for arrivals.
+        source: Address of the code that makes arrivals; -1 for clients.
+    """
+
+    task: int
+    entry: int
+    clients: float
+    source: int
+
+
+@dataclass(slots=True)
+class Code:
+    """The compiled model; indices in the instructions point into these lists."""
+
+    model: Model
+    ops: list[Op] = field(default_factory=list)
+    pools: list[Pool] = field(default_factory=list)
+    entries: dict[int, EntrySpec] = field(default_factory=dict)
+    populations: list[Population] = field(default_factory=list)
+    labels: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+def compile_code(model: Model, *, stages: int, join: JoinRule) -> Code:
+    """Compile everything that load can reach.
+
+    Raises:
+        UncalibratedError: A number on the way was never measured; all of them are listed.
+        SimulationError: The model has no load, or an element that the fluid cannot express.
+    """
+    return _Compiler(_with_shared_cores(model), stages, join).run()
+
+
+def _with_shared_cores(model: Model) -> Model:
+    """Return the model with a processor for each core that several parts are pinned to, with them as parts.
+
+    These processors come last, behind those of the model.
+    """
+    added: dict[str, Processor] = {}
+    processors = list(model.processors)
+    taken = {p.name for p in processors}
+    for parent in model.processors:
+        places = [(i, p.pinned_core(parent)) for i, p in enumerate(model.processors)]
+        cores = [core for _, core in places if core is not None]
+        for at, core in places:
+            if core is None or cores.count(core) < 2:
+                continue
+            name = f"{parent.name}.core{core}"
+            while name in taken:
+                name += "'"
+            added[name] = Processor(name=name, parent=parent.name)
+            processors[at] = replace(processors[at], parent=name, core=None)
+    return replace(model, processors=(*processors, *added.values())) if added else model
+
+
+def phases(time: Distribution, stages: int) -> list[tuple[float, list[float]]]:
+    """Return the alternatives (probability, rates of the stages in a row) that stand for a time."""
+    mean = time.mean
+    if mean <= 0:
+        return [(1.0, [])]
+    if isinstance(time, Hyperexponential):
+        return [
+            (p, [1 / m] if m > 0 else [])
+            for p, m in zip(time.probabilities, time.means, strict=True)
+            if p > 0
+        ]
+    if isinstance(time, Erlang):
+        count = min(time.stages, stages)
+        return [(1.0, [count / mean] * count)]
+    scv = time.scv
+    if isinstance(time, Exponential) or math.isclose(scv, 1.0):
+        return [(1.0, [1 / mean])]
+    if scv > 1:
+        return phases(with_scv(mean, min(scv, MAX_SCV)), stages)
+    count = math.ceil(1 / scv - 1e-9) if scv * stages >= 1 else stages
+    if scv * count <= 1 + 1e-9:
+        return [(1.0, [count / mean] * count)]
+    shorter = (count * scv - math.sqrt(max(0.0, count * (1 + scv) - count**2 * scv))) / (1 + scv)
+    rate = (count - shorter) / mean
+    return [(shorter, [rate] * (count - 1)), (1 - shorter, [rate] * count)]
+
+
+def _times(model: Model) -> Iterator[Distribution | None]:
+    """Yield every time of a model; None where it was never measured."""
+    for task, entry, activity in model.walk():
+        yield from (task.think, entry.arrivals, activity.demand, activity.delay)
+
+
+def _hazards(count: Distribution) -> list[float] | float:
+    """Return P(one more | k so far) for k = 0, 1, ... of a count, or its mean if it is to be geometric."""
+    if isinstance(count, Constant) and count.value == int(count.value) and count.value <= MAX_REPEATS:
+        return [1.0] * int(count.value)
+    if isinstance(count, Empirical) and count.values[-1] <= MAX_REPEATS:
+        alive = [sum(v > k for v in count.values) for k in range(int(count.values[-1]))]
+        return [n / before for n, before in zip(alive, [len(count.values), *alive], strict=False)]
+    return float(count.mean)
+
+
+class _Compiler:
+    """Emits the code of everything that is reachable, one entry at a time."""
+
+    def __init__(self, model: Model, stages: int, join: JoinRule) -> None:
+        self.model = model
+        self.stages = stages
+        self.join_rule = join
+        self.code = Code(model)
+        self.tasks = {t.name: i for i, t in enumerate(model.tasks)}
+        self.processors = {p.name: i for i, p in enumerate(model.processors)}
+        self.entry_index = {
+            (t.name, e.name): i for i, (t, e) in enumerate((t, e) for t in model.tasks for e in t.entries)
+        }
+        self.code.labels = [entry_label(t, e) for t, e in self.entry_index]
+        self.wanted: list[tuple[Task, Entry]] = []
+        self.seen: set[int] = set()
+        self.known_pools: dict[tuple[str, str], int] = {}
+        self.missing: list[str] = []
+        self.holding: tuple[int, ...] = ()
+        longest = max((time.mean for time in _times(model) if time is not None), default=0.0)
+        self.too_fast = 1 / (NEGLIGIBLE * longest) if longest > 0 else math.inf
+        self.joins = 0
+        self.activity = ""
+
+    def run(self) -> Code:
+        self.check_processors()
+        sources: list[tuple[Task, Entry]] = []
+        for task in self.model.tasks:
+            for entry in task.entries:
+                if entry.arrivals is not None:
+                    sources.append((task, entry))
+                elif task.is_reference:
+                    index = self.want(task, entry)
+                    population = Population(self.tasks[task.name], index, float(task.threads), -1)
+                    self.code.populations.append(population)
+        for task, entry in sources:
+            self.source(task, entry)
+        if not self.code.populations:
+            raise SimulationError(
+                "the model has neither clients nor arrivals: nothing would ever happen",
+                where=self.model.name,
+                hint="add a task of role 'reference' with the clients that send requests",
+            )
+        while self.wanted:
+            task, entry = self.wanted.pop()
+            self.compile_entry(task, entry)
+        if self.missing:
+            self.refuse_missing()
+        return self.code
+
+    def check_processors(self) -> None:
+        for processor in self.model.processors:
+            where = f"processors[{processor.name!r}].discipline"
+            users = [t for t in self.model.tasks if t.processor == processor.name]
+            if processor.discipline in ("hol", "pp") and _mixed_priorities(users):
+                _refuse(f"requests of different priority on a {processor.discipline!r} processor", where)
+            if processor.discipline == "cores" and processor.cores > 1:
+                self.code.warnings.append(
+                    f"processor {processor.name!r}: threads that stick to a core are treated as sharing all"
+                )
+
+    def refuse_missing(self) -> NoReturn:
+        shown = [f"  {path}" for path in self.missing[:MAX_LISTED]]
+        if len(self.missing) > MAX_LISTED:
+            shown.append(f"  ... and {len(self.missing) - MAX_LISTED} more")
+        listing = "\n".join(shown)
+        raise UncalibratedError(
+            f"{len(self.missing)} numbers that clients can reach were never measured\n{listing}",
+            where=self.model.name,
+            hint="run 'mup explore' and 'mup model' to measure them, or set them in the model file",
+        )
+
+    def want(self, task: Task, entry: Entry) -> int:
+        index = self.entry_index[task.name, entry.name]
+        if index not in self.seen:
+            self.seen.add(index)
+            self.wanted.append((task, entry))
+        return index
+
+    def source(self, task: Task, entry: Entry) -> None:
+        assert entry.arrivals is not None  # noqa: S101 - the caller looked
+        if entry.arrivals.mean <= 0:
+            _refuse(
+                "requests that arrive without any time between them",
+                f"tasks[{task.name!r}].entries[{entry.name!r}].arrivals",
+            )
+        begin = len(self.code.ops)
+        self.emit_phases(-1, entry.arrivals, 1.0, "arrivals")
+        self.emit(Op(Do.ARRIVE, len(self.code.populations)))
+        self.emit(Op(Do.GOTO, begin))
+        population = Population(self.tasks[task.name], self.want(task, entry), 0.0, begin)
+        self.code.populations.append(population)
+
+    def pool(self, kind: str, name: str, capacity: float) -> int:
+        """Return the index of a pool; -1 for one that nobody ever waits for."""
+        if capacity == math.inf:
+            return -1
+        index = self.known_pools.setdefault((kind, name), len(self.code.pools))
+        if index == len(self.code.pools):
+            self.code.pools.append(Pool(f"{kind} {name}", capacity))
+        return index
+
+    def threads(self, task: Task) -> int:
+        """Return the pool of a task's threads: those of all replicas, for the fluid spreads evenly."""
+        return self.pool("threads of", task.name, task.threads * task.replicas)
+
+    def emit(self, op: Op) -> int:
+        """Append an instruction; return its address."""
+        self.code.ops.append(op._replace(holding=self.holding, activity=self.activity))
+        return len(self.code.ops) - 1
+
+    def patch(self, address: int, **changes: object) -> None:
+        self.code.ops[address] = self.code.ops[address]._replace(**changes)  # type: ignore[arg-type]
+
+    def compile_entry(self, task: Task, entry: Entry) -> None:
+        where = f"tasks[{task.name!r}].entries[{entry.name!r}]"
+        if entry.token:
+            kind = "lock" if entry.token in LOCK else "semaphore"
+            _refuse(f"a {kind} (token {entry.token!r})", f"{where}.token")
+        if task.admission == "hol" and _mixed_priorities([task, *self.callers(task)]):
+            _refuse("requests of different priority in one queue", f"tasks[{task.name!r}].admission")
+        start = len(self.code.ops)
+        pool = -1
+        if task.is_reference:
+            if task.think is not None and not task.is_open:
+                self.emit_phases(-1, task.think, 1.0, "think", think=True)
+        else:
+            pool = self.threads(task)
+            self.front(task, "request")
+            self.emit(Op(Do.ADMIT, pool))
+        body = _Body(self, task, entry, where)
+        body.emit()
+        epilogue = len(self.code.ops)
+        if not task.is_reference:
+            self.front(task, "reply")
+        self.emit(Op(Do.RETURN))
+        index = self.entry_index[task.name, entry.name]
+        self.code.entries[index] = EntrySpec(
+            task=self.tasks[task.name],
+            label=entry_label(task.name, entry.name),
+            start=start,
+            epilogue=epilogue,
+            pool=pool,
+            waits=entry.waits,
+            replies_elsewhere=not task.is_reference and body.replies_elsewhere(),
+            client=task.is_reference,
+            anonymous=self.join_rule == "anonymous",
+        )
+
+    def callers(self, task: Task) -> list[Task]:
+        found = {t.name: t for t, _, a in self.model.walk() for c in a.calls if c.task == task.name}
+        return list(found.values())
+
+    def front(self, task: Task, phase: str) -> None:
+        front = task.front
+        if front is None or all(t is not None and t.mean == 0 for t in (front.request, front.reply)):
+            return
+        time: Distribution | None = getattr(front, phase)
+        home = replace(task, processor=self.model.front_processor(task))
+        with self.place(self.pool("front of", task.name, task.replicas)):
+            self.spend(home, time, f"tasks[{task.name!r}].front.{phase}", part=f"front.{phase}")
+
+    @contextmanager
+    def place(self, pool: int) -> Iterator[None]:
+        """Hold a place in a pool while the code inside runs."""
+        if pool < 0:
+            yield
+            return
+        before = self.holding
+        self.emit(Op(Do.TAKE, pool))
+        self.holding = (*before, pool)
+        yield
+        self.emit(Op(Do.GIVE, pool))
+        self.holding = before
+
+    def spend(
+        self,
+        task: Task,
+        demand: Distribution | None,
+        where: str,
+        share: float = 1.0,
+        *,
+        part: str = "demand",
+    ) -> None:
+        """Emit ``share`` of a demand on the task's processor."""
+        if demand is None:
+            if where not in self.missing:
+                self.missing.append(where)
+            return
+        if demand.mean <= 0 or share <= 0:
+            return
+        if task.processor is None:
+            self.emit_phases(-1, demand, 1 / share, part)
+            return
+        processor = self.model.processor(task.processor)
+        with self.place(self.core_pool(processor)):
+            self.emit_phases(self.processors[processor.name], demand, processor.speed / share, part)
+
+    def core_pool(self, processor: Processor) -> int:
+        queueing = processor.discipline in ("fcfs", "hol", "pp")
+        return self.pool(
+            "cores of", processor.name, processor.cores * processor.available if queueing else math.inf
+        )
+
+    def emit_phases(
+        self, processor: int, time: Distribution, speed: float, part: str, *, think: bool = False
+    ) -> None:
+        ways = [
+            (p, [rate for rate in rates if rate < self.too_fast]) for p, rates in phases(time, self.stages)
+        ]
+        choice = self.emit(Op(Do.CHOICE)) if len(ways) > 1 else -1
+        targets, exits = [], []
+        for probability, rates in ways:
+            targets.append((probability, len(self.code.ops)))
+            for rate in rates:
+                self.emit(Op(Do.STAGE, processor, rate=rate * speed, think=think, time=part))
+            if choice >= 0:
+                exits.append(self.emit(Op(Do.GOTO)))
+        if choice >= 0:
+            self.patch(choice, targets=tuple(targets))
+            for address in exits:
+                self.patch(address, a=len(self.code.ops))
+
+    def repeat(self, count: Distribution, body: Callable[[], None]) -> None:
+        """Emit a body that is repeated as often as a count says."""
+        hazards = _hazards(count)
+        if isinstance(hazards, float):
+            if not isinstance(count, Geometric):
+                note = "counts above " + str(MAX_REPEATS) + " are treated as geometric with the same mean"
+                if note not in self.code.warnings:
+                    self.code.warnings.append(note)
+            if hazards <= 0:
+                return
+            head = self.emit(Op(Do.CHOICE))
+            body()
+            self.emit(Op(Do.GOTO, head))
+            again = hazards / (1 + hazards)
+            self.patch(head, targets=((again, head + 1), (1 - again, len(self.code.ops))))
+            return
+        exits = []
+        for hazard in hazards:
+            if hazard < 1:
+                exits.append((self.emit(Op(Do.CHOICE)), hazard))
+            body()
+        for address, hazard in exits:
+            self.patch(address, targets=((hazard, address + 1), (1 - hazard, len(self.code.ops))))
+
+
+class _Body:
+    """Emits the activity graph of one entry."""
+
+    def __init__(self, compiler: _Compiler, task: Task, entry: Entry, where: str) -> None:
+        self.compiler = compiler
+        self.task = task
+        self.entry = entry
+        self.where = where
+        self.activities = {a.name: a for a in entry.activities}
+        self.successor = {name: i for i, p in enumerate(entry.precedences) for name in p.pre}
+        self.main = self._main()
+
+    def _main(self) -> set[str]:
+        """Return the activities that the flow holding the thread can reach."""
+        reached = {self.entry.start}
+        grows = True
+        while grows:
+            grows = False
+            for precedence in self.entry.precedences:
+                if reached.isdisjoint(precedence.pre):
+                    continue
+                ends = precedence.post[:1] if precedence.fork == "and" else precedence.post
+                if not reached.issuperset(ends):
+                    reached.update(ends)
+                    grows = True
+        return reached
+
+    def replies_elsewhere(self) -> bool:
+        return not {a.name for a in self.entry.activities if a.replies}.issubset(self.main)
+
+    def emit(self) -> None:
+        if self.compiler.join_rule == "anonymous" and self.replies_elsewhere():
+            _refuse("a reply by an auxiliary branch, with anonymous joins", self.where)
+        self.graph(self.entry.start)
+        if self.entry.forwards and not any(a.replies for a in self.entry.activities):
+            self.reply()
+        self.compiler.emit(Op(Do.END))
+
+    def graph(self, start: str) -> None:
+        """Emit what is reachable from an activity; its flow leaves behind the last instruction."""
+        _Graph(self).emit(start)
+
+    def reply(self) -> None:
+        """Emit the reply, or the hand-over to an entry that will reply."""
+        if self.task.is_reference:
+            return
+        emit, model = self.compiler.emit, self.compiler.model
+        targets: list[tuple[float, int]] = []
+        rest = 1.0
+        if self.entry.forwards:
+            choice = emit(Op(Do.CHOICE))
+            exits = []
+            for forward in self.entry.forwards:
+                if forward.probability > 0:
+                    task = model.task(forward.task)
+                    entry = self.compiler.want(task, task.entry(forward.entry))
+                    targets.append((forward.probability, emit(Op(Do.FORWARD, entry))))
+                    exits.append(emit(Op(Do.GOTO)))
+                    rest -= forward.probability
+            if rest > 1e-12:
+                targets.append((rest, emit(Op(Do.REPLY))))
+            total = sum(p for p, _ in targets)
+            self.compiler.patch(choice, targets=tuple((p / total, a) for p, a in targets))
+            for address in exits:
+                self.compiler.patch(address, a=len(self.compiler.code.ops))
+        else:
+            emit(Op(Do.REPLY))
+
+    def activity(self, activity: Activity) -> None:
+        compiler, where = self.compiler, f"{self.where}.activities[{activity.name!r}]"
+        compiler.activity = activity.name
+        if activity.interleaved and activity.calls:
+            self.delay(activity, where)
+            self.interleaved(activity, where)
+        else:
+            compiler.spend(self.task, activity.demand, f"{where}.demand")
+            self.delay(activity, where)
+            for index, call in enumerate(activity.calls):
+                count = self.count(call.count, f"{where}.calls[{index}].count")
+                if count is not None:
+                    compiler.repeat(count, lambda call=call: self.call(call))  # type: ignore[misc]
+        if activity.replies:
+            self.reply()
+        compiler.activity = ""
+
+    def delay(self, activity: Activity, where: str) -> None:
+        if activity.delay is None:
+            self.compiler.missing.append(f"{where}.delay")
+        elif activity.delay.mean > 0:
+            think = activity.kind == "think" and self.task.is_reference
+            self.compiler.emit_phases(-1, activity.delay, 1.0, "delay", think=think)
+
+    def count(self, count: Distribution | None, where: str) -> Distribution | None:
+        if count is None:
+            self.compiler.missing.append(where)
+        return count
+
+    def interleaved(self, activity: Activity, where: str) -> None:
+        compiler = self.compiler
+        counts = [self.count(c.count, f"{where}.calls[{i}].count") for i, c in enumerate(activity.calls)]
+        known = [c for c in counts if c is not None]
+        if len(known) < len(counts):
+            return
+        total = sum(c.mean for c in known)
+        slice_ = 1 / (1 + total)
+        if all(isinstance(c, Constant) for c in known) and total <= MAX_REPEATS:
+            compiler.spend(self.task, activity.demand, f"{where}.demand", slice_)
+            for call, count in zip(activity.calls, known, strict=True):
+                for _ in range(int(count.mean)):
+                    self.call(call)
+                    compiler.spend(self.task, activity.demand, f"{where}.demand", slice_)
+            return
+        again = len(compiler.code.ops)
+        compiler.spend(self.task, activity.demand, f"{where}.demand", slice_)
+        choice = compiler.emit(Op(Do.CHOICE))
+        targets = []
+        for call, count in zip(activity.calls, known, strict=True):
+            if count.mean > 0:
+                targets.append((count.mean * slice_, len(compiler.code.ops)))
+                self.call(call)
+                compiler.emit(Op(Do.GOTO, again))
+        targets.append((slice_, len(compiler.code.ops)))
+        compiler.patch(choice, targets=tuple(targets))
+
+    def call(self, call: Call) -> None:
+        compiler = self.compiler
+        task = compiler.model.task(call.task)
+        entry = compiler.want(task, task.entry(call.entry))
+        if call.kind == "send":
+            compiler.emit(Op(Do.SEND, entry))
+        elif call.kind == "releasing" and not self.task.is_reference:
+            compiler.emit(Op(Do.YIELD))
+            compiler.emit(Op(Do.CALL, entry))
+            compiler.emit(Op(Do.ADMIT, compiler.threads(self.task)))
+        else:
+            compiler.emit(Op(Do.CALL, entry))
+
+
+class _Graph:
+    """Emits one copy of a connected part of an activity graph: a body, or one pass of a loop."""
+
+    def __init__(self, body: _Body) -> None:
+        self.body = body
+        self.compiler = body.compiler
+        self.activity_address: dict[str, int] = {}
+        self.precedence_address: dict[tuple[int, str], int] = {}
+        self.fork_patches: list[tuple[int, str]] = []
+        self.choice_patches: list[tuple[int, tuple[tuple[float, str], ...]]] = []
+        self.exits: list[int] = []
+        self.joins: dict[int, int] = {}
+        self.pending: list[tuple[str, bool]] = []
+
+    def emit(self, start: str) -> None:
+        compiler = self.compiler
+        self.pending.append((start, True))
+        while self.pending:
+            name, returns = self.pending.pop()
+            self.chain(name, returns=returns)
+        for address, name in self.fork_patches:
+            compiler.patch(address, a=self.activity_address[name])
+        for address, ways in self.choice_patches:
+            compiler.patch(address, targets=tuple((p, self.activity_address[n]) for p, n in ways))
+        for address in self.exits:
+            compiler.patch(address, a=len(compiler.code.ops))
+
+    def chain(self, name: str, *, returns: bool) -> None:
+        """Emit an activity and what follows it; ``returns`` if its last flow leaves the graph by the exit."""
+        compiler, body = self.compiler, self.body
+        while True:
+            self.activity_address[name] = len(compiler.code.ops)
+            body.activity(body.activities[name])
+            index = body.successor.get(name)
+            if index is None:
+                self.end(returns=returns)
+                return
+            precedence = body.entry.precedences[index]
+            if precedence.join == "and" and len(precedence.pre) > 1:
+                if not self.join(index, precedence, name):
+                    return
+            elif (index, "") in self.precedence_address:
+                compiler.emit(Op(Do.GOTO, self.precedence_address[index, ""]))
+                return
+            else:
+                self.precedence_address[index, ""] = len(compiler.code.ops)
+            if precedence.fork == "loop":
+                self.loop(precedence, index)
+                if precedence.continuation is None:
+                    self.end(returns=returns)
+                    return
+                name = precedence.continuation
+            else:
+                name = self.fork(precedence, index, returns=returns)
+
+    def end(self, *, returns: bool) -> None:
+        if returns:
+            self.exits.append(self.compiler.emit(Op(Do.GOTO)))
+        else:
+            self.compiler.emit(Op(Do.END))
+
+    def join(self, index: int, precedence: Precedence, name: str) -> bool:
+        """Emit the arrival at a join; tell whether what follows it is to be emitted here."""
+        compiler, where = self.compiler, f"{self.body.where}.precedences[{index}]"
+        if precedence.quorum is not None and precedence.quorum < len(precedence.pre):
+            _refuse(f"a quorum of {precedence.quorum} of {len(precedence.pre)}", f"{where}.quorum")
+        if compiler.join_rule == "anonymous":
+            leader = next((n for n in precedence.pre if n in self.body.main), precedence.pre[0])
+            if name != leader:
+                pool = compiler.pool("join", self.joined(name), 0.0)
+                compiler.emit(Op(Do.DEPOSIT, pool))
+                return False
+            for other in precedence.pre:
+                if other != leader:
+                    compiler.emit(Op(Do.AWAIT, compiler.pool("join", self.joined(other), 0.0)))
+            return True
+        if (index, "") in self.precedence_address:
+            compiler.emit(Op(Do.GOTO, self.precedence_address[index, ""]))
+            return False
+        self.precedence_address[index, ""] = len(compiler.code.ops)
+        compiler.emit(Op(Do.JOIN, compiler.joins, len(precedence.pre)))
+        compiler.joins += 1
+        return True
+
+    def joined(self, branch: str) -> str:
+        """Return the name of the branches that wait for the others of their fork."""
+        return f"{entry_label(self.body.task.name, self.body.entry.name)}:({branch} joined)"
+
+    def fork(self, precedence: Precedence, index: int, *, returns: bool) -> str:
+        """Emit the outgoing side; return the activity that follows directly."""
+        compiler, post = self.compiler, precedence.post
+        if precedence.fork == "and":
+            for name in post[1:]:
+                self.fork_patches.append((compiler.emit(Op(Do.FORK)), name))
+            self.pending.extend((name, False) for name in reversed(post[1:]))
+            return post[0]
+        odds = precedence.probabilities
+        if precedence.fork != "or" or len(post) == 1:
+            return post[0]
+        if odds is None:
+            compiler.missing.append(f"{self.body.where}.precedences[{index}].probabilities")
+            odds = (1 / len(post),) * len(post)
+        taken = [(p, n) for p, n in zip(odds, post, strict=True) if p > 0]
+        if len(taken) > 1:
+            self.choice_patches.append((compiler.emit(Op(Do.CHOICE)), tuple(taken)))
+            self.pending.extend((name, returns) for _, name in reversed(taken[1:]))
+        return taken[0][1]
+
+    def loop(self, precedence: Precedence, index: int) -> None:
+        compiler, body = self.compiler, self.body
+        where = f"{body.where}.precedences[{index}]"
+        counts = [body.count(c, f"{where}.counts[{i}]") for i, c in enumerate(precedence.counts)]
+        known = [(c, first) for c, first in zip(counts, precedence.bodies, strict=True) if c is not None]
+        if len(known) < len(counts):
+            return
+        if len(known) > 1 and all(isinstance(c, Geometric) for c, _ in known):
+            total = sum(c.mean for c, _ in known)
+            head = compiler.emit(Op(Do.CHOICE))
+            targets = []
+            for count, first in known:
+                if count.mean > 0:
+                    targets.append((count.mean / (1 + total), len(compiler.code.ops)))
+                    body.graph(first)
+                    compiler.emit(Op(Do.GOTO, head))
+            targets.append((1 / (1 + total), len(compiler.code.ops)))
+            compiler.patch(head, targets=tuple(targets))
+            return
+        for count, first in known:
+            compiler.repeat(count, lambda first=first: body.graph(first))  # type: ignore[misc]
+
+
+def _mixed_priorities(tasks: Sequence[Task]) -> bool:
+    levels = {t.priority + e.priority for t in tasks for e in t.entries}
+    return len(levels) > 1
+
+
+def _refuse(what: str, where: str) -> NoReturn:
+    raise UsageError(
+        f"the fluid model has no meaning for {what}",
+        where=where,
+        hint="simulate the model instead ('mup simulate')",
+    )

@@ -1,0 +1,491 @@
+"""How does the compiled engine keep its state, and how is it driven?
+
+The interpreter itself is ``simulator.machine.compiled.interpreter.advance``: one compiled function that works
+on arrays. This module creates the arrays, enlarges them when the interpreter asks for more room, and turns
+sums into the snapshots that ``simulator.machine.recording`` describes.
+"""
+
+from __future__ import annotations
+
+from math import inf, isfinite
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from simulator.machine.budget import Budget
+from simulator.machine.compiled import state as run
+from simulator.machine.compiled.accounts import server_accounts
+from simulator.machine.compiled.interpreter import advance
+from simulator.machine.failures import (
+    MAX_INSIDE,
+    deadlock,
+    endless_instant,
+    impossible_join,
+    spinning_client,
+    token_overflow,
+    too_many,
+)
+from simulator.machine.recording import (
+    AREA,
+    COMPLETED_TIME,
+    CONTENT,
+    ENTERED,
+    LEFT,
+    LEVEL_WIDTH,
+    RESIDENCE,
+    FloatArray,
+    Layout,
+    Samples,
+    sample_capacities,
+)
+from simulator.machine.variates import client_streams, resource_stream, tables
+from simulator.program import (
+    FCFS,
+    LOCKED,
+    PREEMPTIVE,
+    SHARED,
+    STICKY,
+    Program,
+    optimise,
+    server_trees,
+    sticky_parts,
+)
+
+__all__ = ["CompiledEngine"]
+
+FIRST_ROOM = 256
+MAX_TRACE = 1 << 22
+
+
+class CompiledEngine:
+    """A program being executed by compiled code. Time starts at 0 with every client about to think.
+
+    Args:
+        program: What to execute.
+        seed: Same seed, same run; the same as in every other engine.
+        optimised: Execute plain fork-joins like subroutines.
+        look_ahead: Let a flow run ahead of the others through steps in which they cannot meet.
+        traced: Record every timed step, for comparisons.
+    """
+
+    name = "compiled"
+
+    def __init__(
+        self,
+        program: Program,
+        seed: int,
+        *,
+        optimised: bool = True,
+        look_ahead: bool = True,
+        traced: bool = False,
+    ) -> None:
+        self.program = program
+        self.now = 0.0
+        """How far the run has got, in simulated seconds."""
+        self._layout = Layout(program)
+        self._state = _build(
+            optimise(program) if optimised else program, self._layout, seed, look_ahead, traced
+        )
+        self._clients = sum(p.clients for p in program.populations)
+
+    @property
+    def events(self) -> int:
+        """Timed steps begun so far (thinks, delays, uses of a processor)."""
+        return int(self._state.scalars[run.EVENTS])
+
+    @property
+    def trace(self) -> list[tuple[float, int]]:
+        """Moment and key of the flow of every timed step, in the order of the moments."""
+        count = int(self._state.scalars[run.TRACED])
+        moments, keys = self._state.trace_times[:count], self._state.trace_keys[:count]
+        return sorted(zip(moments.tolist(), keys.tolist(), strict=True))
+
+    def run_until(self, time: float, budget: Budget | None = None) -> None:
+        """Execute everything that happens before ``time`` (seconds).
+
+        Args:
+            time: Simulated seconds since the beginning.
+            budget: Of the study; what this takes is taken from it.
+
+        Raises:
+            LimitError: The budget is used up; the run can go on from there.
+            SimulationError: Nothing can happen any more, a join cannot complete, or a client spins.
+        """
+        noted = self.events
+        while True:
+            status = advance(self._state, time)
+            if budget is not None and status in (run.DONE, run.PAUSED):
+                more, noted = self.events - noted, self.events
+                if status == run.PAUSED:
+                    budget.use(more)
+                else:
+                    budget.note(more)
+            if status == run.DONE:
+                break
+            if status == run.PAUSED:
+                continue
+            if status in (run.MORE_FLOWS, run.MORE_FRAMES, run.MORE_JOBS):
+                self._enlarge(status)
+            else:
+                self._fail(status)
+        self.now = time
+
+    def snapshot(self) -> FloatArray:
+        """Return all sums as of now; the columns are those of ``Layout``."""
+        s, layout, now = self._state, self._layout, self.now
+        levels = s.records.levels[: layout.levels]
+        content = levels[:, run.L_CONTENT]
+        rows = np.empty((layout.levels, LEVEL_WIDTH))
+        rows[:, ENTERED] = levels[:, run.L_ENTERED]
+        rows[:, LEFT] = levels[:, run.L_LEFT]
+        rows[:, CONTENT] = content
+        rows[:, AREA] = levels[:, run.L_AREA] + content * (now - levels[:, run.L_LAST])
+        rows[:, RESIDENCE] = levels[:, run.L_TIME] + (content * now - levels[:, run.L_SINCE])
+        rows[:, COMPLETED_TIME] = levels[:, run.L_TIME]
+        accounts = [server_accounts(s.servers, s.flows, server, now) for server in range(layout.servers)]
+        return np.concatenate(
+            [
+                rows.ravel(),
+                np.array(accounts, dtype=np.float64).ravel(),
+                s.records.cycles.ravel(),
+                s.records.site_sums[: layout.sites].ravel(),
+                s.records.join_sums[: layout.joins].ravel(),
+                s.records.activity_sums[: layout.activities].ravel(),
+            ]
+        )
+
+    @property
+    def population_samples(self) -> list[Samples]:
+        """The single cycle times of every population."""
+        s = self._state.records
+        return [
+            Samples.of(s.cycle_samples[i, :n, 0], s.cycle_samples[i, :n, 1], int(s.cycle_counts[i, 1]))
+            for i, n in enumerate(s.cycle_counts[:, 0])
+        ]
+
+    @property
+    def entry_samples(self) -> list[Samples]:
+        """The single response times of every entry."""
+        s = self._state.records
+        return [
+            Samples.of(s.entry_samples[i, :n, 0], s.entry_samples[i, :n, 1], int(s.entry_counts[i, 1]))
+            for i, n in enumerate(s.entry_counts[:, 0])
+        ]
+
+    def _enlarge(self, what: int) -> None:
+        """Double the room for flows, requests, or jobs of a processor."""
+        s = self._state
+        if what == run.MORE_FLOWS:
+            old = len(s.flows.ints)
+            if old > MAX_INSIDE + 2 * self._clients:
+                raise too_many(self.program, float(s.times[run.NOW]))
+            self._state = s._replace(
+                flows=run.Flows(*(_doubled(array) for array in s.flows)),
+                heap_times=_doubled(s.heap_times),
+                heap_flows=_doubled(s.heap_flows),
+            )
+            _link_free(self._state.flows.ints[:, run.NEXT], s.scalars, run.FREE_FLOW, old)
+        elif what == run.MORE_FRAMES:
+            old = len(s.frames.ints)
+            self._state = s._replace(frames=run.Frames(*(_doubled(array) for array in s.frames)))
+            _link_free(self._state.frames.ints[:, run.CALLER], s.scalars, run.FREE_FRAME, old)
+        else:
+            jobs = {
+                name: _doubled(getattr(s.servers, name), axis=1)
+                for name in ("job_ends", "job_numbers", "job_flows")
+            }
+            self._state = s._replace(servers=s.servers._replace(**jobs))
+
+    def _fail(self, status: int) -> None:
+        program, scalars = self.program, self._state.scalars
+        now = float(self._state.times[run.NOW])
+        if status == run.JOIN_STUCK:
+            raise impossible_join(program.joins[scalars[run.CULPRIT]].where)
+        if status == run.SPINNING:
+            raise spinning_client(program.populations[scalars[run.CULPRIT]].name, now)
+        if status == run.TOKEN_OVERFLOW:
+            raise token_overflow(program.tasks[scalars[run.CULPRIT]].name, now)
+        if status == run.ENDLESS:
+            raise endless_instant(program, now)
+        waiting = [int(i) for i in np.flatnonzero(self._state.stations.ints[:, run.S_WAITING])]
+        raise deadlock(program, self._layout, now, waiting)
+
+
+def _doubled(array: npt.NDArray[Any], axis: int = 0) -> npt.NDArray[Any]:
+    shape = list(array.shape)
+    shape[axis] *= 2
+    result = np.zeros(shape, dtype=array.dtype)
+    if axis == 0:
+        result[: array.shape[0]] = array
+    else:
+        result[:, : array.shape[1]] = array
+    return result
+
+
+def _link_free(links: npt.NDArray[np.int32], scalars: npt.NDArray[np.int64], head: int, first: int) -> None:
+    """Put the rows from ``first`` on into a list of free ones, before those it has."""
+    links[first:-1] = np.arange(first + 1, len(links))
+    links[-1] = scalars[head]
+    scalars[head] = first
+
+
+def _build(program: Program, layout: Layout, seed: int, look_ahead: bool, traced: bool) -> run.State:
+    """Lay out all arrays and create the flows that exist at time 0."""
+    bits = np.uint64(seed & 0xFFFFFFFFFFFFFFFF)
+    source = tables(program.distributions)
+    starters = sum(max(1, p.clients) for p in program.populations) + len(program.background)
+    room = 1 << (starters + FIRST_ROOM).bit_length()
+    firsts = np.cumsum([0] + [len(c.addresses) for c in program.choices])
+    state = run.State(
+        scalars=np.zeros(run.SCALARS, dtype=np.int64),
+        times=np.zeros(4),
+        code=_array(program.code, 4, np.int32),
+        kinds=source.kinds,
+        parameters=source.parameters,
+        data=source.data,
+        choice_bounds=_array(
+            [(f, len(c.addresses)) for f, c in zip(firsts, program.choices, strict=False)], 2, np.int32
+        ),
+        choice_odds=np.array([p for c in program.choices for p in c.cumulative] or [0.0], dtype=np.float64),
+        choice_addresses=np.array([a for c in program.choices for a in c.addresses] or [0], dtype=np.int32),
+        joins=_array(
+            [(j.slot, j.needed, j.arrivals, j.timer, j.carried) for j in program.joins], 5, np.int32
+        ),
+        entries=_array(
+            [
+                (
+                    e.task,
+                    e.start,
+                    e.epilogue,
+                    e.replies_elsewhere,
+                    e.waits,
+                    e.token,
+                    layout.inside(i) // LEVEL_WIDTH,
+                )
+                for i, e in enumerate(program.entries)
+            ],
+            7,
+            np.int32,
+        ),
+        tasks=_array(
+            [
+                (layout.first_station[i], layout.first_station[i + 1] - layout.first_station[i], t.rank)
+                for i, t in enumerate(program.tasks)
+            ],
+            3,
+            np.int32,
+        ),
+        sites=_array([(s.entry, s.rank, s.population) for s in program.sites], 3, np.int32),
+        populations=_array(
+            [(layout.thinking(i) // LEVEL_WIDTH,) for i in range(len(program.populations))], 1, np.int32
+        ),
+        servers=_servers(program, layout, bits),
+        flows=run.Flows(
+            ints=np.zeros((room, run.FLOW_INTS), dtype=np.int32),
+            floats=np.zeros((room, run.FLOW_FLOATS)),
+            bits=np.zeros((room, 4), dtype=np.uint64),
+        ),
+        frames=run.Frames(
+            ints=np.zeros((room, run.FRAME_INTS), dtype=np.int32),
+            floats=np.zeros((room, 4)),
+            bits=np.zeros((room, 2), dtype=np.uint64),
+            clocks=np.zeros((room, max(1, program.timers))),
+            registers=np.zeros((room, max(1, program.registers)), dtype=np.int64),
+            slots=np.zeros((room, max(1, program.slots)), dtype=np.int32),
+        ),
+        stations=_stations(program, layout, bits),
+        records=_records(program, layout),
+        heap_times=np.empty(room),
+        heap_flows=np.empty(room, dtype=np.int32),
+        trace_times=np.empty(MAX_TRACE if traced else 1),
+        trace_keys=np.empty(MAX_TRACE if traced else 1, dtype=np.uint64),
+    )
+    state.scalars[run.LOOK_AHEAD] = look_ahead
+    state.scalars[run.TRACING] = traced
+    for name in (run.CURRENT, run.READY_HEAD, run.READY_TAIL, run.FREE_FLOW, run.FREE_FRAME):
+        state.scalars[name] = -1
+    _create_starters(program, state, bits)
+    _link_free(state.flows.ints[:, run.NEXT], state.scalars, run.FREE_FLOW, starters)
+    _link_free(state.frames.ints[:, run.CALLER], state.scalars, run.FREE_FRAME, starters)
+    return state
+
+
+def _create_starters(program: Program, state: run.State, bits: np.uint64) -> None:
+    """Create clients, sources and what works in the background, all of them about to start."""
+    flows, frames = state.flows, state.frames
+    first = 0
+    kinds = [(p.first, p.start, p.entry, p.clients) for p in program.populations]
+    # Work in the background belongs to no entry, but every frame names one.
+    kinds += [(at, at, 0, 0) for at in program.background]
+    for index, (at, start, entry, clients) in enumerate(kinds):
+        count = max(1, clients)
+        rows = np.arange(first, first + count)
+        own, cycle = flows.ints[first : first + count], frames.ints[first : first + count]
+        own[:, run.AT] = at
+        own[:, run.FRAME] = rows
+        own[:, run.NEXT] = rows + 1
+        own[:, (run.SERVER, run.OWN_CORE)] = -1
+        for column in (run.STREAM, run.KEY, run.TURN):
+            flows.bits[first : first + count, column] = client_streams(bits, index, count)
+        cycle[:, run.ENTRY] = entry
+        cycle[:, run.RETURN_TO] = start
+        cycle[:, run.CARRIER] = rows if clients else run.NOBODY
+        cycle[:, (run.ACTIVE, run.REFERENCES)] = 1
+        cycle[:, (run.STATION, run.CALLER, run.SITE, run.PARKED, run.PARKED_AT, run.SEAT)] = -1
+        cycle[:, run.POPULATION] = index if clients else -1
+        first += count
+    flows.ints[first - 1, run.NEXT] = -1
+    state.scalars[run.URGENT_HEAD] = 0
+    state.scalars[run.URGENT_TAIL] = first - 1
+
+
+def _records(program: Program, layout: Layout) -> run.Records:
+    capacities = sample_capacities(program)
+    populations, entries = len(program.populations), len(program.entries)
+    return run.Records(
+        levels=np.zeros((max(1, layout.levels), 8)),
+        cycles=np.zeros((populations, 3)),
+        site_sums=np.zeros((max(1, layout.sites), 2)),
+        join_sums=np.zeros((max(1, layout.joins), 2)),
+        activity_sums=np.zeros((max(1, layout.activities), 3)),
+        cycle_samples=np.empty((populations, capacities.population, 2)),
+        cycle_counts=np.zeros((populations, 2), dtype=np.int64),
+        entry_samples=np.empty((entries, capacities.entry, 2)),
+        entry_counts=np.zeros((entries, 2), dtype=np.int64),
+        scratch=np.zeros(1),
+    )
+
+
+def _array(rows: Any, width: int, kind: Any) -> npt.NDArray[Any]:
+    result = np.array([tuple(map(int, row)) for row in rows], dtype=kind)
+    return result if len(rows) else np.zeros((1, width), dtype=kind)
+
+
+def _stations(program: Program, layout: Layout, bits: np.uint64) -> run.Stations:
+    """Threads and fronts of every replica; seats where threads stick to cores."""
+    count = max(1, layout.stations)
+    ints = np.zeros((count, run.STATION_INTS), dtype=np.int64)
+    states = np.zeros(count, dtype=np.uint64)
+    seats = 0
+    stack: list[int] = []
+    for index, task in enumerate(program.tasks):
+        for station in range(layout.first_station[index], layout.first_station[index + 1]):
+            row = ints[station]
+            finite = isfinite(task.threads)
+            row[run.S_FREE] = row[run.S_CAPACITY] = int(task.threads) if finite else run.UNLIMITED
+            row[run.S_ADMISSION] = task.admission
+            row[run.S_WAITING_LEVEL] = layout.waiting(layout.place_of[station]) // 6
+            row[run.S_BUSY_LEVEL] = layout.busy(layout.place_of[station]) // 6
+            row[run.S_FRONT_FREE] = 1
+            row[run.S_SEATS] = len(stack)
+            row[run.S_FRONT_SEAT] = -1
+            states[station] = resource_stream(bits, np.uint64(1), np.uint64(station))
+            for _, threads in task.seated:
+                stack.extend(range(seats, seats + threads))
+                seats += threads
+            if task.front and task.front_server >= 0:
+                row[run.S_FRONT_SEAT] = stack.pop()
+            row[run.S_SEATED] = len(stack) - row[run.S_SEATS]
+    # Queues by rank; those of a lock are one of readers and one of writers.
+    queues = max(program.ranks, 2 if any(t.admission == LOCKED for t in program.tasks) else 1)
+    return run.Stations(
+        ints=ints,
+        bits=states,
+        heads=np.full((count, queues), -1, dtype=np.int32),
+        tails=np.full((count, queues), -1, dtype=np.int32),
+        front_heads=np.full((count, 2), -1, dtype=np.int32),
+        seat_stack=np.array(stack or [0], dtype=np.int32),
+    )
+
+
+def _servers(program: Program, layout: Layout, bits: np.uint64) -> run.Servers:
+    """Processors and their nodes: one per processor that shares, one per core where threads stick."""
+    count = max(1, len(program.servers))
+    ints = np.zeros((count, run.SERVER_INTS), dtype=np.int64)
+    floats = np.zeros((count, run.SERVER_FLOATS))
+    floats[:, run.V_NEXT] = inf
+    states = np.zeros(count, dtype=np.uint64)
+    nodes: list[tuple[int, int, int, int]] = []  # server, parent node, queues up, seats
+    paces: list[tuple[float, float, float]] = []  # cores, speed, speed with parents
+    part_seats: list[tuple[int, int, int, int]] = []  # node, core, number, pinned
+    most_cores = 1
+    for root, members in server_trees(program).items():
+        ints[root, run.V_NODE], ints[root, run.V_NODES] = len(nodes), len(members)
+        first = len(nodes)
+        for index in members:
+            spec = program.servers[index]
+            parent = -1 if spec.parent < 0 else first + members.index(spec.parent)
+            ints[index, run.V_OWN_NODE] = len(nodes)
+            ints[index, run.V_KIND], ints[index, run.V_ROOT] = SHARED, root
+            nodes.append((index, parent, spec.kind == FCFS, 0))
+            paces.append((spec.cores, spec.speed, spec.pace))
+    parts = sticky_parts(program)
+    for index, spec in enumerate(program.servers):
+        states[index] = resource_stream(bits, np.uint64(0), np.uint64(index))
+        floats[index, run.V_SPEED], floats[index, run.V_PACE] = spec.speed, spec.pace
+        floats[index, run.V_NEXT] = floats[index, run.V_BALANCE_AT] = inf
+        floats[index, run.V_WAKE] = spec.migration.wake
+        floats[index, run.V_STEAL] = spec.migration.steal
+        floats[index, run.V_BALANCE] = spec.migration.balance
+        if spec.kind == SHARED or (spec.nested and spec.kind != STICKY):
+            continue
+        cores = int(spec.cores)
+        ints[index, run.V_KIND], ints[index, run.V_ROOT] = spec.kind, index
+        ints[index, run.V_CORES] = ints[index, run.V_FREE] = cores
+        ints[index, run.V_BY_PRIORITY] = spec.by_priority
+        if spec.kind == STICKY:
+            ints[index, run.V_NODE], ints[index, run.V_NODES] = len(nodes), cores
+            nodes.extend((index, -1, 0, 0) for _ in range(cores))
+            paces.extend((1.0, spec.speed, spec.speed) for _ in range(cores))
+            members, first = parts[index], len(nodes)
+            ints[index, run.V_PARTS] = len(members)
+            for part in members:
+                own, parent = program.servers[part], -1
+                if own.parent != index:
+                    parent = first + members.index(own.parent)
+                ints[part, (run.V_NODE, run.V_OWN_NODE)] = len(nodes)
+                ints[part, run.V_KIND], ints[part, run.V_ROOT], ints[part, run.V_NODES] = STICKY, index, 1
+                part_seats.extend((len(nodes), core, 0, own.pinned) for core in own.seats)
+                nodes.append((part, parent, own.kind == FCFS, len(own.seats)))
+                paces.append((own.cores, own.speed, own.pace))
+        elif spec.kind == PREEMPTIVE:
+            most_cores = max(most_cores, cores)
+    preemptive = count if any(s.kind == PREEMPTIVE for s in program.servers) else 1
+    return run.Servers(
+        ints=ints,
+        floats=floats,
+        bits=states,
+        heads=np.full((count, program.ranks), -1, dtype=np.int32),
+        tails=np.full((count, program.ranks), -1, dtype=np.int32),
+        running_ends=np.zeros((preemptive, most_cores)),
+        running_ints=np.zeros((preemptive, most_cores, 3), dtype=np.int64),
+        node_ints=_array(
+            [
+                (*node[:3], 0, 0, end - node[3], end)
+                for node, end in zip(nodes, np.cumsum([node[3] for node in nodes]), strict=True)
+            ],
+            run.NODE_INTS,
+            np.int64,
+        ),
+        node_floats=np.array([(c, s, p, 0.0, 0.0, 0.0, 0.0, 0.0) for c, s, p in paces] or [(0.0,) * 8]),
+        job_ends=np.empty((max(1, len(nodes)), 64)),
+        job_numbers=np.empty((max(1, len(nodes)), 64), dtype=np.int64),
+        job_flows=np.empty((max(1, len(nodes)), 64), dtype=np.int32),
+        seat_cores=np.array(_seats(program, layout) or [0], dtype=np.int32),
+        part_seats=_array(part_seats, 4, np.int64),
+    )
+
+
+def _seats(program: Program, layout: Layout) -> list[int]:
+    """Return the first core of every thread that sticks to one, in the order in which stations count them."""
+    seats: list[int] = []
+    seated = [0] * len(program.servers)
+    for index, task in enumerate(program.tasks):
+        replicas = layout.first_station[index + 1] - layout.first_station[index]
+        for _ in range(replicas):
+            for server, count in task.seated:
+                cores = int(program.servers[server].cores)
+                seats.extend((seated[server] + k) % cores for k in range(count))
+                seated[server] += count
+    return seats

@@ -1,0 +1,343 @@
+"""How do processors share their cores in the compiled engine? As in the reference engine, on arrays."""
+
+from __future__ import annotations
+
+from simulator.machine.compiled.parts import push_ready
+from simulator.machine.compiled.state import (
+    DEMAND,
+    INFINITE,
+    LEFT_OVER,
+    N_BUSY,
+    N_CORES,
+    N_DONE,
+    N_JOBS,
+    N_LOAD,
+    N_PACE,
+    N_PARENT,
+    N_QUEUES,
+    N_RATE,
+    N_SERVER,
+    N_SPEED,
+    N_VIRTUAL,
+    NEXT,
+    V_ARRIVALS,
+    V_BUSY,
+    V_CORES,
+    V_DONE,
+    V_FREE,
+    V_LAST,
+    V_NEXT,
+    V_NEXT_NODE,
+    V_NODE,
+    V_NODES,
+    V_OWN_NODE,
+    V_ROOT,
+    V_SPEED,
+    Flows,
+    Longs,
+    Servers,
+)
+from simulator.machine.compiling import inlined, internal
+
+__all__ = [
+    "append_to_server",
+    "job_push",
+    "job_remove",
+    "preemptive_finish",
+    "preemptive_remove",
+    "preemptive_schedule",
+    "preemptive_start",
+    "preemptive_use",
+    "running_account",
+    "soonest_server",
+    "take_from_server",
+    "tree_advance",
+    "tree_finish",
+    "tree_schedule",
+    "tree_use",
+]
+
+# Jobs on nodes: binary heaps by (virtual end, number).
+
+
+@inlined
+def job_push(v: Servers, node: int, size: int, end: float, number: int, flow: int) -> None:
+    """Insert a job into the heap of a node that holds ``size`` jobs."""
+    at = size
+    while at > 0:
+        above = (at - 1) >> 1
+        if end < v.job_ends[node, above] or (
+            end == v.job_ends[node, above] and number < v.job_numbers[node, above]
+        ):
+            v.job_ends[node, at] = v.job_ends[node, above]
+            v.job_numbers[node, at] = v.job_numbers[node, above]
+            v.job_flows[node, at] = v.job_flows[node, above]
+            at = above
+        else:
+            break
+    v.job_ends[node, at] = end
+    v.job_numbers[node, at] = number
+    v.job_flows[node, at] = flow
+
+
+@internal
+def job_remove(v: Servers, node: int, size: int, at: int) -> None:
+    """Remove the job at a position of the heap of a node that holds ``size`` jobs."""
+    last = size - 1
+    if at == last:
+        return
+    end, number, flow = v.job_ends[node, last], v.job_numbers[node, last], v.job_flows[node, last]
+    # The last job may belong above the gap or below it.
+    while at > 0:
+        above = (at - 1) >> 1
+        if end < v.job_ends[node, above] or (
+            end == v.job_ends[node, above] and number < v.job_numbers[node, above]
+        ):
+            v.job_ends[node, at] = v.job_ends[node, above]
+            v.job_numbers[node, at] = v.job_numbers[node, above]
+            v.job_flows[node, at] = v.job_flows[node, above]
+            at = above
+        else:
+            break
+    while True:
+        child = 2 * at + 1
+        if child >= last:
+            break
+        other = child + 1
+        if other < last and (
+            v.job_ends[node, other] < v.job_ends[node, child]
+            or (
+                v.job_ends[node, other] == v.job_ends[node, child]
+                and v.job_numbers[node, other] < v.job_numbers[node, child]
+            )
+        ):
+            child = other
+        if v.job_ends[node, child] < end or (
+            v.job_ends[node, child] == end and v.job_numbers[node, child] < number
+        ):
+            v.job_ends[node, at] = v.job_ends[node, child]
+            v.job_numbers[node, at] = v.job_numbers[node, child]
+            v.job_flows[node, at] = v.job_flows[node, child]
+            at = child
+        else:
+            break
+    v.job_ends[node, at] = end
+    v.job_numbers[node, at] = number
+    v.job_flows[node, at] = flow
+
+
+# Trees of processors that share (see ``simulator.machine.reference.servers.SharedServers``).
+
+
+@inlined
+def tree_advance(v: Servers, root: int, now: float) -> None:
+    """Bring virtual time and the busy accounts up to now."""
+    elapsed = now - v.floats[root, V_LAST]
+    first = v.ints[root, V_NODE]
+    for node in range(first, first + v.ints[root, V_NODES]):
+        jobs = v.node_ints[node, N_JOBS]
+        if jobs > 0:
+            rate = v.node_floats[node, N_RATE]
+            v.node_floats[node, N_BUSY] += jobs * rate / v.node_floats[node, N_PACE] * elapsed
+            v.node_floats[node, N_VIRTUAL] += elapsed * rate
+    v.floats[root, V_LAST] = now
+
+
+@inlined
+def tree_schedule(v: Servers, root: int, now: float) -> None:
+    """Set all rates, and the moment of the first job that will be done at these rates."""
+    first = v.ints[root, V_NODE]
+    behind = first + v.ints[root, V_NODES]
+    for node in range(first, behind):
+        v.node_floats[node, N_LOAD] = float(v.node_ints[node, N_JOBS])
+    for node in range(behind - 1, first, -1):
+        parent = v.node_ints[node, N_PARENT]
+        v.node_floats[parent, N_LOAD] += min(v.node_floats[node, N_LOAD], v.node_floats[node, N_CORES])
+    soonest = INFINITE
+    for node in range(first, behind):
+        share = 1.0
+        if v.node_floats[node, N_LOAD] > v.node_floats[node, N_CORES]:
+            share = v.node_floats[node, N_CORES] / v.node_floats[node, N_LOAD]
+        rate = v.node_floats[node, N_SPEED] * share
+        if node > first:
+            rate = rate * v.node_floats[v.node_ints[node, N_PARENT], N_RATE]
+        v.node_floats[node, N_RATE] = rate
+        if v.node_ints[node, N_JOBS] > 0:
+            left = max(0.0, v.job_ends[node, 0] - v.node_floats[node, N_VIRTUAL]) / rate
+            if left < soonest:
+                soonest = left
+                v.ints[root, V_NEXT_NODE] = node
+    v.floats[root, V_NEXT] = now + soonest
+
+
+@inlined
+def tree_use(v: Servers, f: Flows, server: int, flow: int, demand: float, now: float) -> None:
+    """Start a job, or queue it at a node that takes only as many as it has cores."""
+    root = v.ints[server, V_ROOT]
+    tree_advance(v, root, now)
+    node = v.ints[server, V_OWN_NODE]
+    jobs = v.node_ints[node, N_JOBS]
+    if v.node_ints[node, N_QUEUES] and jobs >= v.node_floats[node, N_CORES]:
+        append_to_server(v, f, server, 0, flow)
+        return
+    if jobs == 0:
+        v.node_floats[node, N_VIRTUAL] = 0.0
+    v.ints[root, V_ARRIVALS] += 1
+    job_push(v, node, jobs, v.node_floats[node, N_VIRTUAL] + demand, v.ints[root, V_ARRIVALS], flow)
+    v.node_ints[node, N_JOBS] = jobs + 1
+    tree_schedule(v, root, now)
+
+
+@inlined
+def tree_finish(v: Servers, f: Flows, scalars: Longs, root: int, now: float) -> None:
+    """The first job of a tree is done, and whatever ends with it."""
+    tree_advance(v, root, now)
+    node = v.ints[root, V_NEXT_NODE]
+    virtual = v.job_ends[node, 0]
+    v.node_floats[node, N_VIRTUAL] = virtual
+    jobs = v.node_ints[node, N_JOBS]
+    while jobs > 0 and v.job_ends[node, 0] <= virtual:
+        flow = v.job_flows[node, 0]
+        job_remove(v, node, jobs, 0)
+        jobs -= 1
+        v.node_floats[node, N_DONE] += f.floats[flow, DEMAND]
+        push_ready(scalars, f, flow)
+    if v.node_ints[node, N_QUEUES]:
+        server = v.node_ints[node, N_SERVER]
+        while jobs < v.node_floats[node, N_CORES] and v.heads[server, 0] >= 0:
+            flow = take_from_server(v, f, server, 0)
+            v.ints[root, V_ARRIVALS] += 1
+            job_push(v, node, jobs, virtual + f.floats[flow, DEMAND], v.ints[root, V_ARRIVALS], flow)
+            jobs += 1
+    v.node_ints[node, N_JOBS] = jobs
+    tree_schedule(v, root, now)
+
+
+@inlined
+def append_to_server(v: Servers, f: Flows, server: int, rank: int, flow: int) -> None:
+    """Queue a flow at a processor."""
+    f.ints[flow, NEXT] = -1
+    if v.heads[server, rank] < 0:
+        v.heads[server, rank] = flow
+    else:
+        f.ints[v.tails[server, rank], NEXT] = flow
+    v.tails[server, rank] = flow
+
+
+@inlined
+def take_from_server(v: Servers, f: Flows, server: int, rank: int) -> int:
+    """Return the first of a queue that is not empty, removed."""
+    flow: int = v.heads[server, rank]
+    v.heads[server, rank] = f.ints[flow, NEXT]
+    return flow
+
+
+# Preemptive priorities (see ``simulator.machine.reference.servers.PreemptiveServer``).
+
+
+@internal
+def preemptive_start(v: Servers, server: int, flow: int, left: float, rank: int, now: float) -> None:
+    """Give a free core to a flow."""
+    v.ints[server, V_ARRIVALS] += 1
+    at = v.ints[server, V_CORES] - v.ints[server, V_FREE]
+    v.running_ends[server, at] = now + left / v.floats[server, V_SPEED]
+    v.running_ints[server, at, 0] = v.ints[server, V_ARRIVALS]
+    v.running_ints[server, at, 1] = rank
+    v.running_ints[server, at, 2] = flow
+    v.ints[server, V_FREE] -= 1
+
+
+@internal
+def preemptive_remove(v: Servers, server: int, at: int) -> None:
+    """Take the core from a running flow."""
+    v.ints[server, V_FREE] += 1
+    last = v.ints[server, V_CORES] - v.ints[server, V_FREE]
+    v.running_ends[server, at] = v.running_ends[server, last]
+    for column in range(3):
+        v.running_ints[server, at, column] = v.running_ints[server, last, column]
+
+
+@internal
+def preemptive_schedule(v: Servers, server: int) -> None:
+    """Find the first flow that will be done."""
+    soonest = INFINITE
+    for at in range(v.ints[server, V_CORES] - v.ints[server, V_FREE]):
+        soonest = min(soonest, v.running_ends[server, at])
+    v.floats[server, V_NEXT] = soonest
+
+
+@inlined
+def running_account(v: Servers, server: int, now: float) -> None:
+    """Bring the busy account of a processor with single jobs per core up to now."""
+    running = v.ints[server, V_CORES] - v.ints[server, V_FREE]
+    v.floats[server, V_BUSY] += running * (now - v.floats[server, V_LAST])
+    v.floats[server, V_LAST] = now
+
+
+@internal
+def preemptive_use(
+    v: Servers, f: Flows, server: int, flow: int, demand: float, rank: int, now: float
+) -> None:
+    """Start a flow, perhaps in place of a less urgent one, or queue it."""
+    running_account(v, server, now)
+    v.floats[server, V_DONE] += demand
+    running = v.ints[server, V_CORES] - v.ints[server, V_FREE]
+    if v.ints[server, V_FREE] > 0:
+        preemptive_start(v, server, flow, demand, rank, now)
+    else:
+        worst = 0
+        for at in range(1, running):
+            if v.running_ints[server, at, 1] > v.running_ints[server, worst, 1] or (
+                v.running_ints[server, at, 1] == v.running_ints[server, worst, 1]
+                and v.running_ints[server, at, 0] > v.running_ints[server, worst, 0]
+            ):
+                worst = at
+        loser = v.running_ints[server, worst, 1]
+        if loser > rank:
+            other = v.running_ints[server, worst, 2]
+            left = (v.running_ends[server, worst] - now) * v.floats[server, V_SPEED]
+            f.floats[other, LEFT_OVER] = left
+            if v.heads[server, loser] < 0:
+                v.tails[server, loser] = other
+            f.ints[other, NEXT] = v.heads[server, loser]
+            v.heads[server, loser] = other
+            preemptive_remove(v, server, worst)
+            preemptive_start(v, server, flow, demand, rank, now)
+        else:
+            f.floats[flow, LEFT_OVER] = demand
+            append_to_server(v, f, server, rank, flow)
+    preemptive_schedule(v, server)
+
+
+@internal
+def preemptive_finish(v: Servers, f: Flows, scalars: Longs, server: int, now: float) -> None:
+    """A running flow is done; the most urgent waiting one goes on."""
+    running_account(v, server, now)
+    first = 0
+    for at in range(1, v.ints[server, V_CORES] - v.ints[server, V_FREE]):
+        if v.running_ends[server, at] < v.running_ends[server, first] or (
+            v.running_ends[server, at] == v.running_ends[server, first]
+            and v.running_ints[server, at, 0] < v.running_ints[server, first, 0]
+        ):
+            first = at
+    flow = v.running_ints[server, first, 2]
+    preemptive_remove(v, server, first)
+    push_ready(scalars, f, flow)
+    for rank in range(v.heads.shape[1]):
+        if v.heads[server, rank] >= 0:
+            other = take_from_server(v, f, server, rank)
+            preemptive_start(v, server, other, f.floats[other, LEFT_OVER], rank, now)
+            break
+    preemptive_schedule(v, server)
+
+
+@inlined
+def soonest_server(v: Servers) -> int:
+    """Return the processor whose next event comes first; of several the first."""
+    best = 0
+    for server in range(1, len(v.floats)):
+        if v.ints[server, V_ROOT] != server:
+            break  # parts come behind all others and have no events of their own
+        if v.floats[server, V_NEXT] < v.floats[best, V_NEXT]:
+            best = server
+    return best

@@ -1,0 +1,280 @@
+"""How is the state of the compiled engine laid out? Arrays, and what their columns mean.
+
+Flows, requests (frames), stations, processors and their nodes, and levels are rows of arrays.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Flows", "Frames", "Records", "Servers", "State", "Stations"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int32]
+Longs = npt.NDArray[np.int64]
+Bits = npt.NDArray[np.uint64]
+
+INFINITE: Final = np.inf
+
+# How ``advance`` ends.
+DONE: Final = 0
+MORE_FLOWS: Final = 1
+MORE_FRAMES: Final = 2
+MORE_JOBS: Final = 3
+DEADLOCK: Final = 4
+JOIN_STUCK: Final = 5
+SPINNING: Final = 6
+TOKEN_OVERFLOW: Final = 7
+ENDLESS: Final = 8
+PAUSED: Final = 9
+
+PAUSE_STEPS: Final = 50_000
+"""Steps after which ``advance`` comes back in any case: some milliseconds, so that limits can be kept."""
+
+UNLIMITED: Final = 1 << 60
+HALF_UNLIMITED: Final = 1 << 59
+
+# ``State.scalars``.
+EVENTS: Final = 0
+HEAP_SIZE: Final = 1
+FREE_FLOW: Final = 2
+FREE_FRAME: Final = 3
+URGENT_HEAD: Final = 4
+URGENT_TAIL: Final = 5
+READY_HEAD: Final = 6
+READY_TAIL: Final = 7
+CURRENT: Final = 8
+AHEAD: Final = 9
+STANDSTILL: Final = 10
+CULPRIT: Final = 11
+LOOK_AHEAD: Final = 12
+TRACING: Final = 13
+TRACED: Final = 14
+SCALARS: Final = 16
+
+# ``State.times``.
+NOW: Final = 0
+LOCAL: Final = 1
+
+# Columns of flows.
+AT: Final = 0
+FRAME: Final = 1
+NEXT: Final = 2
+SERVER: Final = 3
+OWN_CORE: Final = 4
+SEAT_USED: Final = 5
+EMPTY: Final = 6
+COUNTED: Final = 7
+FLOW_INTS: Final = 8
+SINCE: Final = 0
+DEMAND: Final = 1
+LEFT_OVER: Final = 2
+FLOW_FLOATS: Final = 4
+STREAM: Final = 0
+KEY: Final = 1
+TURN: Final = 2
+
+# Columns of frames (requests).
+ENTRY: Final = 0
+STATION: Final = 1
+CALLER: Final = 2
+RETURN_TO: Final = 3
+SITE: Final = 4
+CARRIER: Final = 5
+ACTIVE: Final = 6
+REFERENCES: Final = 7
+PARKED: Final = 8
+PARKED_AT: Final = 9
+ENDED: Final = 10
+RELEASED: Final = 11
+REPLIED: Final = 12
+POPULATION: Final = 13
+SEAT: Final = 14
+INLINE: Final = 15
+SAVED_CORE: Final = 16
+CARRIED: Final = 17
+JOINED: Final = 18
+FRAME_INTS: Final = 20
+ARRIVED: Final = 0
+ASKED: Final = 1
+ADMITTED: Final = 2
+THOUGHT_TIME: Final = 3
+
+NOBODY: Final = -1
+"""No flow carries the request (any more)."""
+BY_CARRIER: Final = 1
+BY_INLINE_BRANCH: Final = 2
+"""Values of CARRIED: who made the call, so that whoever brings the reply takes its place. (INLINE holds the
+number of the flow that runs a branch inline, plus 1.)"""
+
+AWAY: Final = -2
+"""The flow that carries the request has made a call; whichever flow brings the reply carries on."""
+
+# Columns of stations.
+S_FREE: Final = 0
+S_CAPACITY: Final = 1
+S_ADMISSION: Final = 2
+S_WAITING: Final = 3
+S_WAITING_LEVEL: Final = 4
+S_BUSY_LEVEL: Final = 5
+S_FRONT_FREE: Final = 6
+S_SEATS: Final = 7
+S_SEATED: Final = 8
+S_FRONT_SEAT: Final = 9
+S_WRITERS: Final = 10
+S_LET_IN: Final = 11
+STATION_INTS: Final = 12
+
+# Columns of servers.
+V_KIND: Final = 0
+V_ROOT: Final = 1
+V_NODE: Final = 2
+V_NODES: Final = 3
+V_OWN_NODE: Final = 4
+V_CORES: Final = 5
+V_FREE: Final = 6
+V_BY_PRIORITY: Final = 7
+V_ARRIVALS: Final = 8
+V_NEXT_NODE: Final = 9
+V_PARTS: Final = 10
+SERVER_INTS: Final = 12
+V_SPEED: Final = 0
+V_PACE: Final = 1
+V_NEXT: Final = 2
+V_LAST: Final = 3
+V_BUSY: Final = 4
+V_DONE: Final = 5
+V_STARTS: Final = 6
+V_WAKE: Final = 7
+V_STEAL: Final = 8
+V_BALANCE: Final = 9
+V_BALANCE_AT: Final = 10
+SERVER_FLOATS: Final = 12
+
+# Columns of nodes.
+N_SERVER: Final = 0
+N_PARENT: Final = 1
+N_QUEUES: Final = 2
+N_JOBS: Final = 3
+N_SLOTS: Final = 4
+N_SEAT: Final = 5
+N_SEATS_END: Final = 6
+NODE_INTS: Final = 7
+N_CORES: Final = 0
+N_SPEED: Final = 1
+N_PACE: Final = 2
+N_VIRTUAL: Final = 3
+N_RATE: Final = 4
+N_BUSY: Final = 5
+N_DONE: Final = 6
+N_LOAD: Final = 7
+
+# Columns of the seats of parts of a sticky processor.
+P_NODE: Final = 0
+P_CORE: Final = 1
+P_NUMBER: Final = 2
+P_PINNED: Final = 3
+
+# Columns of levels.
+L_ENTERED: Final = 0
+L_LEFT: Final = 1
+L_CONTENT: Final = 2
+L_AREA: Final = 3
+L_SINCE: Final = 4
+L_TIME: Final = 5
+L_LAST: Final = 6
+
+
+class Servers(NamedTuple):
+    """Processors: one row each, nodes of those that share, and the jobs on the nodes."""
+
+    ints: Longs
+    floats: Floats
+    bits: Bits
+    heads: Ints
+    tails: Ints
+    running_ends: Floats
+    running_ints: Any
+    node_ints: Longs
+    node_floats: Floats
+    job_ends: Floats
+    job_numbers: Longs
+    job_flows: Ints
+    seat_cores: Ints
+    part_seats: Longs
+
+
+class Flows(NamedTuple):
+    """Flows: one row each."""
+
+    ints: Ints
+    floats: Floats
+    bits: Bits
+
+
+class Frames(NamedTuple):
+    """Requests: one row each."""
+
+    ints: Ints
+    floats: Floats
+    bits: Bits
+    clocks: Floats
+    registers: Longs
+    slots: Ints
+
+
+class Stations(NamedTuple):
+    """Threads and fronts of every replica."""
+
+    ints: Longs
+    bits: Bits
+    heads: Ints
+    tails: Ints
+    front_heads: Ints
+    seat_stack: Ints
+
+
+class Records(NamedTuple):
+    """What is counted (see ``simulator.machine.recording``)."""
+
+    levels: Floats
+    cycles: Floats
+    site_sums: Floats
+    join_sums: Floats
+    activity_sums: Floats
+    cycle_samples: Any
+    cycle_counts: Longs
+    entry_samples: Any
+    entry_counts: Longs
+    scratch: Floats
+
+
+class State(NamedTuple):
+    """All arrays the interpreter works on; the column names above say what is where."""
+
+    scalars: Longs
+    times: Floats
+    code: Ints
+    kinds: Longs
+    parameters: Floats
+    data: Floats
+    choice_bounds: Ints
+    choice_odds: Floats
+    choice_addresses: Ints
+    joins: Ints
+    entries: Ints
+    tasks: Ints
+    sites: Ints
+    populations: Ints
+    servers: Servers
+    flows: Flows
+    frames: Frames
+    stations: Stations
+    records: Records
+    heap_times: Floats
+    heap_flows: Ints
+    trace_times: Floats
+    trace_keys: Bits

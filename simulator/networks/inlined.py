@@ -1,0 +1,303 @@
+"""What is a model once all calls are inlined: which states, which events, and what do they do together?
+
+The flat form that a stochastic process (``simulator.networks.inlined_process``) and a recurrent fluid cell
+(``simulator.networks.inlined_fluid``) work on. Every time is exponential with its mean, as in Garbi's thesis,
+section 4.1.2; nodes that take no time (release, OR, AND) are followed through when they are reached, so an
+event is a joint jump: all branches of a fork begin at once, and what is released is taken in the same moment.
+
+A state is what one client is doing, so branches know their siblings (``join="siblings"``, as in the model
+itself), or what one branch is doing (``anonymous``: the join and wait nodes of equation 4.6).
+
+Positions
+---------
+What can be counted from outside is not the state but where its flows are. A *position* is a path of calls,
+``client.cycle:ask>B.serve:work``: activity ``work`` of entry ``B.serve``, called by ``ask``. In place of an
+activity stands ``(waiting)`` for a thread, ``(x waiting)`` for it again, behind a call of x that released it,
+``(thinking)``, ``(front)``, ``(joining)`` (done, while a branch of the same request is not) or ``(x joined)``
+(the branch that ended with x, anonymous joins only). Work no client waits for begins with ``>``.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import deque
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from mup.errors import SimulationError
+from mup.lqn.model import Model, entry_label
+from simulator.fluid.code import Do, JoinRule, compile_code
+from simulator.fluid.ode import FluidSystem
+from simulator.fluid.states import (
+    CLIENT,
+    MAX_INLINED,
+    NEGLIGIBLE,
+    PARKED,
+    Effects,
+    Outcomes,
+    Request,
+    State,
+    StateSpace,
+    _Explorer,
+    _TooManyError,
+    engaged,
+)
+
+__all__ = ["InlinedLqn", "TimeKey", "inline"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+MAX_WORLDS: Final = 20_000
+
+
+class TimeKey(NamedTuple):
+    """A time of the model: of an activity (``demand``, ``delay``), or of an entry as a whole.
+
+    ``time`` is ``demand``, ``delay``, ``think``, ``front.request`` or ``front.reply``; ``activity`` is "" for
+    the last three.
+    """
+
+    task: str
+    entry: str
+    activity: str
+    time: str
+
+    def __str__(self) -> str:
+        """Return ``TASK.entry:activity demand``; the time alone where there is no activity."""
+        label = entry_label(self.task, self.entry)
+        return f"{label}:{self.activity} {self.time}" if self.activity else f"{label} {self.time}"
+
+
+class Position(NamedTuple):
+    """Where a flow is: tasks and labels of the entries it went through, ``path`` of their activities."""
+
+    tasks: tuple[str, ...]
+    entries: tuple[str, ...]
+    path: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """Return the path as one text."""
+        return ">".join(self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class InlinedLqn:
+    """n states, L moves (ends of exponential stages), A admissions, T times, S pools, Q processors.
+
+    Attributes:
+        model: What was inlined.
+        space: The states and events themselves.
+        times: What the rates depend on; means[T] belong to them.
+        means: As in the model, seconds; shape (T,).
+        time_of: Time of every move; shape (L,).
+        factor: rate = factor / mean, per second; shape (L,).
+        system: Matrices of the events' expected effects, capacities, processors.
+        positions: Where flows can be.
+        counts: Flows per position and state; shape (positions, n).
+    """
+
+    model: Model
+    space: StateSpace
+    times: tuple[TimeKey, ...]
+    means: FloatArray
+    time_of: IntArray
+    factor: FloatArray
+    system: FluidSystem
+    positions: tuple[Position, ...]
+    counts: FloatArray
+
+    @property
+    def clients(self) -> float:
+        """All clients of all reference tasks."""
+        return sum(p.clients for p in self.space.code.populations)
+
+    @property
+    def client_states(self) -> npt.NDArray[np.bool_]:
+        """Which states are those of clients; shape (n,)."""
+        return np.array([s.kind == CLIENT for s in self.space.states])
+
+
+def inline(model: Model, *, join: JoinRule = "siblings") -> InlinedLqn:
+    """Inline all calls of a closed model.
+
+    Raises:
+        UncalibratedError: The model lacks numbers.
+        SimulationError: It has open arrivals, or too many states.
+        UsageError: It has elements without a fluid.
+    """
+    code = compile_code(model, stages=1, join=join)
+    if any(p.source >= 0 for p in code.populations):
+        raise SimulationError(
+            "requests arrive from outside, and an inlined model is closed",
+            where=model.name,
+            hint="give it a reference task with clients and a think time instead of arrivals",
+        )
+    try:
+        space = _JointExplorer(code, limit=MAX_INLINED, inline=True).explore()
+    except _TooManyError:
+        raise SimulationError(
+            f"the inlined model has more than {MAX_INLINED} states: too many calls or parallel branches",
+            where=model.name,
+        ) from None
+    system = FluidSystem(space)
+    entries = [(t, e) for t in model.tasks for e in t.entries]
+    keys: dict[TimeKey, int] = {}
+    for move in space.moves:
+        task, entry = entries[move.entry]
+        keys.setdefault(TimeKey(task.name, entry.name, move.op.activity, move.op.time), len(keys))
+    means = np.array([_mean(model, key) for key in keys])
+    time_of = np.array(
+        [
+            keys[TimeKey(entries[m.entry][0].name, entries[m.entry][1].name, m.op.activity, m.op.time)]
+            for m in space.moves
+        ],
+        dtype=np.int64,
+    )
+    positions: dict[Position, int] = {}
+    cells: list[tuple[int, int]] = []
+    for s, state in enumerate(space.states):
+        cells += [(positions.setdefault(p, len(positions)), s) for p in _positions(space, state)]
+    counts = np.zeros((len(positions), len(space.states)))
+    for row, column in cells:
+        counts[row, column] += 1
+    return InlinedLqn(
+        model=model,
+        space=space,
+        times=tuple(keys),
+        means=means,
+        time_of=time_of,
+        factor=system.rate * means[time_of],
+        system=system,
+        positions=tuple(positions),
+        counts=counts,
+    )
+
+
+def _mean(model: Model, key: TimeKey) -> float:
+    task = model.task(key.task)
+    if key.time == "think":
+        found = task.think
+    elif key.time.startswith("front."):
+        found = None if task.front is None else getattr(task.front, key.time.removeprefix("front."))
+    else:
+        found = getattr(task.entry(key.entry).activity(key.activity), key.time)
+    assert found is not None  # noqa: S101 - compile_code refuses unknown times
+    return float(found.mean)
+
+
+def _positions(space: StateSpace, state: State) -> list[Position]:
+    """Return where the flows of a state are, one per flow that calls nobody."""
+    code = space.code
+    if state.request is None:
+        label = code.pools[state.owner].name.removeprefix("join ") if state.kind == PARKED else ""
+        entry = label.partition(":(")[0]
+        owner = next(
+            t.name for t in code.model.tasks for e in t.entries if entry_label(t.name, e.name) == entry
+        )
+        return [Position((owner,), (entry,), (label,))]
+    found: list[Position] = []
+
+    def walk(request: Request, above: Position) -> None:
+        spec = code.entries[request.entry]
+        task = code.model.tasks[spec.task].name
+        for flow in request.flows:
+            if flow.address < 0:
+                what = "(joining)"
+            else:
+                op = code.ops[flow.address]
+                what = op.activity
+                if op.do == Do.ADMIT:
+                    what = f"({what} waiting)" if what else "(waiting)"  # after a call that released
+                elif op.do == Do.AWAIT:
+                    what = "(joining)"
+                elif not what:
+                    what = "(thinking)" if op.think else "(front)"
+            here = Position(
+                (*above.tasks, task), (*above.entries, spec.label), (*above.path, f"{spec.label}:{what}")
+            )
+            if isinstance(flow.child, Request):
+                walk(flow.child, here)
+            else:
+                found.append(here)
+
+    # What no client waits for has a root of its own: its path must not be the end of another one.
+    walk(state.request, Position((), (), () if state.kind == CLIENT else ("",)))
+    return found
+
+
+class _World(NamedTuple):
+    """What has happened so far at an event: states to follow, states where time passes, notes."""
+
+    open: tuple[State, ...]
+    settled: tuple[int, ...]
+    notes: tuple[tuple[str, int], ...]
+
+
+class _JointExplorer(_Explorer):
+    """Follows whole outcomes of an event, not their expected numbers."""
+
+    def settle(self, begin: list[tuple[float, State]], effects: Effects) -> None:
+        mass: dict[_World, float] = {}
+        todo: deque[_World] = deque()
+        final: dict[_World, float] = {}
+
+        def push(probability: float, world: _World) -> None:
+            target = mass if world.open else final
+            if world not in target and world.open:
+                todo.append(world)
+            target[world] = target.get(world, 0.0) + probability
+
+        def branch(weight: float, ways: list[tuple[float, State]], before: _World) -> None:
+            """Continue a world with one of several states, and with what was spawned on the way."""
+            spawned = tuple(self.take_spawned())
+            notes = tuple(sorted((*before.notes, *self.notes)))
+            self.notes.clear()
+            for probability, state in ways:
+                push(weight * probability, _World((*before.open, *spawned, state), before.settled, notes))
+            gone = 1.0 - sum(p for p, _ in ways)  # the request has ended
+            if gone > NEGLIGIBLE:
+                push(weight * gone, _World((*before.open, *spawned), before.settled, notes))
+
+        branch(1.0, begin, _World((), (), ()))
+        for _ in itertools.repeat(None, MAX_WORLDS):
+            if not todo:
+                break
+            world = todo.popleft()
+            weight = mass.pop(world)
+            if weight < NEGLIGIBLE:
+                continue
+            state = world.open[-1]
+            rest = world._replace(open=world.open[:-1])
+            path = None if state.request is None else self.at_once(state.request)
+            if path is None:
+                push(weight, rest._replace(settled=tuple(sorted((*rest.settled, self.number(state))))))
+            else:
+                branch(weight, self.step(state, path), rest)
+        else:
+            raise SimulationError(
+                "too much can happen at once: a cycle that takes no time, or too many branches in no time",
+                where=self.code.model.name,
+                hint="give what is repeated a demand or a delay",
+            )
+        for world, probability in final.items():
+            released = tuple(pool for kind, pool in world.notes if kind == "released")
+            effects.outcomes.append(Outcomes(probability, world.settled, released))
+            for state_index in world.settled:
+                effects.targets[state_index] = effects.targets.get(state_index, 0.0) + probability
+            for kind, which in world.notes:
+                totals: dict[int, float] = getattr(effects, kind)
+                totals[which] = totals.get(which, 0.0) + probability
+
+
+def held_pools(lqn: InlinedLqn) -> FloatArray:
+    """Return the places every state holds; shape (S, n). Parked branches of anonymous joins count -1."""
+    return np.asarray(lqn.system.held.toarray())
+
+
+def requests_of(lqn: InlinedLqn, state: int) -> list[Request]:
+    """Return all requests a state is engaged in."""
+    return engaged(lqn.space.states[state].request)

@@ -1,0 +1,291 @@
+"""How much processor time does a request take at the load of this very scenario?
+
+A request costs more processor time in a system that is mostly idle than in a busy one. Models say so by
+the ``warmth`` of their tasks, as a function of the rate of requests, and by the ``idling`` of their
+processors, as a function of their utilization. Both depend on the load, so a model is *prepared* before it is
+compiled or solved: an *estimator* tells its load, the times are set, the load is estimated again. Times
+change the load little (think times and other work stand between), so a few rounds are enough. The result says
+at which load the times were taken.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import pickle
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from threading import Lock
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import betainc, gammainc
+
+from mup.errors import UncalibratedError
+from mup.lqn.distributions import Constant, Distribution
+from mup.lqn.model import Activity, Entry, Front, Model, Task, Warmth
+from mup.lqn.visits import entry_rates
+
+__all__ = ["Estimator", "Load", "Observed", "Prepared", "at_load", "at_rates", "clients_of", "prepared"]
+
+ROUNDS = 4
+CLOSE = 0.01
+"""Rates that change by less than this no longer change the times by anything one could see."""
+LEAST = 0.3
+"""Extrapolation does not take more than 70 % off a processor time."""
+EVEN = 0.999
+"""Share of the threads, or clients, at work from which on all are: each thread gets as many requests."""
+FULL = 50.0
+"""So many times as many arrivals as threads keep all of them busy, whatever chance does."""
+REMEMBERED = 64
+"""Prepared models: replications and intervals ask for the same one again and again."""
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What processor times depend on.
+
+    Attributes:
+        rates: Requests per second and replica of every task (of reference tasks: cycles of all clients).
+        utilization: Busy share of every processor that has one.
+        busy: Mean number of busy threads per replica of every task; what is missing has one at most.
+        clients: Of all reference tasks; infinite if there are arrivals from outside.
+    """
+
+    rates: Mapping[str, float] = field(default_factory=dict)
+    utilization: Mapping[str, float] = field(default_factory=dict)
+    busy: Mapping[str, float] = field(default_factory=dict)
+    clients: float = math.inf
+
+    def to_json(self) -> dict[str, Any]:
+        """Return ``{"rates", "utilization"}``: requests/second by task, busy share by processor."""
+        return {"rates": dict(self.rates), "utilization": dict(self.utilization)}
+
+    def close_to(self, other: Load) -> bool:
+        """Return whether the difference is too small to matter."""
+        rates = all(abs(self.rates[n] - r) <= CLOSE * r for n, r in other.rates.items())
+        return rates and all(abs(self.utilization[n] - u) <= CLOSE for n, u in other.utilization.items())
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What an estimator says of a model without warmth and idling.
+
+    Attributes:
+        cycles: Per second, by reference task whose clients think; sources from outside need no estimate.
+        utilization: Busy share by processor that has one.
+        busy: Mean number of busy threads of all replicas, by task.
+    """
+
+    cycles: Mapping[str, float]
+    utilization: Mapping[str, float]
+    busy: Mapping[str, float]
+
+
+Estimator = Callable[[Model], Observed]
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A model whose processor times no longer depend on the load.
+
+    Attributes:
+        model: Without warmth and idling.
+        load: At which the times were taken; None if they never depended on it.
+    """
+
+    model: Model
+    load: Load | None = None
+
+
+_cache: OrderedDict[tuple[Estimator, bytes], Prepared] = OrderedDict()
+_lock = Lock()
+
+
+def prepared(model: Model, estimator: Estimator) -> Prepared:
+    """Return the model with the processor times its own load brings about.
+
+    A model without warmth and idling is returned as it is. Replicas share the requests of their task evenly;
+    of their threads the one that was busy last is asked first.
+
+    Args:
+        model: Calibrated at least where load can get to.
+        estimator: Tells the load of a model that is prepared for another load.
+
+    Raises:
+        SimulationError: It cannot run at all.
+    """
+    if all(t.warmth is None for t in model.tasks) and not any(p.idling for p in model.processors):
+        return Prepared(model)
+    key = (estimator, hashlib.sha256(pickle.dumps((model.name, model.tasks, model.processors))).digest())
+    with _lock:
+        known = _cache.get(key)
+    if known is None:
+        known = _prepared(model, estimator)
+        with _lock:
+            _cache[key] = known
+            while len(_cache) > REMEMBERED:
+                _cache.popitem(last=False)
+    return known
+
+
+def _prepared(model: Model, estimator: Estimator) -> Prepared:
+    load: Load | None = None
+    current = at_load(model, Load())
+    for _ in range(ROUNDS):
+        try:
+            before, load = load, _load(current, estimator(current))
+        except UncalibratedError:
+            # Compiling finds the same numbers missing, and names all of them.
+            return Prepared(current)
+        current = at_load(model, load)
+        if before is not None and load.close_to(before):
+            break
+    return Prepared(current, load)
+
+
+def at_load(model: Model, load: Load) -> Model:
+    """Return the model with the processor times of a load, and without warmth and idling.
+
+    What the load does not say keeps its numbers; a processor of unknown utilization is taken to be busy.
+    """
+    processors = tuple(
+        replace(p, idling=(), speed=p.speed / p.slowness(load.utilization.get(p.name, 1.0)))
+        if p.idling
+        else p
+        for p in model.processors
+    )
+    # Both at once: a model checks all its rules whenever it is made.
+    return replace(model, processors=processors, tasks=_tasks_at(model, load))
+
+
+def _load(model: Model, observed: Observed) -> Load:
+    cycles = {**_arrivals(model), **observed.cycles}
+    total = dict.fromkeys((task.name for task in model.tasks), 0.0)
+    for source, often in entry_rates(model).items():
+        for (task, _), requests in often.items():
+            total[task] += cycles.get(source[0], 0.0) * requests
+    return Load(
+        {task.name: total[task.name] / task.replicas for task in model.tasks},
+        observed.utilization,
+        {
+            task.name: observed.busy[task.name] / task.replicas
+            for task in model.tasks
+            if task.name in observed.busy
+        },
+        clients_of(model),
+    )
+
+
+def _arrivals(model: Model) -> dict[str, float]:
+    """Return the requests per second from outside, by task."""
+    found: dict[str, float] = {}
+    for task in model.tasks:
+        for entry in task.entries:
+            if entry.arrivals is not None:
+                found[task.name] = found.get(task.name, 0.0) + 1 / entry.arrivals.mean
+    return found
+
+
+def clients_of(model: Model) -> float:
+    """Return how many clients there are; infinite if requests come from outside, too."""
+    if any(entry.arrivals is not None for task in model.tasks for entry in task.entries):
+        return math.inf
+    return math.fsum(task.threads * task.replicas for task in model.reference_tasks)
+
+
+def at_rates(model: Model, rates: Mapping[str, float]) -> Model:
+    """Return the model with the times of the given rates, and without warmth.
+
+    Args:
+        model: Any model.
+        rates: Requests per second and replica, one at a time, by task; a task that is missing, or asked for
+            nothing, keeps its numbers.
+    """
+    return replace(model, tasks=_tasks_at(model, Load(rates)))
+
+
+def _tasks_at(model: Model, load: Load) -> tuple[Task, ...]:
+    return tuple(task if task.warmth is None else _at_load(task, task.warmth, load) for task in model.tasks)
+
+
+def _at_load(task: Task, warmth: Warmth, load: Load) -> Task:
+    plain, rate = replace(task, warmth=None), load.rates.get(task.name, 0.0)
+    if rate <= 0:
+        return plain
+    own = (
+        rate / _sharing(task.threads, load.busy.get(task.name, 0.0), load.clients)
+        if warmth.by_thread
+        else rate
+    )
+
+    def extra(values: Mapping[str, tuple[float, ...]], key: str) -> float:
+        return warmth.at(values[key], rate if key == "front" else own) if key in values else 0.0
+
+    def activity(entry: Entry, old: Activity) -> Activity:
+        key = f"{entry.name}:{old.name}"
+        demand, delay = extra(warmth.demands, key), extra(warmth.delays, key)
+        if demand == delay == 0:
+            return old
+        return replace(old, demand=_longer(old.demand, demand), delay=_longer(old.delay, delay))
+
+    entries = tuple(
+        replace(entry, activities=tuple(activity(entry, a) for a in entry.activities))
+        for entry in task.entries
+    )
+    front, more = task.front, extra(warmth.demands, "front")
+    if front is not None and more != 0:
+        front = Front(request=_longer(front.request, more / 2), reply=_longer(front.reply, more / 2))
+    return replace(plain, entries=entries, front=front)
+
+
+def _sharing(threads: float, busy: float, clients: float) -> float:
+    """Return how many threads share the requests of a replica, as the thread of an average request sees it.
+
+    A request goes to the thread that was busy last, so of many threads that are hardly needed nearly all
+    requests meet the same few: the k-th is at work while at least k requests are there. How many are is taken
+    to be binomial, as if clients came independently of each other.
+
+    Args:
+        threads: Of a replica.
+        busy: Of these, on average.
+        clients: Who may ask at once; infinite if nobody knows.
+    """
+    if threads <= 1 or busy <= 0 or math.isinf(threads):
+        return 1.0
+    if busy > clients:
+        clients = math.inf  # branches of a client ask side by side
+    most = min(threads, clients)
+    if busy >= EVEN * most:
+        return most
+    ranks = np.arange(1.0, most + 1)
+
+    def at_work(offered: float) -> FloatArray:
+        more: FloatArray = (
+            gammainc(ranks, offered)
+            if math.isinf(clients)
+            else betainc(ranks, clients - ranks + 1, offered / clients)
+        )
+        return more
+
+    # More requests are there than threads at work, if there are more clients than threads.
+    # Imported here: it takes longer than the rest of the simulator, and few models have such pools.
+    from scipy.optimize import brentq  # noqa: PLC0415
+
+    highest = clients if math.isfinite(clients) else FULL * threads
+    offered = brentq(lambda x: at_work(x).sum() - busy, 0.0, highest)
+    shares = at_work(offered) / busy
+    return float(1.0 / (shares**2).sum())
+
+
+def _longer(time: Distribution | None, seconds: float) -> Distribution | None:
+    """Return a time with another mean; its shape stays."""
+    if time is None or seconds == 0:
+        return time
+    if time.mean <= 0:
+        return Constant(max(0.0, seconds))
+    return time.scaled(max(LEAST, 1 + seconds / time.mean))

@@ -1,0 +1,172 @@
+"""Where does a compiler put the code, and the tables it points into?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mup.errors import UncalibratedError
+from mup.lqn.distributions import Distribution
+from mup.lqn.model import Entry, Model, Task, entry_label
+from simulator.program.instructions import (
+    BY_REPLICA,
+    BY_WORKER,
+    CHOICE,
+    DELAY,
+    ENDS,
+    SERVED,
+    THINK,
+    THOUGHT,
+    USE,
+    Instruction,
+)
+from simulator.program.servers import servers_of
+from simulator.program.tables import ActivitySpec, Choice, EntryCode, JoinSpec, SiteSpec
+
+__all__ = ["Emitter", "cumulative"]
+
+MAX_LISTED = 20
+
+
+class Emitter:
+    """The code so far, with its tables, and what is still wanted or missing.
+
+    Attributes:
+        timed: Whether every execution of every activity is timed.
+        ranks: All priorities, the most urgent first: a rank is an index.
+        compiled: What is known of the entries that load reaches, by index.
+        wanted: Those of them whose code is still to be emitted.
+        missing: Paths of the numbers that were never measured.
+        timers, registers, slots: How many a request needs.
+    """
+
+    def __init__(self, model: Model, *, activities: bool) -> None:
+        self.model = model
+        self.timed = activities
+        self.code: list[Instruction] = []
+        self.distributions: list[Distribution] = []
+        self._known_distributions: dict[Distribution, int] = {}
+        self.choices: list[Choice] = []
+        self.joins: list[JoinSpec] = []
+        self.sites: list[SiteSpec] = []
+        self.activities: list[ActivitySpec] = []
+        self.timers = self.registers = self.slots = 0
+        self.missing: list[str] = []
+        self._task_named = {t.name: t for t in model.tasks}
+        self.ranks = sorted({t.priority for t in model.tasks} | self._request_priorities(), reverse=True)
+        self.servers = servers_of(model)
+        self.server_index = {s.name: i for i, s in enumerate(self.servers) if s.copy == 0}
+        self.tasks = {t.name: i for i, t in enumerate(model.tasks)}
+        self.entries = {
+            (t.name, e.name): i for i, (t, e) in enumerate((t, e) for t in model.tasks for e in t.entries)
+        }
+        self.compiled: dict[int, EntryCode] = {}
+        self.wanted: list[tuple[Task, Entry]] = []
+
+    def want(self, task: Task, entry: Entry) -> int:
+        """Note that an entry is reachable; return its index."""
+        index = self.entries[task.name, entry.name]
+        if index not in self.compiled:
+            label = entry_label(task.name, entry.name)
+            ends = ENDS[entry.token]
+            self.compiled[index] = EntryCode(self.tasks[task.name], label, 0, 0, False, entry.waits, ends)
+            self.wanted.append((task, entry))
+        return index
+
+    def site(self, caller: Task, label: str, target: tuple[str, str]) -> int:
+        """Add a place that requests come from; return its index."""
+        task = self._task_named[target[0]]
+        entry = task.entry(target[1])
+        rank = self.ranks.index(caller.priority + entry.priority)
+        name = f"{label} -> {entry_label(*target)}"
+        self.sites.append(SiteSpec(name, self.want(task, entry), rank, -1))
+        return len(self.sites) - 1
+
+    def emit(self, operation: int, a: int = 0, b: int = 0, c: int = 0) -> int:
+        """Append an instruction; return its address."""
+        self.code.append((operation, a, b, c))
+        return len(self.code) - 1
+
+    def emit_choice(self, probabilities: Iterable[float], addresses: Iterable[int]) -> int:
+        """Append a CHOICE between known addresses; return its address."""
+        self.choices.append(Choice(cumulative(probabilities), tuple(addresses)))
+        return self.emit(CHOICE, len(self.choices) - 1)
+
+    def distribution(self, distribution: Distribution) -> int:
+        """Return the index of a distribution; equal ones share it."""
+        index = self._known_distributions.setdefault(distribution, len(self.distributions))
+        if index == len(self.distributions):
+            self.distributions.append(distribution)
+        return index
+
+    def has_front(self, task: Task) -> bool:
+        """Tell whether the front does anything: one that takes no time is never in the way."""
+        front = task.front
+        return front is not None and any(t is None or t.mean > 0 for t in (front.request, front.reply))
+
+    def spend(
+        self, task: Task, demand: Distribution | None, where: str, purpose: int, by: int = BY_WORKER
+    ) -> None:
+        """Emit processor time; where there is a core for every thread, it is a delay.
+
+        Args:
+            task: Whose.
+            demand: How much.
+            where: Path of the number.
+            purpose: The timed activity it belongs to, or UNTIMED.
+            by: BY_WORKER or BY_FRONT.
+        """
+        if demand is None:
+            if where not in self.missing:
+                self.missing.append(where)
+        elif demand.mean > 0:
+            if task.processor in self.server_index:
+                server = self.server_index[task.processor]
+                if self.servers[server].copies > 1:
+                    by = BY_REPLICA  # never a front: those are on no part
+                self.emit(USE, server, self.distribution(demand), by)
+                if purpose >= 0:
+                    self.emit(SERVED, purpose, server)
+            else:
+                speed = 1.0 if task.processor is None else self.model.processor(task.processor).speed
+                self.emit(DELAY, b=self.distribution(demand if speed == 1.0 else demand.scaled(1 / speed)))
+
+    def pause(self, delay: Distribution | None, where: str, *, think: bool) -> None:
+        """Emit a delay, or think time."""
+        if delay is None:
+            self.missing.append(where)
+        elif delay.mean > 0:
+            self.emit(THINK if think else DELAY, b=self.distribution(delay))
+            if think:
+                self.emit(THOUGHT)
+
+    def _request_priorities(self) -> set[int]:
+        """Return the priority of every request that can be sent (task of the caller plus entry)."""
+        found = {e.priority for t in self.model.tasks for e in t.entries}
+        for task, entry, activity in self.model.walk():
+            targets = [(c.task, c.entry) for c in activity.calls]
+            targets += [(f.task, f.entry) for f in entry.forwards]
+            found.update(task.priority + self._task_named[t].entry(e).priority for t, e in targets)
+        return found
+
+    def refuse(self) -> None:
+        """Raise an error that lists the numbers that are missing."""
+        shown = [f"  {path}" for path in self.missing[:MAX_LISTED]]
+        if len(self.missing) > MAX_LISTED:
+            shown.append(f"  ... and {len(self.missing) - MAX_LISTED} more")
+        listing = "\n".join(shown)
+        raise UncalibratedError(
+            f"{len(self.missing)} numbers that clients can reach were never measured\n{listing}",
+            where=self.model.name,
+            hint="run 'mup explore' and 'mup model' to measure them, or set them in the model file",
+        )
+
+
+def cumulative(probabilities: Iterable[float]) -> tuple[float, ...]:
+    """Return the sums of the first 1, 2, ... probabilities, the last of them exactly 1."""
+    sums: list[float] = []
+    total = 0.0
+    for chance in probabilities:
+        total += chance
+        sums.append(total)
+    sums[-1] = 1.0  # rounding must not leave a draw without a branch
+    return tuple(sums)

@@ -1,0 +1,191 @@
+"""Which instructions does an engine execute?
+
+A *flow* is a program counter that moves through the code with a stream of random numbers. It works for
+a *request* (one execution of an entry) and either *carries* the request or is an auxiliary branch.
+Instructions (``a``, ``b``, ``c`` are the operands):
+
+    USE a b c     spend a time drawn from distribution b on processor a (a drawn time of 0 never visits it);
+                  c is BY_WORKER; BY_FRONT if the front does it; BY_REPLICA if a is the first of as many
+                  servers as the task has replicas: that of the request's own is used
+    DELAY b       let a time drawn from distribution b pass
+    THINK b       the same; it counts as think time if the flow carries a client's cycle
+    THOUGHT       ... which has ended
+    SERVED a b    a USE of processor b has ended, for activity a
+    CALL a b      send a request to entry a from call site b: pick a replica, continue at the entry's first
+                  instruction; RETURN comes back
+    SEND a b      the same without reply: a new flow executes the entry, this one goes on
+    FORWARD a b   leave the request; its reply will be that of entry a
+    FRONT_TAKE, FRONT_GIVE   wait for, and free, the front of the request's replica (one at a time, FIFO)
+    ADMIT a       wait for a thread of the request's replica (a is FOR_THREAD), or to hold a lock
+                  (FOR_READING, FOR_WRITING), or for nothing (FOR_NOTHING)
+    RELEASE       give the thread back for a while
+    REACQUIRE     wait for a thread again
+    FORK a        start an auxiliary flow at address a
+    FORK_JOIN a   the same where the flow goes on to a JOIN of just these two; see ``optimise``
+    JOIN a        arrive at join a
+    BRANCH_END a  the JOIN at the end of the branch that a FORK_JOIN started
+    CHOICE a      continue at one of the addresses of choice a
+    GOTO a        continue at address a
+    COUNT a b     draw how often a loop is run (distribution b) into register a
+    LOOP a b      continue at address b if register a is 0, else subtract 1
+    BEGIN a b     activity a begins; note the time in clock b
+    FINISH a b    it ends
+    SPLIT a       branches begin; note the time in clock a
+    REPLY         the flow leaves the request behind with the reply; a new flow carries on the work after it
+    END           the flow is over: free the thread if it carries the request, and reply if nobody has
+    RETURN        hand the reply to the flow that called
+    CYCLE         a client's cycle is complete; begin the next one
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+__all__ = [
+    "ACQUIRES",
+    "ADMIT",
+    "ADMITS",
+    "BEGIN",
+    "BRANCH_END",
+    "BY_FRONT",
+    "BY_REPLICA",
+    "BY_WORKER",
+    "CALL",
+    "CHOICE",
+    "COUNT",
+    "CYCLE",
+    "DELAY",
+    "END",
+    "ENDS",
+    "FCFS",
+    "FIFO",
+    "FINISH",
+    "FORK",
+    "FORK_JOIN",
+    "FORWARD",
+    "FOR_NOTHING",
+    "FOR_READING",
+    "FOR_THREAD",
+    "FOR_WRITING",
+    "FRONT_GIVE",
+    "FRONT_TAKE",
+    "GIVE_BACK",
+    "GOTO",
+    "JOIN",
+    "LATE",
+    "LOCKED",
+    "LOOP",
+    "MAX_EMPTY_CYCLES",
+    "MAX_STANDSTILL",
+    "PLAIN",
+    "PREEMPTIVE",
+    "PRIORITY",
+    "RANDOM",
+    "REACQUIRE",
+    "RELEASE",
+    "RELEASES",
+    "REPLY",
+    "RETURN",
+    "SEND",
+    "SERVED",
+    "SHARED",
+    "SPLIT",
+    "STICKY",
+    "THINK",
+    "THOUGHT",
+    "UNREADS",
+    "UNWRITES",
+    "USE",
+    "Instruction",
+]
+
+# Plain integers, not an Enum: engines compare them millions of times.
+USE: Final = 0
+DELAY: Final = 1
+THINK: Final = 2
+CALL: Final = 3
+FRONT_TAKE: Final = 4
+FRONT_GIVE: Final = 5
+ADMIT: Final = 6
+FORK: Final = 7
+JOIN: Final = 8
+CHOICE: Final = 9
+GOTO: Final = 10
+REPLY: Final = 11
+END: Final = 12
+RETURN: Final = 13
+CYCLE: Final = 14
+SEND: Final = 15
+FORWARD: Final = 16
+RELEASE: Final = 17
+REACQUIRE: Final = 18
+COUNT: Final = 19
+LOOP: Final = 20
+BEGIN: Final = 21
+FINISH: Final = 22
+SPLIT: Final = 23
+FORK_JOIN: Final = 24
+BRANCH_END: Final = 25
+THOUGHT: Final = 26
+SERVED: Final = 27
+
+LATE: Final = 0
+"""Address of the END where a flow goes on that comes to a join that has already let the others go on."""
+
+BY_WORKER: Final = 0
+BY_FRONT: Final = 1
+BY_REPLICA: Final = 2
+
+# What kind of server a processor is.
+FCFS: Final = 0
+SHARED: Final = 1
+PREEMPTIVE: Final = 2
+STICKY: Final = 3
+
+# Who gets the next free thread.
+FIFO: Final = 0
+RANDOM: Final = 1
+PRIORITY: Final = 2
+LOCKED: Final = 3
+"""Readers share the threads, a writer has them alone (``simulator.machine.reference.servers.Lock``)."""
+
+# What happens to the thread at the end of an entry.
+PLAIN: Final = 0
+ACQUIRES: Final = 1
+RELEASES: Final = 2
+UNREADS: Final = 3
+UNWRITES: Final = 4
+ENDS: Final = {
+    "": PLAIN,
+    "acquire": ACQUIRES,
+    "release": RELEASES,
+    "read-lock": ACQUIRES,
+    "read-unlock": UNREADS,
+    "write-lock": ACQUIRES,
+    "write-unlock": UNWRITES,
+}
+GIVE_BACK: Final = (RELEASES, UNREADS, UNWRITES)
+
+# What a request waits for.
+FOR_THREAD: Final = 0
+FOR_NOTHING: Final = 1
+FOR_READING: Final = 2
+FOR_WRITING: Final = 3
+ADMITS: Final = {
+    "": FOR_THREAD,
+    "acquire": FOR_THREAD,
+    "release": FOR_NOTHING,
+    "read-lock": FOR_READING,
+    "read-unlock": FOR_NOTHING,
+    "write-lock": FOR_WRITING,
+    "write-unlock": FOR_NOTHING,
+}
+
+Instruction = tuple[int, int, int, int]
+"""Operation, a, b, c."""
+
+MAX_EMPTY_CYCLES: Final = 10_000
+"""Cycles of no duration in a row before a client is declared to spin."""
+
+MAX_STANDSTILL: Final = 50_000_000
+"""Steps at one instant before it is declared to be endless."""

@@ -1,0 +1,217 @@
+"""Which scenarios does a grid of changes ask for, and what limits each of them?"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import Any
+
+from mup.errors import UsageError
+from mup.lqn.edits import (
+    with_admission,
+    with_arrivals,
+    with_clients,
+    with_cores,
+    with_placement,
+    with_pool,
+    with_replicas,
+    with_speed,
+    with_think,
+)
+from mup.lqn.model import Model
+from mup.lqn.routing_edits import with_count, with_probability
+from simulator.figures.result import Figure, Result
+
+__all__ = ["KINDS", "Axis", "Change", "Scenario", "bottleneck", "causes", "grid", "utilizations"]
+
+KINDS = (
+    "clients",
+    "arrivals",
+    "think",
+    "pool",
+    "admission",
+    "replicas",
+    "cores",
+    "speed",
+    "place",
+    "probability",
+    "calls",
+)
+"""What can be changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One edit of the load (``clients``, ``arrivals``, ``think``) or of something that has a name.
+
+    Attributes:
+        kind: One of ``KINDS``.
+        name: Task, processor, branch (``TASK/entry:ACTIVITY``) or call (``TASK/entry:ACTIVITY->TARGET``);
+            "" for think, and for the clients or arrivals of the only source of load.
+        value: The new value: a number, the processor of a ``place``, or an order of ``admission``.
+    """
+
+    kind: str
+    name: str
+    value: float | str
+
+    def apply(self, model: Model) -> Model:
+        """Return the changed model.
+
+        Raises:
+            UsageError: The value is out of range or the name unknown.
+        """
+        value: Any = self.value
+        if self.kind == "clients":
+            return with_clients(model, value, self.name or None)
+        if self.kind == "arrivals":
+            return with_arrivals(model, value, self.name or None)
+        if self.kind == "think":
+            return with_think(model, value)
+        edit: Any = {
+            "pool": with_pool,
+            "admission": with_admission,
+            "replicas": with_replicas,
+            "cores": with_cores,
+            "speed": with_speed,
+            "place": with_placement,
+            "probability": with_probability,
+            "calls": with_count,
+        }[self.kind]
+        changed: Model = edit(model, self.name, value)
+        return changed
+
+    def __str__(self) -> str:
+        text = self.value if isinstance(self.value, str) else f"{self.value:g}"
+        if self.kind == "think":
+            return f"think {text} s"
+        if self.kind == "clients" and not self.name:
+            return f"{text} client{'s' * (self.value != 1)}"
+        if self.kind == "arrivals" and not self.name:
+            return f"{text} arrivals/s"
+        return f"{self.kind} {self.name}={text}"
+
+
+Axis = tuple[Change, ...]
+"""The values one thing takes in a grid."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """A model under some changes; the baseline has none."""
+
+    changes: tuple[Change, ...]
+    model: Model
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the ``change`` object: ``{"clients": 4, "pool": {"B": 2}}``."""
+        data: dict[str, Any] = {}
+        for change in self.changes:
+            value = "inf" if change.value == float("inf") else change.value
+            if change.name:
+                group = data.setdefault(change.kind, {})
+                group[change.name] = value
+            else:
+                data[change.kind] = value
+        return data
+
+    def __str__(self) -> str:
+        return ", ".join(map(str, self.changes)) or "baseline"
+
+
+def grid(model: Model, axes: Sequence[Axis]) -> list[Scenario]:
+    """Return the cross product of all axes, the last one varying fastest.
+
+    Raises:
+        UsageError: A value is out of range, a name unknown, or two axes change the same thing.
+    """
+    seen = set()
+    for axis in axes:
+        key = (axis[0].kind, axis[0].name)
+        if key in seen:
+            raise UsageError(f"{' '.join(key).strip()} is given twice", hint="list its values in one option")
+        seen.add(key)
+    scenarios = []
+    for changes in itertools.product(*axes):
+        changed = model
+        for change in changes:
+            changed = change.apply(changed)
+        scenarios.append(Scenario(changes, changed))
+    return scenarios
+
+
+def utilizations(result: Result) -> dict[str, Figure]:
+    """Return the utilization of everything that can be full: ``task B``, ``processor host``."""
+    found = {f"task {name}": t.utilization for name, t in result.tasks.items()}
+    found |= {f"processor {name}": p.utilization for name, p in result.processors.items()}
+    return {name: figure for name, figure in found.items() if figure is not None}
+
+
+NEARLY_FULL = 0.95
+"""Share of the highest utilization from which on something counts as full too."""
+
+
+def bottleneck(model: Model, result: Result) -> tuple[str, Figure] | None:
+    """Return what limits a scenario: the task or processor that is full although nothing it uses is.
+
+    A task whose threads wait for a full callee is full as well, but giving it more threads would not
+    help. Among the most utilized items the cause is the one that neither calls nor runs on another of
+    them.
+
+    Args:
+        model: The scenario's model.
+        result: Its result.
+
+    Returns:
+        Name (``task B``, ``processor host``) and utilization; None if everything is infinite.
+    """
+    shares = utilizations(result)
+    if not shares:
+        return None
+    top = max(figure.mean for figure in shares.values())
+    full = {name for name, figure in shares.items() if figure.mean >= NEARLY_FULL * top}
+    # Several causes are equally guilty, the fullest is named.
+    return max(
+        ((name, shares[name]) for name in causes(model, full)), key=lambda item: (item[1].mean, item[0])
+    )
+
+
+def causes(model: Model, full: AbstractSet[str]) -> list[str]:
+    """Return those of some full tasks and processors that neither call nor run on another of them.
+
+    Args:
+        model: What they belong to.
+        full: At least one of ``task B``, ``processor host``, ...
+    """
+    found = [name for name in full if not (_used_by(model, name) & full)]
+    # Only sends can go round in circles; then nobody is to blame alone.
+    return sorted(found or full)
+
+
+def _used_by(model: Model, name: str) -> set[str]:
+    """Return the tasks a task calls, directly or not, and the processors it runs on itself."""
+    kind, _, task = name.partition(" ")
+    if kind == "processor":
+        return {f"processor {outer}" for outer in _machines(model, model.processor(task).parent)}
+    used = {f"processor {placed}" for placed in _machines(model, model.task(task).processor)}
+    pending, seen = [task], {task}
+    while pending:
+        for entry in model.task(pending.pop()).entries:
+            targets = [call.task for activity in entry.activities for call in activity.calls]
+            for target in [*targets, *(forward.task for forward in entry.forwards)]:
+                if target not in seen:
+                    seen.add(target)
+                    pending.append(target)
+                    used.add(f"task {target}")
+    return used
+
+
+def _machines(model: Model, name: str | None) -> list[str]:
+    """Return a processor and those it is a part of."""
+    found = []
+    while name is not None:
+        found.append(name)
+        name = model.processor(name).parent
+    return found
