@@ -163,7 +163,7 @@ def test_nothing_saturates_an_infinite_server() -> None:
 
 def test_the_reference_model_of_teastores_size(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its webui is full from about 227 clients on, at 220 cycles per second."""
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     folder = Path(os.environ.get("MUP_REFERENCE_DIR", root.parent / "shared"))
     file = folder / "models" / "teastore-size.json"
     if not file.exists():

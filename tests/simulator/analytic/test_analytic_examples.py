@@ -18,7 +18,7 @@ from simulator.analytic import estimate
 
 pytestmark = pytest.mark.slow
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 EVENTS = 2_500_000
 """The intervals of throughputs are some 1.5 % wide then; estimates may be 5 % off."""
 NEAR = "near to saturation"

@@ -22,7 +22,7 @@ from simulator import simulate
 from simulator.analytic import estimate
 from simulator.studies.saturation import saturation
 
-SHARED = Path(os.environ.get("MUP_REFERENCE_DIR", Path(__file__).parents[3] / "shared"))
+SHARED = Path(os.environ.get("MUP_REFERENCE_DIR", Path(__file__).parents[4] / "shared"))
 ROUTERS = SHARED / "models" / "usr-pengfei_1.lqnx"
 PATIENCE = 120
 """Seconds a process may take: many times what it needs."""
@@ -77,7 +77,7 @@ except SimulationError as error:
 @pytest.mark.slow
 def test_a_run_that_never_leaves_moment_0_ends() -> None:
     """Single times are thinned out by their moments: so are those that all ended at 0."""
-    here = str(Path(__file__).parent)
+    here = str(Path(__file__).parents[1])
     done = subprocess.run(
         [sys.executable, "-c", SPINS],
         capture_output=True, text=True, timeout=PATIENCE, check=True, env=os.environ | {"PYTHONPATH": here},

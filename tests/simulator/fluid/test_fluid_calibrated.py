@@ -74,7 +74,7 @@ def test_remainders_of_calibration_do_not_matter() -> None:
 @pytest.mark.parametrize("name", ["acmeair", "jpetstore", "tms"])
 def test_calibrated_models_come_to_rest(name: str) -> None:
     """One user of a calibrated model meets nobody: the fluid agrees with the analytic estimate."""
-    model = load_model(Path(__file__).parents[2] / "examples" / name / "model.json")
+    model = load_model(Path(__file__).parents[3] / "examples" / name / "model.json")
     assert fluid(model).cycle["response_time"] == pytest.approx(estimate(model).cycle.response_time, rel=0.05)
 
 

@@ -21,7 +21,7 @@ from mup.lqn import Activity, Call, Constant, Entry, Erlang, Geometric, Model, P
 from simulator.fluid import fluid
 from simulator.fluid import states as fluid_states
 
-REFERENCE = Path(os.environ.get("MUP_REFERENCE_DIR", Path(__file__).parents[3] / "shared"))
+REFERENCE = Path(os.environ.get("MUP_REFERENCE_DIR", Path(__file__).parents[4] / "shared"))
 
 
 def single_queue(users: int, *, threads: float = 1) -> Model:
