@@ -26,6 +26,7 @@ __all__ = [
     "MAX_SECONDS",
     "Progress",
     "Result",
+    "compiled",
     "observed_load",
     "simulate",
 ]
@@ -170,6 +171,20 @@ def simulate(
         warnings=tuple(_warnings(window, precision, reached, reached_limit)),
         wall_seconds=time.perf_counter() - started,
     )
+
+
+def compiled(model: Model, *, arrive_within: float | None = None) -> Program:
+    """Compile a model with the processor times of its own load.
+
+    Args:
+        model: Calibrated at least where clients can get to.
+        arrive_within: As for `simulator.program.compile_model`.
+
+    Raises:
+        UncalibratedError: The model lacks numbers.
+        SimulationError: It cannot run.
+    """
+    return compile_model(prepared(model, observed_load).model, arrive_within=arrive_within)
 
 
 def observed_load(model: Model) -> Observed:

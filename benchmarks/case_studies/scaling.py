@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from mup.lqn import Model
 from mup.lqn.edits import with_think
-from simulator.api import observed_load
-from simulator.preparing import prepared
-from simulator.program import compile_model
+from simulator.api import compiled
 
 __all__ = ["scaled"]
 
@@ -15,5 +13,5 @@ def scaled(model: Model, factor: float) -> Model:
     """Return a model whose clients think so many times as long."""
     if factor == 1:
         return model
-    (clients,) = compile_model(prepared(model, observed_load).model).populations
+    (clients,) = compiled(model).populations
     return with_think(model, factor * clients.nominal.think)

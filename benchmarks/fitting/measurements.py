@@ -12,11 +12,10 @@ from analyzer.fitting.data import Data, Trial
 from analyzer.fitting.forward import Settings, with_settings
 from analyzer.fitting.measures import long_name
 from mup.lqn import Model
-from simulator.api import observed_load
+from simulator.api import compiled
 from simulator.machine.compiled.engine import CompiledEngine
 from simulator.machine.recording import AREA, COMPLETED_TIME, LEFT, Layout
-from simulator.preparing import prepared
-from simulator.program import Program, compile_model
+from simulator.program import Program
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -55,7 +54,7 @@ def measure(
 def _rows(
     model: Model, measures: Sequence[str], seconds: float, batches: int, warmup: float, seed: int
 ) -> tuple[FloatArray, FloatArray]:
-    program = compile_model(prepared(model, observed_load).model)
+    program = compiled(model)
     layout, engine = Layout(program), CompiledEngine(program, seed)
     engine.run_until(warmup)
     before = np.asarray(engine.snapshot(), dtype=np.float64)

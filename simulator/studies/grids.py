@@ -13,10 +13,9 @@ from typing import Any, Final, TypeVar
 
 from mup.errors import LimitError, MupError, SimulationError
 from mup.lqn.model import Model
-from simulator.api import DEFAULT_PRECISION, Progress, simulate
+from simulator.api import DEFAULT_PRECISION, Progress, compiled, simulate
 from simulator.figures.result import Result
 from simulator.machine.budget import Budget, Reached, limit_error
-from simulator.program import compile_model
 from simulator.studies.advice import Suspect, suspects
 from simulator.studies.calibration_spread import Alternatives, Spread, spread, spread_jobs
 from simulator.studies.differences import (
@@ -106,7 +105,7 @@ def run_scenarios(
     """
     budget = Budget("the grid of scenarios", seconds=max_seconds)
     for scenario in scenarios:
-        _named(scenario, partial(compile_model, scenario.model))
+        _named(scenario, partial(compiled, scenario.model))
     # A grid often contains its own baseline: equal models have equal results.
     distinct: list[Scenario] = []
     for scenario in scenarios:

@@ -12,10 +12,8 @@ from scipy.special import stdtrit
 
 from mup.errors import UsageError
 from mup.lqn.model import Model
-from simulator.api import DEFAULT_ENGINE, DEFAULT_PRECISION, observed_load, simulate
+from simulator.api import DEFAULT_ENGINE, DEFAULT_PRECISION, compiled, simulate
 from simulator.figures.result import Figure, Precision, Result
-from simulator.preparing import prepared
-from simulator.program import compile_model
 from simulator.studies.parallel import run_jobs
 
 __all__ = ["MIN_REPLICATIONS", "replicate", "simulate_many"]
@@ -62,9 +60,7 @@ def simulate_many(
             ends the others.
     """
     for model in models:
-        compile_model(
-            prepared(model, observed_load).model
-        )  # what cannot run is refused before anything has run
+        compiled(model)  # what cannot run is refused before anything has run
     # A grid often contains its own baseline: equal models have equal results.
     distinct: list[Model] = []
     for model in models:

@@ -20,15 +20,14 @@ import numpy as np
 
 from mup.errors import LimitError, SimulationError, UsageError
 from mup.lqn.model import Model
-from simulator.api import Progress, observed_load
+from simulator.api import Progress, compiled
 from simulator.figures.laws import check_identities
 from simulator.figures.output import Window, ratio
 from simulator.figures.result import Figure, ResponseTime
 from simulator.machine.budget import MAX_SECONDS, Budget, Reached
 from simulator.machine.compiled.engine import CompiledEngine
 from simulator.machine.recording import AREA, FloatArray, Layout, Samples
-from simulator.preparing import prepared
-from simulator.program import Population, Program, compile_model
+from simulator.program import Population, Program
 from simulator.studies.parallel import run_jobs
 
 __all__ = ["RUN_SECONDS", "Rehearsal", "cycle_seconds", "rehearse", "settling_seconds"]
@@ -106,11 +105,7 @@ def cycle_seconds(model: Model) -> float:
         UsageError: The load of the model is not one kind of clients.
         UncalibratedError: The model lacks numbers.
     """
-    return _clients(_compiled(model)).nominal.total
-
-
-def _compiled(model: Model, *, arrive_within: float | None = None) -> Program:
-    return compile_model(prepared(model, observed_load).model, arrive_within=arrive_within)
+    return _clients(compiled(model)).nominal.total
 
 
 def settling_seconds(model: Model, *, seed: int = 0, budget: Budget | None = None) -> float:
@@ -132,7 +127,7 @@ def settling_seconds(model: Model, *, seed: int = 0, budget: Budget | None = Non
     warmup = shortest = cycle_seconds(model)
     events = 0
     while True:
-        program = _compiled(model, arrive_within=warmup)
+        program = compiled(model, arrive_within=warmup)
         (population,) = program.populations
         window = warmup * max(1.0, SETTLING_CYCLES / population.clients)
         seen = _repeat(program, seed, warmup, window, budget=budget)
@@ -189,7 +184,7 @@ def rehearse(
         warmup = settling_seconds(model, budget=own)
     if not 0 <= warmup < math.inf:
         raise UsageError(f"the warm-up must be a number of seconds >= 0, got {warmup!r}")
-    program = _compiled(model, arrive_within=warmup)
+    program = compiled(model, arrive_within=warmup)
     _clients(program)
     repeats: list[_Repeat] = []
     found: Rehearsal | None = None

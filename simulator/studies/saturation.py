@@ -20,11 +20,9 @@ from mup.errors import LimitError
 from mup.lqn.distributions import Constant
 from mup.lqn.model import Activity, Call, Entry, Model, Task, entry_label
 from mup.lqn.visits import entry_rates
-from simulator.api import Progress, observed_load, simulate
+from simulator.api import Progress, compiled, simulate
 from simulator.figures.result import Result
 from simulator.machine.budget import Budget, Reached
-from simulator.preparing import prepared
-from simulator.program import compile_model
 from simulator.studies.whatif import causes, utilizations
 
 __all__ = ["Saturation", "saturation"]
@@ -223,7 +221,7 @@ def _shares(model: Model, result: Result) -> dict[str, float]:
     messages faster than they are answered, the queue grows, but this stays right.
     """
     found = {}
-    program = compile_model(prepared(model, observed_load).model)
+    program = compiled(model)
     (requests,) = entry_rates(model).values()
     for name, figure in utilizations(result).items():
         kind, _, element = name.partition(" ")
@@ -313,8 +311,7 @@ def _paced(model: Model, source: _Source) -> _Source:
     """
     if not source.is_open or not _sends(model):
         return source
-    alone = prepared(_with_clients(model, source, 1), observed_load).model
-    (population,) = compile_model(alone).populations
+    (population,) = compiled(_with_clients(model, source, 1)).populations
     pace = Constant(population.nominal.total)
     return replace(source, clients=replace(source.clients, think=pace))
 

@@ -23,6 +23,7 @@ from simulator.studies.whatif import Change, Scenario, grid
 pytestmark = pytest.mark.slow
 
 FAST = ("--precision", "0.1")
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 @pytest.fixture
@@ -282,3 +283,13 @@ def test_pairs_share_their_luck() -> None:
     after = [simulate(changed, horizon=60, seed=s).cycle.response_time.mean for s in seeds]
     spread = [max(v) - min(v) for v in (before, [a - b for a, b in zip(after, before, strict=True)])]
     assert spread[1] < spread[0]
+
+
+def test_processor_times_that_depend_on_the_load(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each scenario takes those of its own load, and the document says at which."""
+    (one,) = scenario(capsys, str(EXAMPLES / "tms" / "model.json"), "--clients", "20", "--no-saturation")[
+        "scenarios"
+    ]
+    rates = one["result"]["demands_at"]["rates"]
+    cycles = one["result"]["cycle"]["throughput"]["mean"]
+    assert rates["Teacher"] == pytest.approx(cycles, rel=0.05)
