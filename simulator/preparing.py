@@ -26,6 +26,7 @@ from scipy.special import betainc, gammainc
 from mup.errors import UncalibratedError
 from mup.lqn.distributions import Constant, Distribution
 from mup.lqn.model import Activity, Entry, Front, Model, Task, Warmth
+from mup.lqn.refs import WorkNames
 from mup.lqn.visits import entry_rates
 
 __all__ = ["Estimator", "Load", "Observed", "Prepared", "at_load", "at_rates", "clients_of", "prepared"]
@@ -226,8 +227,10 @@ def _at_load(task: Task, warmth: Warmth, load: Load) -> Task:
     def extra(values: Mapping[str, tuple[float, ...]], key: str) -> float:
         return warmth.at(values[key], rate if key == "front" else own) if key in values else 0.0
 
+    keys = WorkNames(task.entries).texts
+
     def activity(entry: Entry, old: Activity) -> Activity:
-        key = f"{entry.name}:{old.name}"
+        key = keys[entry.name, old.name]
         demand, delay = extra(warmth.demands, key), extra(warmth.delays, key)
         if demand == delay == 0:
             return old

@@ -9,13 +9,14 @@ and cold windows as the run.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
 
 from analyzer.calibration.callsites import Variant, variant_name
 from analyzer.calibration.observed import FloatArray, Observed
 from analyzer.calibration.terms import Terms
-from mup.lqn import Model, Replicate, entry_label, key_parts
+from mup.lqn import ActivityRef, EntryRef, Model, Names, Replicate
 
 __all__ = ["REPLICATES", "batches", "replicates", "with_variants"]
 
@@ -23,6 +24,8 @@ REPLICATES = 20
 """Enough for a standard deviation known to 16 %."""
 
 FEWEST_WINDOWS = 3
+
+T = TypeVar("T")
 
 
 def replicates(
@@ -77,6 +80,7 @@ def _replicate(terms: Terms, observed: Observed, model: Model, drawn: FloatArray
     single = observed.single
     hot = observed.phase("hot")
     known = {task.name for task in model.tasks}
+    names = Names(model.tasks)
     for (kind, (task, entry, activity)), term in terms.times.items():
         if task not in known:
             continue
@@ -86,17 +90,17 @@ def _replicate(terms: Terms, observed: Observed, model: Model, drawn: FloatArray
         if activity == "front" and not entry:
             fronts[task] = then / now
         else:
-            factors[kind][f"{entry_label(task, entry)}:{activity}"] = then / now
+            factors[kind][names.activity(ActivityRef(task, entry, activity))] = then / now
     odds = {}
-    for (task, entry, activity), choice in terms.choices.items():
+    for key, choice in terms.choices.items():
         found = choice.odds(single * drawn)
         if found is not None:
-            odds[f"{entry_label(task, entry)}:{activity}"] = found
+            odds[names.activity(ActivityRef(*key))] = found
     counts = {}
-    for (task, entry, activity), repetition in terms.repetitions.items():
+    for key, repetition in terms.repetitions.items():
         now, then = repetition.counts.mean(single), repetition.counts.mean(single * drawn)
         if now and then is not None:
-            counts[f"{entry_label(task, entry)}:{activity}"] = then / now
+            counts[names.activity(ActivityRef(*key))] = then / now
     return Replicate(
         demands=factors["demand"],
         delays=factors["delay"],
@@ -107,7 +111,7 @@ def _replicate(terms: Terms, observed: Observed, model: Model, drawn: FloatArray
 
 
 def with_variants(
-    draws: Sequence[Replicate], found: Mapping[str, Sequence[Variant]]
+    draws: Sequence[Replicate], found: Mapping[str, Sequence[Variant]], whole: Model, divided: Model
 ) -> tuple[Replicate, ...]:
     """Return replicates of a model whose entries were split into variants.
 
@@ -117,29 +121,36 @@ def with_variants(
     Args:
         draws: Replicates of the model before it was split.
         found: Variants by label of their entry.
+        whole: The model before it was split.
+        divided: The model since.
     """
     if not found:
         return tuple(draws)
+    before, after = Names(whole.tasks), Names(divided.tasks)
+
+    def variants(entry: EntryRef) -> Sequence[Variant]:
+        return found.get(entry.label, ())
 
     def spread(values: Mapping[str, float]) -> dict[str, float]:
         result = {}
         for key, value in values.items():
-            for label, activity in key_parts(key):
-                for variant in found.get(label, ()):
-                    result[f"{variant_name(label, variant.number)}:{activity}"] = value
-            result.setdefault(key, value)
+            ref = before.by_key[key]
+            for number in [variant.number for variant in variants(ref.owner)] or [1]:
+                own = ActivityRef(ref.task, variant_name(ref.entry, number), ref.activity)
+                result[after.activity(own)] = value
         return result
 
-    def whole(key: str) -> bool:
-        return not any(label in found for label, _ in key_parts(key))
+    def kept(values: Mapping[str, T]) -> dict[str, T]:
+        refs = {before.by_key[key]: value for key, value in values.items()}
+        return {after.activity(ref): value for ref, value in refs.items() if not variants(ref.owner)}
 
     return tuple(
         Replicate(
             demands=spread(draw.demands),
             delays=spread(draw.delays),
             fronts=draw.fronts,
-            probabilities={key: odds for key, odds in draw.probabilities.items() if whole(key)},
-            counts={key: factor for key, factor in draw.counts.items() if whole(key)},
+            probabilities=kept(draw.probabilities),
+            counts=kept(draw.counts),
         )
         for draw in draws
     )

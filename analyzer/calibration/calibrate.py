@@ -58,14 +58,17 @@ from analyzer.static.translate import NETWORK, PathPlan, Place, translate_with_p
 from mup.errors import LogError, StaleLogError
 from mup.lqn import (
     Activity,
+    ActivityRef,
     Constant,
     Distribution,
     Empirical,
     Entry,
+    EntryRef,
     Exponential,
     Front,
     Model,
     Processor,
+    QueryRef,
     Task,
     Uncertainty,
     entry_label,
@@ -168,8 +171,8 @@ class _Book:
     warnings: list[str] = field(default_factory=list)
     uncovered: list[str] = field(default_factory=list)
     coverage: list[EntryCoverage] = field(default_factory=list)
-    queries: dict[tuple[str, str], CommunicationSamples] = field(default_factory=dict)
-    callers: dict[tuple[str, str], list[Key]] = field(default_factory=dict)
+    queries: dict[QueryRef, CommunicationSamples] = field(default_factory=dict)
+    callers: dict[QueryRef, list[Key]] = field(default_factory=dict)
     matched: dict[str, Matched] = field(default_factory=dict)
     sites: dict[str, list[_CallSite]] = field(default_factory=dict)
     attempts: dict[Key, Distribution] = field(default_factory=dict)
@@ -317,11 +320,10 @@ def calibrate(
         distributions=ingredients.distributions,
     )
     calibrated = shared_by_variants(split(settled.model, plans, found), found)
+    draws = with_variants(draws, found, settled.model, calibrated)
     calibrated = replace(
         with_meaningful_digits(with_own_times(calibrated, plans, found, together)),
-        uncertainty=Uncertainty(replicates=with_variants(draws, found), batches=batches(observed))
-        if draws
-        else None,
+        uncertainty=Uncertainty(replicates=draws, batches=batches(observed)) if draws else None,
         provenance=_provenance(book, stale, host),
     )
     return Calibration(
@@ -485,22 +487,22 @@ def _read_path(book: _Book, task: Task, plan: PathPlan, samples: PathSamples) ->
 
 def _link_segment(book: _Book, task: Task, plan: PathPlan, index: int, *, first: bool) -> None:
     """Note where a segment's waiting for a core was logged if not in its own delay."""
-    label = entry_label(task.name, plan.entry)
-    segment = f"{label}:{plan.segments[index]}"
+    owner = EntryRef(task.name, plan.entry)
+    segment = ActivityRef(*owner, plan.segments[index])
     if first and not task.is_reference:
-        book.links.first[label].append(segment)
+        book.links.first[owner].append(segment)
         return
     before = plan.operations[index - 1] if index else None
     if before is None or before.op != "get" or before.of is None:
         return
     if before.of in plan.exchange:
-        book.links.elsewhere[segment].append(_exchange_label(plan.exchange[before.of]))
+        book.links.elsewhere[segment].append(_exchange(plan.exchange[before.of]))
     elif before.of in plan.communication:
-        book.links.elsewhere[segment].append(f"{label}:{plan.communication[before.of]}")
+        book.links.elsewhere[segment].append(ActivityRef(*owner, plan.communication[before.of]))
 
 
-def _exchange_label(entry: str) -> str:
-    return f"{entry_label(NETWORK, entry)}:{entry}"
+def _exchange(entry: str) -> ActivityRef:
+    return ActivityRef(NETWORK, entry, entry)
 
 
 def _read_communication(
@@ -511,9 +513,8 @@ def _read_communication(
     communication = (task.name, plan.entry, plan.communication[index])
     book.terms.put(registry, of_sample(found.registry_demand), of_sample(found.registry_delay))
     if operation.op == "query":
-        database, query = operation.target.split(".", 1)
-        _extend(book.queries.setdefault((database, query), CommunicationSamples()), found)
-        book.callers.setdefault((database, query), []).append(communication)
+        _extend(book.queries.setdefault(operation.asked, CommunicationSamples()), found)
+        book.callers.setdefault(operation.asked, []).append(communication)
         book.terms.put(communication, of_sample(found.driver_demand), nothing())
         return
     book.terms.put(communication, nothing(), nothing())
@@ -550,8 +551,8 @@ def _read_exchange(book: _Book, task: Task, plan: PathPlan, index: int, found: C
     operation = plan.operations[index]
     entry = plan.exchange[index]
     key = (NETWORK, entry, entry)
-    called = operation.target.split("/", 1)[0]
-    book.links.callers[operation.target].append(_exchange_label(entry))
+    called = operation.called.service
+    book.links.callers[EntryRef(*operation.called)].append(_exchange(entry))
     if not len(found.exchange):
         waited = any(o.op == "get" and o.of == index for o in plan.operations)
         reason = "its replies were always picked up late" if waited else "nobody waits for its reply"
@@ -596,7 +597,7 @@ def _read_database(book: _Book, task: Task) -> None:
     The embedded database works under one lock, hence one thread; the rest of its query time (loopback,
     wake-ups) is spent outside that lock and belongs to the caller's branch.
     """
-    samples = {entry.name: book.queries.get((task.name, entry.name)) for entry in task.entries}
+    samples = {entry.name: book.queries.get(QueryRef(task.name, entry.name)) for entry in task.entries}
     known = {name: found.exchange for name, found in samples.items() if found and len(found.exchange)}
     for entry in task.entries:
         found = samples[entry.name]
@@ -605,10 +606,10 @@ def _read_database(book: _Book, task: Task) -> None:
         key = (task.name, entry.name, entry.activities[0].name)
         work = _query_work(book, task.name, entry.name, known, found.driver_demand)
         rest = _query_rest(found, work)
-        query = f"{entry_label(task.name, entry.name)}:{entry.activities[0].name}"
+        query = ActivityRef(*key)
         alone = _one_server(book, task.name)
-        for caller in book.callers[task.name, entry.name]:
-            waits = f"{entry_label(*caller[:2])}:{caller[2]}"
+        for caller in book.callers[QueryRef(task.name, entry.name)]:
+            waits = ActivityRef(*caller)
             if alone:
                 book.terms.put(caller, None, rest)
                 book.links.elsewhere[query].append(waits)

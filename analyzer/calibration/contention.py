@@ -23,8 +23,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from mup.errors import SimulationError, UncalibratedError
-from mup.lqn import Distribution, Model, Replicate, Task, entry_label, key_parts
+from mup.lqn import ActivityRef, Distribution, EntryRef, Model, Names, Replicate, Task
 from mup.lqn.edits import with_clients, with_think
+from mup.lqn.refs import FRONT, WorkNames
 from mup.lqn.uncertainty import apply
 from simulator import simulate
 
@@ -39,25 +40,21 @@ PRECISION = 0.02
 class Links:
     """Where the waiting of an activity was logged that is not part of its own delay.
 
-    Labels are ``entry:activity``, as in results; those of a front are ``entry:front.request`` and
-    ``entry:front.reply``.
-
     Attributes:
         elsewhere: Per activity, those in whose delay it is.
         callers: Per entry, the activities of ``Net`` that are under way when it is called.
         first: Per entry, the first activities of its paths.
     """
 
-    elsewhere: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
-    callers: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
-    first: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    elsewhere: dict[ActivityRef, list[ActivityRef]] = field(default_factory=lambda: defaultdict(list))
+    callers: dict[EntryRef, list[ActivityRef]] = field(default_factory=lambda: defaultdict(list))
+    first: dict[EntryRef, list[ActivityRef]] = field(default_factory=lambda: defaultdict(list))
 
-    def of(self, label: str) -> Sequence[str]:
-        """Return where the waiting of an activity or front was logged beside its own delay."""
-        for entry, activity in key_parts(label):
-            if activity.startswith("front.") or label in self.first.get(entry, ()):
-                return self.callers.get(entry, ())
-        return self.elsewhere.get(label, ())
+    def of(self, ref: ActivityRef) -> Sequence[ActivityRef]:
+        """Return where the waiting of an activity was logged beside its own delay."""
+        if ref in self.first.get(ref.owner, ()):
+            return self.callers.get(ref.owner, ())
+        return self.elsewhere.get(ref, ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,18 +69,19 @@ class Settled:
     """
 
     model: Model
-    taken: Mapping[str, float]
+    taken: Mapping[ActivityRef, float]
     response_time: float | None
     problem: str = ""
 
     def replicate(self, draw: Replicate, logged: Model) -> Replicate:
         """Return a replicate of the logged model for the settled one: what was taken off is not in doubt."""
-        means = {label: delay.mean for label, delay in _delays(logged)}
+        means = {ref: delay.mean for ref, delay in _delays(logged)}
+        refs = Names(logged.tasks).by_key
         delays = {}
-        for label, factor in draw.delays.items():
-            mean, taken = means.get(label, 0.0), self.taken.get(label, 0.0)
+        for key, factor in draw.delays.items():
+            mean, taken = means.get(refs[key], 0.0), self.taken.get(refs[key], 0.0)
             left = mean - taken
-            delays[label] = factor if not taken or left <= 0 else max(0.0, (factor * mean - taken) / left)
+            delays[key] = factor if not taken or left <= 0 else max(0.0, (factor * mean - taken) / left)
         return replace(draw, delays=delays)
 
 
@@ -99,10 +97,11 @@ def without_waiting(model: Model, links: Links, *, hot: float = 0.0) -> Settled:
     """
     if [task.is_open for task in model.reference_tasks] != [False]:
         return Settled(model, {}, None)
-    logged = {label: delay.mean for label, delay in _delays(model)}
-    colder = {label: extra for task in model.tasks for label, extra in _colder(task)} if hot else {}
-    logged_cold = {label: max(0.0, mean + colder.get(label, 0.0)) for label, mean in logged.items()}
-    settled, taken = model, dict[str, float]()
+    names = Names(model.tasks)
+    logged = {ref: delay.mean for ref, delay in _delays(model)}
+    colder = {ref: extra for task in model.tasks for ref, extra in _colder(task)} if hot else {}
+    logged_cold = {ref: max(0.0, mean + colder.get(ref, 0.0)) for ref, mean in logged.items()}
+    settled, taken = model, dict[ActivityRef, float]()
     response: float | None = None
     for _ in range(ROUNDS):
         try:
@@ -112,31 +111,44 @@ def without_waiting(model: Model, links: Links, *, hot: float = 0.0) -> Settled:
                 _, waiting = _single_client(_back_to_back(settled))
                 of_hot = _taken(logged, waiting, links)
                 taken = {
-                    label: of_hot.get(label, 0.0)
-                    if label in colder
-                    else hot * of_hot.get(label, 0.0) + (1 - hot) * cold.get(label, 0.0)
-                    for label in of_hot.keys() | cold.keys()
+                    ref: of_hot.get(ref, 0.0)
+                    if ref in colder
+                    else hot * of_hot.get(ref, 0.0) + (1 - hot) * cold.get(ref, 0.0)
+                    for ref in of_hot.keys() | cold.keys()
                 }
         except (UncalibratedError, SimulationError) as error:
             return Settled(model, {}, None, error.message)
         # Rounding may make the sum of two shares more than the whole.
-        left = {label: 1 - min(1.0, seconds / logged[label]) for label, seconds in taken.items()}
+        left = {names.activity(ref): 1 - min(1.0, sec / logged[ref]) for ref, sec in taken.items()}
         settled = apply(model, Replicate(delays=left))
         if colder:
-            moved = {label: taken.get(label, 0.0) - cold.get(label, 0.0) for label in colder}
+            moved = {ref: taken.get(ref, 0.0) - cold.get(ref, 0.0) for ref in colder}
             settled = replace(settled, tasks=tuple(_less_cold(task, moved) for task in settled.tasks))
     return Settled(settled, taken, response)
 
 
-def _single_client(model: Model) -> tuple[float, dict[str, float]]:
-    """Return the response time of a single client, and how long each activity waits for cores; seconds."""
-    result = simulate(with_clients(model, 1), precision=PRECISION, activities=True)
-    waiting = {
-        label: activity.processor_waiting.mean
-        for label, activity in result.activities.items()
-        if activity.processor_waiting is not None
-    }
-    return result.cycle.response_time.mean, waiting
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """How long activities, and the fronts of entries, wait for cores; seconds."""
+
+    activities: Mapping[ActivityRef, float]
+    fronts: Mapping[EntryRef, float]
+
+
+def _single_client(model: Model) -> tuple[float, _Waiting]:
+    """Return the response time of a single client, and how long what it causes waits for cores."""
+    alone = with_clients(model, 1)
+    result = simulate(alone, precision=PRECISION, activities=True)
+    names = Names(alone.tasks)
+
+    def waiting(ref: ActivityRef) -> float:
+        found = result.activities.get(names.activity(ref))
+        return 0.0 if found is None or found.processor_waiting is None else found.processor_waiting.mean
+
+    fronts = {owner: sum(waiting(names.beside(owner, phase)) for phase in FRONT) for owner in names.entries}
+    return result.cycle.response_time.mean, _Waiting(
+        {ref: waiting(ref) for ref in names.activities()}, fronts
+    )
 
 
 def _back_to_back(model: Model) -> Model:
@@ -145,63 +157,59 @@ def _back_to_back(model: Model) -> Model:
     Where one is, that may well be waiting for what the last round left to do. As a delay it would let that
     end before the next request comes, and hide the waiting it is.
     """
-    means = {label: delay.mean for label, delay in _delays(model)}
+    names = Names(model.tasks)
+    means = {ref: delay.mean for ref, delay in _delays(model)}
     longer = {
-        label: extra
+        ref: extra
         for task in model.tasks
-        for label, extra in _colder(task)
-        if extra < 0 and means.get(label, 0.0) > 0
+        for ref, extra in _colder(task)
+        if extra < 0 and means.get(ref, 0.0) > 0
     }
-    same = apply(
-        model,
-        Replicate(delays={label: max(0.0, 1 + extra / means[label]) for label, extra in longer.items()}),
-    )
-    moved = {label: -extra for label, extra in longer.items()}
+    factors = {names.activity(ref): max(0.0, 1 + extra / means[ref]) for ref, extra in longer.items()}
+    same = apply(model, Replicate(delays=factors))
+    moved = {ref: -extra for ref, extra in longer.items()}
     return with_think(replace(same, tasks=tuple(_less_cold(task, moved) for task in same.tasks)), 0.0)
 
 
-def _colder(task: Task) -> Iterator[tuple[str, float]]:
-    """Yield by how much delays are longer in cold rounds, by the label of their activity."""
+def _colder(task: Task) -> Iterator[tuple[ActivityRef, float]]:
+    """Yield by how much the delays of activities are longer in cold rounds."""
     warmth = task.warmth
     if warmth is None or not any(extra[0] for extra in (*warmth.demands.values(), *warmth.delays.values())):
         # The rounds at its lowest rate are the hot ones: what they had is no extra.
         return
+    pairs = WorkNames(task.entries).pairs
     for key, extra in warmth.delays.items():
-        yield _label(task, key), extra[0]
+        yield ActivityRef(task.name, *pairs[key]), extra[0]
 
 
-def _less_cold(task: Task, moved: Mapping[str, float]) -> Task:
-    """Return a task of which the delays of cold rounds are longer by some seconds, by label."""
+def _less_cold(task: Task, moved: Mapping[ActivityRef, float]) -> Task:
+    """Return a task of which the delays of cold rounds are longer by some seconds, by activity."""
     if task.warmth is None:
         return task
+    pairs = WorkNames(task.entries).pairs
     delays = {
-        key: (extra[0] + moved.get(_label(task, key), 0.0), *extra[1:])
+        key: (extra[0] + moved.get(ActivityRef(task.name, *pairs[key]), 0.0), *extra[1:])
         for key, extra in task.warmth.delays.items()
     }
     return replace(task, warmth=replace(task.warmth, delays=delays))
 
 
-def _label(task: Task, key: str) -> str:
-    names = {entry.name for entry in task.entries}
-    for entry, activity in key_parts(key):
-        if entry in names:
-            return f"{entry_label(task.name, entry)}:{activity}"
-    return key
-
-
-def _taken(logged: Mapping[str, float], waiting: Mapping[str, float], links: Links) -> dict[str, float]:
+def _taken(logged: Mapping[ActivityRef, float], waiting: _Waiting, links: Links) -> dict[ActivityRef, float]:
     """Return by how much each delay is too long."""
-    wanted = defaultdict[str, float](float)
-    for label, seconds in waiting.items():
-        own = min(seconds, logged.get(label, 0.0))
-        wanted[label] += own
-        for other in links.of(label):
+    wanted = defaultdict[ActivityRef, float](float)
+    for ref, seconds in waiting.activities.items():
+        own = min(seconds, logged.get(ref, 0.0))
+        wanted[ref] += own
+        for other in links.of(ref):
             wanted[other] += seconds - own
-    return {label: min(wanted[label], logged[label]) for label in logged if wanted[label] > 0}
+    for owner, seconds in waiting.fronts.items():
+        for other in links.callers.get(owner, ()):
+            wanted[other] += seconds
+    return {ref: min(wanted[ref], logged[ref]) for ref in logged if wanted[ref] > 0}
 
 
-def _delays(model: Model) -> Iterator[tuple[str, Distribution]]:
-    """Yield the delays that are no think times, by the label of their activity."""
+def _delays(model: Model) -> Iterator[tuple[ActivityRef, Distribution]]:
+    """Yield the delays that are no think times."""
     for task, entry, activity in model.walk():
         if activity.delay is not None and activity.delay.mean > 0 and activity.kind != "think":
-            yield f"{entry_label(task.name, entry.name)}:{activity.name}", activity.delay
+            yield ActivityRef(task.name, entry.name, activity.name), activity.delay

@@ -17,7 +17,8 @@ from analyzer.calibration.outliers import screen
 from analyzer.calibration.samples import sample_path
 from analyzer.calibration.terms import Key, Kind, Terms, shape_of
 from analyzer.static.translate import PathPlan
-from mup.lqn import Activity, Distribution, Entry, Model, Task, Warmth, entry_label
+from mup.lqn import Activity, ActivityRef, Distribution, Entry, Model, Task, Warmth, entry_label
+from mup.lqn.refs import WorkNames
 
 __all__ = ["Together", "with_own_times"]
 
@@ -39,7 +40,7 @@ class Together:
     observed: Observed
     phase: FloatArray
     steady: FloatArray
-    taken: Mapping[str, float]
+    taken: Mapping[ActivityRef, float]
     cpu_clock: bool = True
     outliers: bool = True
     distributions: bool = True
@@ -62,7 +63,7 @@ class Together:
         if seconds is None:
             return None
         if kind == "delay":
-            seconds -= self.taken.get(f"{entry_label(*key[:2])}:{key[2]}", 0.0)
+            seconds -= self.taken.get(ActivityRef(*key), 0.0)
         return shape_of(own, self.phase, self.steady, max(0.0, seconds), fitted=self.distributions)
 
 
@@ -137,16 +138,18 @@ def _in_proportion(task: Task, changed: Mapping[str, Entry]) -> Warmth | None:
     """Return warmth that lengthens the times of changed entries by as large a share as it did before."""
     if task.warmth is None:
         return None
+    keys = WorkNames(task.entries).texts
 
     def scaled(values: Mapping[str, tuple[float, ...]], kind: Kind) -> dict[str, tuple[float, ...]]:
         result = dict(values)
         for name, entry in changed.items():
             before = {a.name: _mean(a, kind) for a in task.entry(name).activities}
             for activity in entry.activities:
-                extra = values.get(f"{name}:{activity.name}")
+                key = keys[name, activity.name]
+                extra = values.get(key)
                 if extra is not None and before[activity.name] > 0:
                     factor = _mean(activity, kind) / before[activity.name]
-                    result[f"{name}:{activity.name}"] = tuple(factor * seconds for seconds in extra)
+                    result[key] = tuple(factor * seconds for seconds in extra)
         return result
 
     return replace(

@@ -14,7 +14,8 @@ from analyzer.calibration.callsites import Variant, variant_name
 from analyzer.calibration.framework import FrameworkWork
 from analyzer.calibration.observed import FloatArray, Observed
 from analyzer.calibration.terms import Kind, Terms
-from mup.lqn import Model, Task, Warmth, entry_label, key_parts
+from mup.lqn import Model, Task, Warmth, entry_label
+from mup.lqn.refs import WorkNames
 
 __all__ = ["shared_by_variants", "warmth"]
 
@@ -48,11 +49,11 @@ def warmth(
     if hot is None or len(phases) < 2:
         return None
     steady = observed.single
-    keys = [(entry.name, activity.name) for entry in task.entries for activity in entry.activities]
+    keys = WorkNames(task.entries).texts
     demands: dict[str, tuple[float, ...]] = {}
     delays: dict[str, tuple[float, ...]] = {}
     for entry, activity in [("", "front"), *keys]:
-        label = f"{entry}:{activity}" if entry else activity
+        label = keys[entry, activity] if entry else activity
         kinds: tuple[tuple[Kind, dict[str, tuple[float, ...]]], ...] = (
             ("demand", demands),
             ("delay", delays),
@@ -115,12 +116,18 @@ def shared_by_variants(model: Model, found: Mapping[str, Sequence[Variant]]) -> 
             for entry in old.entries
             if (label := entry_label(old.name, entry.name)) in found
         }
+        further = {name for several in names.values() for name in several} - names.keys()
+        before = WorkNames(entry for entry in old.entries if entry.name not in further).pairs
+        after = WorkNames(old.entries).texts
 
         def spread(values: Mapping[str, tuple[float, ...]]) -> dict[str, tuple[float, ...]]:
-            result = dict(values)
+            result = {}
             for key, value in values.items():
-                for entry, activity in key_parts(key):
-                    result.update({f"{name}:{activity}": value for name in names.get(entry, ())})
+                if key not in before:
+                    result[key] = value  # of the front
+                    continue
+                entry, activity = before[key]
+                result.update({after[name, activity]: value for name in names.get(entry, [entry])})
             return result
 
         return replace(

@@ -20,6 +20,7 @@ from analyzer.static.diagnostics import Diagnostic
 from mup.errors import AnalysisError, did_you_mean
 from mup.events.sites import Site
 from mup.lqn.distributions import Distribution
+from mup.lqn.refs import EndpointRef, QueryRef
 
 __all__ = ["Application", "ClientClass", "Endpoint", "Operation", "OperationKind", "Path", "Service"]
 
@@ -39,6 +40,7 @@ class Operation:
         of: For ``get``: index in the path's operations of the call or query it waits for; for ``join``: of
             the task. Below 0 in the path of a task: -1 is the operation before it in the path around it.
         think: For ``think``: the time in seconds, None if the source does not tell.
+        to: Of a call or query, what ``target`` names; None if the source does not tell.
         bodies: For ``loop``: the paths of one iteration that communicates and may be followed by another.
             For ``choice``: the paths exactly one of which is taken; the last may be empty. For ``task``: the
             one path it takes. Its operations happen any time from here to the ``join``; without a ``join`` it
@@ -51,6 +53,7 @@ class Operation:
     of: int | None = None
     think: Distribution | None = None
     bodies: tuple[Path, ...] = ()
+    to: EndpointRef | QueryRef | None = None
     _hash: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -60,6 +63,18 @@ class Operation:
 
     def __hash__(self) -> int:
         return self._hash
+
+    @property
+    def called(self) -> EndpointRef:
+        """The endpoint of a call."""
+        assert isinstance(self.to, EndpointRef)  # noqa: S101  (a call of anything else is refused before)
+        return self.to
+
+    @property
+    def asked(self) -> QueryRef:
+        """The query and its database, of a query."""
+        assert isinstance(self.to, QueryRef)  # noqa: S101
+        return self.to
 
     def outward(self) -> Iterator[int]:
         """Yield where, relative to a task, the operations of the path around it are that it waits for."""

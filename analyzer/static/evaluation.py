@@ -71,6 +71,7 @@ from mup.databases.command import NOT_KNOWN, RESERVED, check_known
 from mup.errors import ModelError, QueryError, UsageError
 from mup.events.sites import Site
 from mup.lqn.distributions import Constant, Distribution, Empirical, Exponential
+from mup.lqn.refs import EndpointRef, QueryRef
 from mup.routes import typed
 from mup.workload.times_file import read_times
 
@@ -1529,13 +1530,15 @@ class Evaluation(Variables):
         (heads, head_node), (tails, tail_node) = choices
         for head in heads or ["?"]:
             for tail in tails or ["?"]:
-                target = f"{head}.{tail}" if kind == "query" else f"{head}{tail}"
-                if kind == "query" and head != "?":
-                    self._check_database(head, head_node)
-                if kind == "call" and head != "?":
-                    target = self._endpoint_target(head, tail, method, head_node, tail_node)
+                to: EndpointRef | QueryRef = EndpointRef(head, tail)
+                if kind == "query":
+                    to = QueryRef(head, tail)
+                    if head != "?":
+                        self._check_database(head, head_node)
+                elif head != "?":
+                    to = self._endpoint_target(head, tail, method, head_node, tail_node)
                 operation: OperationKind = kind
-                after = self.emit(state, Operation(operation, self.module.site(node), target))
+                after = self.emit(state, Operation(operation, self.module.site(node), to.label, to=to))
                 results.append((after, Future(len(after.operations) - 1)))
         return results
 
@@ -1564,18 +1567,18 @@ class Evaluation(Variables):
         method: str,
         service_node: cst.CSTNode,
         endpoint_node: cst.CSTNode,
-    ) -> str:
+    ) -> EndpointRef:
         if not self.catalogue.has_service(service):
             hint = self.catalogue.service_hint(service)
             self.report("MUP011", f"no service is named {service!r}", service_node, hint)
         elif endpoint != "?":
             key = self.catalogue.key(service, endpoint, method)
             if key is not None:
-                return f"{service}{key}"
+                return EndpointRef(service, key)
             hint = self.catalogue.endpoint_hint(service, endpoint, method)
             asked = typed(endpoint, method)
             self.report("MUP012", f"service {service!r} has no endpoint {asked}", endpoint_node, hint)
-        return f"{service}{endpoint}" if endpoint.startswith("/") else f"{service}/{endpoint}"
+        return EndpointRef(service, endpoint if endpoint.startswith("/") else f"/{endpoint}")
 
     def _check_database(self, name: str, node: cst.CSTNode) -> None:
         problem = self.catalogue.database_problem(name)

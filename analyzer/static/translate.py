@@ -22,7 +22,7 @@ from analyzer.static.application import Application, Operation, Path
 from analyzer.static.diagnostics import render, summary
 from mup.errors import AnalysisError
 from mup.lqn.distributions import Constant
-from mup.lqn.model import Activity, ActivityKind, Call, Entry, Model, Precedence, Role, Task
+from mup.lqn.model import Activity, ActivityKind, Call, Entry, Model, Precedence, Role, Task, entry_label
 
 __all__ = ["NETWORK", "ChoicePlan", "LoopPlan", "PathPlan", "Place", "translate", "translate_with_plan"]
 
@@ -541,15 +541,15 @@ class _PathBuilder:
 
     def _calls(self, index: int, operation: Operation) -> tuple[Call, ...]:
         if operation.op == "query":
-            database, query = operation.target.split(".", 1)
-            self.shared.queries.setdefault(database, {})[query] = None
-            return (Call(task=database, entry=query),)
-        place = f"{self.task}{self.entry}" if self.entry.startswith("/") else f"{self.task}.{self.entry}"
+            asked = operation.asked
+            self.shared.queries.setdefault(asked.database, {})[asked.query] = None
+            return (Call(task=asked.database, entry=asked.query),)
+        place = entry_label(self.task, self.entry)
         exchange = self.names.take(f"exchange_{operation.site.line}", f"@{place}{self.suffix}")
         self.shared.exchanges.append(exchange)
         self._exchange[index] = exchange
-        service, path = operation.target.split("/", 1)
-        return (Call(task=NETWORK, entry=exchange), Call(task=service, entry=f"/{path}"))
+        called = operation.called
+        return (Call(task=NETWORK, entry=exchange), Call(task=called.service, entry=called.path))
 
     def _add(self, prefix: str, line: int, *, kind: ActivityKind = "local") -> str:
         name = self.names.take(f"{prefix}_{line}", self.suffix)

@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from mup.lqn.json_io import model_to_json
-from mup.lqn.model import Entry, Model, Task, entry_label, key_parts
+from mup.lqn.model import Entry, Model, Task
+from mup.lqn.refs import ActivityRef, Names
 from mup.lqn.uncertainty import FACTORS, Replicate, Uncertainty, apply
 from mup.lqn.visits import activity_visits
 
@@ -47,11 +48,11 @@ class Split:
     """A delay that stood for a station: it is the station's work and a rest.
 
     Attributes:
-        activity: Label of the activity.
+        activity: Which activity has it.
         delay, rest: Mean seconds before the station entered, and of what remained.
     """
 
-    activity: str
+    activity: ActivityRef
     delay: float
     rest: float
 
@@ -71,14 +72,17 @@ def composed_uncertainty(
         moved: What became of its names.
         split: If it entered where a delay stood for it.
     """
-    own = _kept(model, tasks, moved.new)
-    brought = _brought(station, moved, split)
+    tasks = tuple(tasks)
+    names = Names(tasks)
+    own = _kept(model, tasks, moved.new, names)
+    brought = _brought(station, moved, split, names)
     work = _work(station, moved, split)
     replicates = tuple(
         _joined(
             own[i % len(own)] if own else Replicate(),
             *(brought[i % len(brought)] if brought else (Replicate(), work)),
             split,
+            "" if split is None else names.activity(split.activity),
         )
         for i in range(max(len(own), len(brought)))
     )
@@ -106,16 +110,16 @@ def certain_tasks(model: Model) -> tuple[str, ...]:
         return ()
     # What is left of a delay where a station entered varies with the station: that says nothing of the rest.
     places = {("delays", s.get("entered")) for s in stations.values() if isinstance(s, Mapping)}
-    named = {
-        key
+    owners = Names(model.tasks).by_key
+    uncertain = {
+        key if kind == "fronts" else owners[key].task
         for replicate in model.uncertainty.replicates
         for kind in KINDS
         for key in getattr(replicate, kind)
         if (kind, key) not in places
     }
-    if not named:
+    if not uncertain:
         return ()
-    uncertain = {t.name for t in model.tasks if any(_belongs(key, t) for key in named)}
     others = {t.name for t in model.tasks if t.name not in stations}
     sure = {name for name in stations if name not in uncertain}
     if not others & uncertain:
@@ -130,11 +134,6 @@ def work_of(entry: Entry) -> float:
     return math.fsum(visited * t.mean for visited, t in times)
 
 
-def _belongs(key: str, task: Task) -> bool:
-    labels = {label for label, _ in key_parts(key)}
-    return key == task.name or any(entry_label(task.name, e.name) in labels for e in task.entries)
-
-
 def _work(station: Model, moved: Moved, split: Split | None) -> float:
     """Return the seconds that a station works where it entered; nobody asks where it replaced a task."""
     if split is None:
@@ -143,38 +142,54 @@ def _work(station: Model, moved: Moved, split: Split | None) -> float:
     return work_of(station.task(moved.old).entry(entry))
 
 
-def _kept(model: Model, tasks: Iterable[Task], station: str) -> tuple[Replicate, ...]:
+def _kept(model: Model, tasks: Sequence[Task], station: str, names: Names) -> tuple[Replicate, ...]:
     """Return what replicates say of tasks that are still there."""
     there = [t for t in tasks if t.name != station]
-    labels = {entry_label(t.name, e.name) for t in there for e in t.entries}
-    fronts = {t.name for t in there if t.front is not None}
-
-    def kept(replicate: Replicate) -> Replicate:
-        return Replicate(
-            **{
-                kind: {
-                    key: value
-                    for key, value in getattr(replicate, kind).items()
-                    if (
-                        key in fronts
-                        if kind == "fronts"
-                        else any(label in labels for label, _ in key_parts(key))
-                    )
-                }
-                for kind in KINDS
-            }
-        )
-
-    return _telling(map(kept, () if model.uncertainty is None else model.uncertainty.replicates))
+    entries = {(t.name, e.name) for t in there for e in t.entries}
+    fronts = {t.name: t.name for t in there if t.front is not None}
+    keys = {key: names.activity(ref) for key, ref in _keys(model).items() if ref.owner in entries}
+    replicates = () if model.uncertainty is None else model.uncertainty.replicates
+    return _telling(_under(replicate, keys, fronts) for replicate in replicates)
 
 
-def _brought(station: Model, moved: Moved, split: Split | None) -> list[tuple[Replicate, float]]:
+def _keys(model: Model) -> dict[str, ActivityRef]:
+    """Return the activities of a model by their texts in it."""
+    names = Names(model.tasks)
+    return {names.activity(ref): ref for ref in names.activities()}
+
+
+def _under(replicate: Replicate, keys: Mapping[str, str], fronts: Mapping[str, str]) -> Replicate:
+    """Return what a replicate says of some activities and fronts, under their new texts."""
+
+    def moved(kind: str) -> dict[str, Any]:
+        new = fronts if kind == "fronts" else keys
+        return {new[key]: value for key, value in getattr(replicate, kind).items() if key in new}
+
+    return Replicate(**{kind: moved(kind) for kind in KINDS})
+
+
+def _brought(
+    station: Model, moved: Moved, split: Split | None, names: Names
+) -> list[tuple[Replicate, float]]:
     """Return what a station's replicates say of its task, and how long it works in each, in any order.
 
     The order depends on the station alone: in two places, it errs in both alike.
     """
     replicates = () if station.uncertainty is None else station.uncertainty.replicates
-    renamed = [_renamed(replicate, moved) for replicate in replicates]
+    # An entry of the station may serve several here; each of them is as sure as it is.
+    served: dict[str, list[str]] = {}
+    for new, old in moved.served.items():
+        served.setdefault(old, []).append(new)
+    ways = [
+        {
+            key: names.activity(ActivityRef(moved.new, served[ref.entry][way], ref.activity))
+            for key, ref in _keys(station).items()
+            if ref.task == moved.old and way < len(served.get(ref.entry, ()))
+        }
+        for way in range(max(map(len, served.values()), default=0))
+    ]
+    fronts = {moved.old: moved.new}
+    renamed = [_together(_under(replicate, keys, fronts) for keys in ways) for replicate in replicates]
     if not _telling(renamed):
         return []
     pairs = [
@@ -185,38 +200,31 @@ def _brought(station: Model, moved: Moved, split: Split | None) -> list[tuple[Re
     return pairs
 
 
+def _together(replicates: Iterable[Replicate]) -> Replicate:
+    """Return one replicate that says what several say of different things."""
+    found: dict[str, dict[str, Any]] = {kind: {} for kind in KINDS}
+    for replicate in replicates:
+        for kind in KINDS:
+            found[kind].update(getattr(replicate, kind))
+    return Replicate(**found)
+
+
 def _telling(replicates: Iterable[Replicate]) -> tuple[Replicate, ...]:
     """Return replicates, or none if they say nothing."""
     found = tuple(replicates)
     return found if any(getattr(r, kind) for r in found for kind in KINDS) else ()
 
 
-def _renamed(replicate: Replicate, moved: Moved) -> Replicate:
-    labels: dict[str, list[str]] = {}
-    for new, old in moved.served.items():
-        labels.setdefault(entry_label(moved.old, old), []).append(entry_label(moved.new, new))
-
-    def renamed(values: Mapping[str, Any]) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        for key, value in values.items():
-            for label, activity in key_parts(key):
-                found.update((f"{new}:{activity}", value) for new in labels.get(label, ()))
-        return found
-
-    kinds = {kind: renamed(getattr(replicate, kind)) for kind in KINDS if kind != "fronts"}
-    fronts = {moved.new: replicate.fronts[moved.old]} if moved.old in replicate.fronts else {}
-    return Replicate(**kinds, fronts=fronts)
-
-
-def _joined(own: Replicate, brought: Replicate, work: float, split: Split | None) -> Replicate:
-    both = Replicate(**{kind: getattr(own, kind) | getattr(brought, kind) for kind in KINDS})
+def _joined(own: Replicate, brought: Replicate, work: float, split: Split | None, place: str) -> Replicate:
+    """Return a replicate of both; ``place``: the text of the activity whose delay was split."""
+    both = _together((own, brought))
     if split is None:
         return both
     delays = dict(both.delays)
-    factor = delays.pop(split.activity, 1.0)
+    factor = delays.pop(place, 1.0)
     if split.rest > 0:
         # What was measured is the whole delay: the longer the station works, the shorter is the rest.
         rest = max(split.delay * factor - work, 0.0) / split.rest
         if rest != 1:
-            delays[split.activity] = rest
+            delays[place] = rest
     return replace(both, delays=delays)

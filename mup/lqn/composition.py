@@ -26,6 +26,7 @@ from mup.lqn.composed_uncertainty import (
 )
 from mup.lqn.distributions import Constant
 from mup.lqn.model import Activity, Call, Entry, Model, Processor, Task, entry_label
+from mup.lqn.refs import ActivityRef, Names
 from mup.lqn.routing_edits import place_of
 from mup.lqn.uncertainty import Uncertainty
 
@@ -140,14 +141,14 @@ def _entered(model: Model, place: str, station: Model, server: Task, source: str
         *(caller if t.name == caller.name else t for t in model.tasks),
         replace(server, processor=processor, entries=(entry,)),
     )
-    label = entry_label(found.task.name, found.entry.name)
-    what = {"entered": f"{label}:{activity.name}", "delay": {"before": delay, "after": rest.value}}
+    ref = ActivityRef(found.task.name, found.entry.name, activity.name)
+    what = {"entered": Names(tasks).activity(ref), "delay": {"before": delay, "after": rest.value}}
     known = composed_uncertainty(
         model,
         tasks,
         station,
         Moved(server.name, server.name, {entry.name: entry.name}),
-        Split(f"{label}:{activity.name}", delay, rest.value),
+        Split(ref, delay, rest.value),
     )
     composed = _composed(model, tasks, processors, station, server.name, source, what, known)
     return Composition(composed, server.name, (), {place: entry.name})

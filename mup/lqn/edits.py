@@ -13,7 +13,8 @@ from typing import cast, get_args
 
 from mup.errors import UsageError, did_you_mean
 from mup.lqn.distributions import Distribution, Exponential, rescaled
-from mup.lqn.model import Activity, Admission, Entry, Model, Processor, Task, entry_label
+from mup.lqn.model import Activity, Admission, Entry, Model, Processor, Task
+from mup.lqn.refs import EntryRef, Names
 from mup.lqn.visits import activity_visits
 
 __all__ = [
@@ -82,12 +83,13 @@ def with_arrivals(model: Model, rate: float, name: str | None = None) -> Model:
     if not 0 < 1 / rate < math.inf:
         raise UsageError(f"the arrival rate is out of range, got {rate!r}")
     sources = {t.name: (t, t.entries[0]) for t in model.reference_tasks}
-    spelt = {}
+    names = Names(model.tasks)
+    places = {}
     for task in model.tasks:
         for entry in task.entries:
             if entry.arrivals is not None and not task.is_reference:
-                sources[entry_label(task.name, entry.name)] = (task, entry)
-                spelt[f"{task.name}/{entry.name}"] = spelt[f"{task.name}.{entry.name}"] = (task, entry)
+                ref = EntryRef(task.name, entry.name)
+                sources[names.source(ref)] = places[ref] = (task, entry)
     if name is None:
         if len(sources) != 1:
             raise UsageError(
@@ -97,9 +99,10 @@ def with_arrivals(model: Model, rate: float, name: str | None = None) -> Model:
                 else "",
             )
         (name,) = sources
-    if name not in sources and name not in spelt:
+    found = sources.get(name) or places.get(names.spoken_entry(name) or EntryRef("", ""))
+    if found is None:
         raise UsageError(f"nothing arrives at {name!r} from outside; {did_you_mean(name, list(sources))}")
-    task, entry = sources[name] if name in sources else spelt[name]
+    task, entry = found
     if entry.arrivals is None:
         arrivals: Distribution = Exponential(1 / rate)
     else:

@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from mup.errors import ModelError, did_you_mean
 from mup.lqn.distributions import LARGEST, LEAST, Constant, Distribution
+from mup.lqn.refs import entry_label
 
 if TYPE_CHECKING:
     from mup.lqn.uncertainty import Uncertainty  # which needs these classes
@@ -57,7 +58,6 @@ __all__ = [
     "Token",
     "Warmth",
     "entry_label",
-    "key_parts",
 ]
 
 SCHEMA = "mup-lqn/1"
@@ -406,8 +406,9 @@ class Warmth:
             least two, ascending.
         by_thread: Every thread is a process of its own, with caches of its own: to its work it matters how
             often the thread is asked; to the front, as always, how often the replica is.
-        demands: Per ``entry:activity`` or ``front`` (both halves together) the seconds of processor time on
-            top of what the task says, at each of the rates; 0 at the rate the task's own numbers are from.
+        demands: Per ``entry:activity`` (``mup.lqn.refs.WorkNames``) or ``front`` (both halves together) the
+            seconds of processor time on top of what the task says, at each of the rates; 0 at the rate the
+            task's own numbers are from.
         delays: The same for delays.
     """
 
@@ -500,24 +501,6 @@ class Task:
             if entry.name == name:
                 return entry
         raise KeyError(name)
-
-
-def entry_label(task: str, entry: str) -> str:
-    """Return the name results use: ``A/epA/`` for endpoints, ``db.qry`` for everything else."""
-    return f"{task}{entry}" if entry.startswith("/") else f"{task}.{entry}"
-
-
-def key_parts(key: str) -> Iterator[tuple[str, str]]:
-    """Yield each label of an entry and name of an activity that ``LABEL:ACTIVITY`` can be, likeliest first.
-
-    Paths of endpoints and names of queries may have colons, and so have the activities of exchanges and
-    queries, which are named after them. Which of the entries there is, the caller knows.
-    """
-    label, colon, activity = key.rpartition(":")
-    while colon:
-        yield label, activity
-        label, colon, more = label.rpartition(":")
-        activity = f"{more}:{activity}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

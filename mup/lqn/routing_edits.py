@@ -7,12 +7,12 @@ A place is spelt ``TASK/entry:ACTIVITY``, with the entry as results name it (``A
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from mup.errors import UsageError, did_you_mean
 from mup.lqn.distributions import Constant, Distribution, Geometric
-from mup.lqn.model import Activity, Call, Entry, Model, Task, entry_label
+from mup.lqn.model import Activity, Call, Entry, Model, Task
+from mup.lqn.refs import ActivityRef, Names
 
 __all__ = ["Place", "place_of", "with_count", "with_probability"]
 
@@ -97,17 +97,15 @@ def with_count(model: Model, call: str, count: float) -> Model:
     """
     if isinstance(count, bool) or not isinstance(count, int | float) or not 0 <= count < math.inf:
         raise UsageError(f"count of {call!r} must be a number >= 0, got {count!r}")
-    start, arrow, target = call.rpartition("->")
-    if not arrow:
-        raise UsageError(f"a call is spelt TASK/entry:ACTIVITY->TARGET, got {call!r}")
-    place = place_of(model, start)
+    ref = Names(model.tasks).spoken_call(call)
+    place = _place(model, ref.caller)
     calls = place.activity.calls
-    found = [i for i, c in enumerate(calls) if target in _spellings(c.task, c.entry)]
-    found = found or [i for i, c in enumerate(calls) if c.task == target]
+    found = [i for i, c in enumerate(calls) if (c.task, c.entry) == ref.target]
     if len(found) != 1:
-        labels = [entry_label(c.task, c.entry) for c in calls]
-        problem = "does not call" if not found else f"has {len(found)} calls to"
-        raise UsageError(f"{start!r} {problem} {target!r}; {did_you_mean(target, labels)}")
+        raise UsageError(
+            f"{call!r} is {len(found)} calls of the same activity, and only one can be changed",
+            hint="make them one call in the model file",
+        )
     changed = list(calls)
     changed[found[0]] = replace(calls[found[0]], count=_count(calls[found[0]], call, count))
     activity = replace(place.activity, calls=tuple(changed))
@@ -131,36 +129,16 @@ def _with_entry(model: Model, task: Task, entry: Entry) -> Model:
     return model.with_task(replace(task, entries=entries))
 
 
-def _spellings(task: str, entry: str) -> tuple[str, str, str]:
-    return entry_label(task, entry), f"{task}/{entry}", f"{task}.{entry}"
-
-
 def place_of(model: Model, text: str) -> Place:
-    """Return what ``TASK/entry:ACTIVITY`` means (names may contain colons themselves).
+    """Return what ``TASK/entry:ACTIVITY`` means.
 
     Raises:
         UsageError: There is no such entry or activity.
     """
-    entries = [(task, entry) for task in model.tasks for entry in task.entries]
-    for task, entry, label in _prefixes(entries, text):
-        name = text[len(label) + 1 :]
-        for activity in entry.activities:
-            if activity.name == name:
-                return Place(task, entry, activity)
-    for _, entry, label in _prefixes(entries, text):
-        known = [a.name for a in entry.activities]
-        name = text[len(label) + 1 :]
-        raise UsageError(f"{label!r} has no activity {name!r}; {did_you_mean(name, known)}")
-    label, colon, _ = text.rpartition(":")
-    if not colon:
-        raise UsageError(f"an activity is spelt TASK/entry:ACTIVITY, got {text!r}")
-    raise UsageError(
-        f"no entry {label!r}; {did_you_mean(label, [entry_label(t.name, e.name) for t, e in entries])}"
-    )
+    return _place(model, Names(model.tasks).spoken_activity(text))
 
 
-def _prefixes(entries: list[tuple[Task, Entry]], text: str) -> Iterator[tuple[Task, Entry, str]]:
-    for task, entry in entries:
-        for label in _spellings(task.name, entry.name):
-            if text.startswith(f"{label}:"):
-                yield task, entry, label
+def _place(model: Model, ref: ActivityRef) -> Place:
+    task = model.task(ref.task)
+    entry = task.entry(ref.entry)
+    return Place(task, entry, entry.activity(ref.activity))

@@ -24,6 +24,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from mup.lqn.model import Entry, Model, Task
+from mup.lqn.refs import Names
 
 __all__ = ["Size", "Statistics", "reached_entries", "statistics"]
 
@@ -90,7 +91,8 @@ def statistics(model: Model) -> Statistics:
             observed.append((task.name, _merged(paths)))
     everything = [(task.name, _merged(variants[0].paths)) for task, variants in _endpoints(model)]
     table3, correct_arcs = _table3(observed)
-    return Statistics(table3, correct_arcs, _full(observed), _full(everything))
+    names = Names(model.tasks)
+    return Statistics(table3, correct_arcs, _full(observed, names), _full(everything, names))
 
 
 _VARIANT = re.compile(r"@\d+$")
@@ -244,7 +246,7 @@ def _table3(endpoints: list[tuple[str, list[_Path]]]) -> tuple[Size, int]:
     return size, arcs + 6 * calls + 3 * joined
 
 
-def _full(endpoints: list[tuple[str, list[_Path]]]) -> Size:
+def _full(endpoints: list[tuple[str, list[_Path]]], names: Names) -> Size:
     services = len({task for task, _ in endpoints})
     paths = [path for _, found in endpoints for path in found]
     several = sum(len(found) > 1 for _, found in endpoints)
@@ -252,7 +254,7 @@ def _full(endpoints: list[tuple[str, list[_Path]]]) -> Size:
     joined, fetched = sum(p.calls_joined for p in paths), sum(p.queries_joined for p in paths)
     choices, branches = sum(p.choices for p in paths), sum(p.branches for p in paths)
     targets = {target for p in paths for target in p.targets}
-    databases = {target.split(".", 1)[0] for target in targets}
+    databases = {names.database(target) for target in targets}
     return Size(
         tasks=services + bool(calls) + len(databases),
         entries=len(endpoints) + calls + len(targets),

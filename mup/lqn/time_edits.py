@@ -7,13 +7,13 @@ An activity is spelt ``TASK/entry:ACTIVITY`` and an entry ``TASK/entry``, as res
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import Literal
 
 from mup.errors import UsageError, did_you_mean
 from mup.lqn.distributions import Distribution, Exponential, rescaled
-from mup.lqn.model import Activity, Entry, Model, Task, entry_label
+from mup.lqn.model import Activity, Entry, Model, Task
+from mup.lqn.refs import Names
 from mup.lqn.routing_edits import place_of
 from mup.lqn.visits import activity_visits
 
@@ -88,19 +88,13 @@ def with_time(model: Model, kind: TimeKind, name: str, seconds: float) -> Model:
 
 def _activities(model: Model, name: str) -> tuple[Task, Entry, tuple[Activity, ...]]:
     """Return what a name stands for: an entry's activities, or one of them."""
-    labels: dict[str, tuple[Task, Entry]] = {}
-    for task in model.tasks:
-        for entry in task.entries:
-            labels[f"{task.name}/{entry.name}"] = labels[f"{task.name}.{entry.name}"] = (task, entry)
-            labels[entry_label(task.name, entry.name)] = (task, entry)
-    if name in labels:
-        task, entry = labels[name]
+    names = Names(model.tasks)
+    ref = names.spoken_entry(name)
+    if ref is not None:
+        task = model.task(ref.task)
+        entry = task.entry(ref.entry)
         return task, entry, entry.activities
     if ":" in name:
         place = place_of(model, name)
         return place.task, place.entry, (place.activity,)
-    raise UsageError(f"no entry {name!r}; {did_you_mean(name, _spoken(model.tasks))}")
-
-
-def _spoken(tasks: Iterable[Task]) -> list[str]:
-    return [entry_label(task.name, entry.name) for task in tasks for entry in task.entries]
+    raise UsageError(f"no entry {name!r}; {did_you_mean(name, list(names.entries.values()))}")

@@ -22,7 +22,8 @@ from typing import Any, Final
 
 from mup.errors import ModelError
 from mup.lqn.distributions import Constant, Distribution, Empirical, rescaled
-from mup.lqn.model import Activity, Entry, Front, Model, Precedence, Task, entry_label, key_parts
+from mup.lqn.model import Activity, Entry, Front, Model, Precedence, Task
+from mup.lqn.refs import ActivityRef, EntryRef, Names
 
 __all__ = [
     "FIGURES",
@@ -50,7 +51,7 @@ ODDS_TOLERANCE: Final = 1e-3
 class Replicate:
     """One re-calibration from resampled batches, relative to the model; what is missing has not changed.
 
-    Activities are named ``entry_label(task, entry) + ":" + activity`` (``A/epA/:comp_8``).
+    Activities go by their text (``mup.lqn.refs.Names.activity``), as in results: ``A/epA/:comp_8``.
 
     Attributes:
         demands, delays: Factor on the mean of an activity's demand or delay, by activity.
@@ -213,11 +214,11 @@ def apply(model: Model, replicate: Replicate, changed: dict[int, tuple[Task, Tas
         changed: Keeps each changed task beside the task it was, by the identity of that: given again with
             another edit of the same model, what both share is changed once.
     """
-    entries = _keys_by_entry(replicate)
+    names = Names(model.tasks)
     memory = {} if changed is None else changed
     for task in model.tasks:
         if id(task) not in memory:
-            memory[id(task)] = (task, _task(task, replicate, entries))
+            memory[id(task)] = (task, _task(task, replicate, names))
     # Not by replace: all rules are about what a replicate leaves as it is, and to check them takes ten times
     # as long as to apply it.
     changed_model = copy(model)
@@ -226,21 +227,13 @@ def apply(model: Model, replicate: Replicate, changed: dict[int, tuple[Task, Tas
     return changed_model
 
 
-def _keys_by_entry(replicate: Replicate) -> set[str]:
-    """Return the labels of the entries a replicate changes, and some that no entry has."""
-    return {label for kind in _kinds(replicate) for key in kind for label, _ in key_parts(key)}
-
-
 def _kinds(replicate: Replicate) -> tuple[Mapping[str, Any], ...]:
     """Return the mappings whose keys are activities."""
     return (replicate.demands, replicate.delays, replicate.probabilities, replicate.counts)
 
 
-def _task(task: Task, replicate: Replicate, changed: set[str]) -> Task:
-    entries = tuple(
-        _entry(entry, label, replicate) if (label := entry_label(task.name, entry.name)) in changed else entry
-        for entry in task.entries
-    )
+def _task(task: Task, replicate: Replicate, names: Names) -> Task:
+    entries = tuple(_entry(task, entry, replicate, names) for entry in task.entries)
     front, factor = task.front, replicate.fronts.get(task.name, 1.0)
     if front is not None and factor != 1:
         front = Front(request=_scaled(front.request, factor), reply=_scaled(front.reply, factor))
@@ -249,9 +242,13 @@ def _task(task: Task, replicate: Replicate, changed: set[str]) -> Task:
     return replace(task, entries=entries, front=front)
 
 
-def _entry(entry: Entry, label: str, replicate: Replicate) -> Entry:
+def _entry(task: Task, entry: Entry, replicate: Replicate, names: Names) -> Entry:
+    keys = {a.name: names.activity(ActivityRef(task.name, entry.name, a.name)) for a in entry.activities}
+    if not any(key in kind for kind in _kinds(replicate) for key in keys.values()):
+        return entry
+
     def activity(old: Activity) -> Activity:
-        key = f"{label}:{old.name}"
+        key = keys[old.name]
         demand, delay = replicate.demands.get(key, 1.0), replicate.delays.get(key, 1.0)
         if demand == delay == 1:
             return old
@@ -259,12 +256,12 @@ def _entry(entry: Entry, label: str, replicate: Replicate) -> Entry:
 
     def arc(old: Precedence) -> Precedence:
         if old.fork == "or":
-            odds = next((o for p in old.pre if (o := replicate.probabilities.get(f"{label}:{p}"))), None)
+            odds = next((o for p in old.pre if (o := replicate.probabilities.get(keys[p]))), None)
             if odds is not None:
                 total = math.fsum(odds)  # they were rounded
                 return replace(old, probabilities=tuple(p / total for p in odds))
         if old.fork == "loop":
-            factors = [replicate.counts.get(f"{label}:{body}", 1.0) for body in old.bodies]
+            factors = [replicate.counts.get(keys[body], 1.0) for body in old.bodies]
             if any(f != 1 for f in factors):
                 counts = (_recounted(c, f) for c, f in zip(old.counts, factors, strict=True))
                 return replace(old, counts=tuple(counts))
@@ -323,17 +320,19 @@ def _short(value: float) -> float:
 def uncertainty_problems(uncertainty: Uncertainty, tasks: Iterable[Task]) -> Iterator[ModelError]:
     """Yield what replicates name that their model does not have."""
     named: dict[str, dict[str, int]] = {name: {} for name in (*FACTORS, "probabilities")}
+    tasks = tuple(tasks)
+    names = Names(tasks)
     for task in tasks:
         if task.front is not None:
             named["fronts"][task.name] = 0
         for entry in task.entries:
-            label = entry_label(task.name, entry.name)
-            for activity in entry.activities:
-                named["demands"][f"{label}:{activity.name}"] = 0
+            owner = EntryRef(task.name, entry.name)
+            keys = {a.name: names.activity(ActivityRef(*owner, a.name)) for a in entry.activities}
+            named["demands"].update((key, 0) for key in keys.values())
             for arc in entry.precedences:
                 if arc.fork == "or":
-                    named["probabilities"].update((f"{label}:{pre}", len(arc.post)) for pre in arc.pre)
-                named["counts"].update((f"{label}:{body}", 0) for body in arc.bodies)
+                    named["probabilities"].update((keys[pre], len(arc.post)) for pre in arc.pre)
+                named["counts"].update((keys[body], 0) for body in arc.bodies)
     named["delays"] = named["demands"]
     seen = set()
     for kind, known in named.items():

@@ -26,6 +26,7 @@ from mup.lqn.model import (
     Task,
     entry_label,
 )
+from mup.lqn.refs import WorkNames
 
 __all__ = ["problems", "rule_problems"]
 
@@ -186,7 +187,7 @@ def _warmth_problems(task: Task, where: str) -> Iterator[ModelError]:
     """Yield what the warmth of a task names that the task does not have."""
     if task.warmth is None:
         return
-    known = {f"{entry.name}:{activity.name}" for entry in task.entries for activity in entry.activities}
+    known = WorkNames(task.entries).pairs
     for field in ("demands", "delays"):
         for key in getattr(task.warmth, field):
             front = field == "demands" and key == "front" and task.front is not None

@@ -22,7 +22,7 @@ from analyzer.calibration.variant_times import Together
 from analyzer.static import Application, analyse
 from mup.events.ids import child_id
 from mup.events.record import Event
-from mup.lqn import Activity, Model
+from mup.lqn import Activity, ActivityRef, Model
 
 SOURCE = """\
 from mup import EP, MS
@@ -196,7 +196,7 @@ def test_waiting_for_cores_is_taken_off_the_delay_of_every_variant() -> None:
     empty = Observed((), (), (), {}, {}, window)
 
     def delay(taken: float) -> float | None:
-        together = Together(terms, empty, window, window, {"Back/pictures/:comp": taken})
+        together = Together(terms, empty, window, window, {ActivityRef("Back", "/pictures/", "comp"): taken})
         found = together.time("delay", key, own)
         return None if found is None else found.mean
 

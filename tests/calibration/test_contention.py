@@ -9,9 +9,11 @@ import pytest
 from analyzer.calibration.contention import Links, Settled, without_waiting
 from mup.lqn import (
     Activity,
+    ActivityRef,
     Call,
     Constant,
     Entry,
+    EntryRef,
     Exponential,
     Front,
     Model,
@@ -94,8 +96,8 @@ def links() -> Links:
     """Return where a log would show the waiting of that model."""
     found = Links()
     for name in "BC":
-        found.first[f"{name}/x/"].append(f"{name}/x/:work")
-        found.callers[f"{name}/x/"].append(f"Net.to{name}:to{name}")
+        found.first[EntryRef(name, "/x/")].append(ActivityRef(name, "/x/", "work"))
+        found.callers[EntryRef(name, "/x/")].append(ActivityRef("Net", f"to{name}", f"to{name}"))
     return found
 
 
@@ -197,7 +199,7 @@ def test_unknown_numbers_are_a_problem() -> None:
 def test_how_sure_a_delay_is_does_not_shrink_with_it() -> None:
     """A fifth more of 10 ms is 2 ms more, whether 8 of the 10 were waiting or none."""
     seen = model(sleep=0.010)
-    taken = {"B/x/:work": 0.008, "C/x/:work": 0.010}
+    taken = {ActivityRef("B", "/x/", "work"): 0.008, ActivityRef("C", "/x/", "work"): 0.010}
     settled = Settled(seen, taken, None)
     draw = Replicate(delays={"B/x/:work": 1.2, "C/x/:work": 1.2, "Net.toB:toB": 1.2})
     found = settled.replicate(draw, seen)
@@ -257,8 +259,8 @@ def test_rounds_without_think_times_wait_for_what_the_last_one_left() -> None:
     """Back to back, every request finds the loop busy; with think times few do. Neither stays in the delay."""
     truth = busy_loop(0.002)
     links = Links()
-    links.first["L/x/"].append("L/x/:work")
-    links.callers["L/x/"].append("Net.toL:toL")
+    links.first[EntryRef("L", "/x/")].append(ActivityRef("L", "/x/", "work"))
+    links.callers[EntryRef("L", "/x/")].append(ActivityRef("Net", "toL", "toL"))
 
     def waited(of: Model) -> float:
         figure = simulate(of, precision=0.01, activities=True).activities["L/x/:work"].processor_waiting
@@ -286,8 +288,7 @@ def test_rounds_without_think_times_wait_for_what_the_last_one_left() -> None:
 def test_a_delay_that_is_the_same_in_all_rounds_loses_what_they_waited_on_average() -> None:
     """Without warmth it was logged in both kinds of rounds, a third of which were hot here."""
     seen = model(sleep=0.010)
-    hot, cold = (
-        without_waiting(changed, links()).taken["B/x/:work"] for changed in (with_think(seen, 0.0), seen)
-    )
+    work = ActivityRef("B", "/x/", "work")
+    hot, cold = (without_waiting(changed, links()).taken[work] for changed in (with_think(seen, 0.0), seen))
     found = without_waiting(seen, links(), hot=1 / 3)
-    assert found.taken["B/x/:work"] == pytest.approx(hot / 3 + cold * 2 / 3, rel=0.05)
+    assert found.taken[work] == pytest.approx(hot / 3 + cold * 2 / 3, rel=0.05)
