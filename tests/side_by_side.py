@@ -18,7 +18,7 @@ import sys
 import tempfile
 from collections.abc import Generator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import pytest
 from disturbance import looks_at_the_clock
@@ -33,21 +33,12 @@ LEAST = 19
 """Importance, as Unix has it."""
 MOST = 9
 """Workers: each may need a gigabyte."""
-ROOT = Path(__file__).parents[1]
-COMPILE = f"""
-import compileall
-for package in ("mup", "mup_registry", "analyzer", "simulator"):
-    compileall.compile_dir({str(ROOT)!r} + "/" + package, quiet=2)
-from mup.lqn.files import read_model
-from simulator import simulate
-simulate(read_model({str(ROOT)!r} + "/examples/tms/model.json"), horizon=60.0)
-"""
-"""What is compiled once, and kept on disk: the engine, or several workers would compile it at the same time, half a
-minute each; and modules, or each command under test would, where Python is told to write no bytecode by itself."""
+TESTS = Path(__file__).parent
 CLOCK = " (clock)"
 """Ends the names of the first workers' units of work."""
 
 meeting_place = pytest.StashKey[Path]()
+first_collects = pytest.StashKey[BinaryIO]()
 
 
 @pytest.hookimpl(tryfirst=True, optionalhook=True)
@@ -66,21 +57,41 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Compile while the workers collect."""
+    """Compile while the workers collect; without bytecode of the tests, let the first worker make it for all."""
     config = session.config
     if _name(config) is None and config.pluginmanager.has_plugin("dsession"):
         folder = tempfile.TemporaryDirectory(prefix="side-by-side-")
         config.add_cleanup(folder.cleanup)
         config.stash[meeting_place] = Path(folder.name)
+        for path in (_compiling(config), _collecting(config)):
+            path.touch()
+        if config.rootpath != TESTS.parent:
+            return
+        if not any(TESTS.glob("__pycache__/test_*-pytest-*.pyc")):
+            config.stash[first_collects] = lock = _collecting(config).open("wb")
+            fcntl.flock(lock, fcntl.LOCK_EX)
         with _compiling(config).open("wb") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            # From here on the lock is the child's, and ends with it.
+            # From here on the lock is the child's, which gives it back when the engine is compiled, or ends.
             child = subprocess.Popen(
-                [sys.executable, "-c", COMPILE],
+                [sys.executable, str(TESTS / "compiled_first.py"), str(lock.fileno())],
                 pass_fds=[lock.fileno()],
                 stdin=subprocess.DEVNULL,
             )
         config.add_cleanup(child.wait)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_node_collection_finished(node: WorkerController) -> None:
+    """Let the others collect when the first worker has."""
+    if node.gateway.id == FIRST[0]:
+        _others_may_collect(node.config)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: WorkerController) -> None:
+    """Let the others collect if a worker has ended: perhaps it was the first."""
+    _others_may_collect(node.config)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -91,8 +102,12 @@ def pytest_configure_node(node: WorkerController) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
-    """Let a worker keep the bytecode of the tests, as `COMPILE` does: collecting takes half as long the next time."""
-    told, sys.dont_write_bytecode = sys.dont_write_bytecode, _name(session.config) is None
+    """Let a worker keep the bytecode of the tests whatever Python is told: with it, collecting takes half as long."""
+    told = sys.dont_write_bytecode
+    if (name := _name(session.config)) is not None:
+        sys.dont_write_bytecode = False
+        if name != FIRST[0]:
+            _wait_for(_collecting(session.config))
     try:
         return (yield)
     finally:
@@ -126,10 +141,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> None:
-    """Wait in a worker until all is compiled."""
+    """Wait in a worker until the engine is compiled."""
     if _name(session.config) is not None:
-        with _compiling(session.config).open("rb") as lock:
-            fcntl.flock(lock, fcntl.LOCK_SH)
+        _wait_for(_compiling(session.config))
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -208,8 +222,24 @@ def _meeting_place(config: pytest.Config) -> Path:
 
 
 def _compiling(config: pytest.Config) -> Path:
-    """Return the file that is locked until all is compiled."""
+    """Return the file that is locked until the engine is compiled."""
     return _meeting_place(config) / "compiling"
+
+
+def _collecting(config: pytest.Config) -> Path:
+    """Return the file that is locked while the first worker collects and others shall not."""
+    return _meeting_place(config) / "collecting"
+
+
+def _wait_for(path: Path) -> None:
+    """Wait until nobody has a file locked; the lock of a process ends with it."""
+    with path.open("rb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_SH)
+
+
+def _others_may_collect(config: pytest.Config) -> None:
+    if (lock := config.stash.get(first_collects, None)) is not None:
+        lock.close()
 
 
 def _clock_watchers(config: pytest.Config) -> Path:

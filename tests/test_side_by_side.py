@@ -82,6 +82,8 @@ def _run(folder: Path, modules: dict[str, str], *arguments: str) -> tuple[dict[s
             "pytest",
             "-p",
             "side_by_side",
+            "-p",
+            "no:hypothesispytest",  # half of the start of a process
             "--junitxml=all.xml",
             *(arguments or ["-n3", "."]),
         ],
