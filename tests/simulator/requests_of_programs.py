@@ -35,13 +35,14 @@ Place = tuple[int, bool]
 def requests_per_cycle(program: Program, population: Population) -> dict[str, float]:
     """Return the mean number of requests to every entry, by its label; the cycle itself counts as one."""
     means = _loop_means(program)
+    epilogues = {entry.start: entry.epilogue for entry in program.entries}
     root: Place = (program.entries[population.entry].start, False)
     follows: dict[Place, list[tuple[Place, float]]] = {}
     stack = [root]
     while stack:
         place = stack.pop()
         if place not in follows:
-            follows[place] = list(_following(program, place, means))
+            follows[place] = list(_following(program, place, means, epilogues))
             stack += [target for target, _ in follows[place]]
     index = {place: i for i, place in enumerate(follows)}
     flow = np.eye(len(index))
@@ -57,13 +58,14 @@ def requests_per_cycle(program: Program, population: Population) -> dict[str, fl
     return {label: often for label, often in found.items() if often > 1e-12}
 
 
-def _following(program: Program, place: Place, means: dict[int, float]) -> Iterator[tuple[Place, float]]:
+def _following(
+    program: Program, place: Place, means: dict[int, float], epilogues: dict[int, int]
+) -> Iterator[tuple[Place, float]]:
     address, waited = place
     operation, a, b, _ = program.code[address]
-    begins = {entry.start: entry for entry in program.entries}
-    if waited and address in begins:
+    if waited and address in epilogues:
         # A request that is waited for replies exactly once, wherever its flows are then.
-        yield (begins[address].epilogue, True), 1.0
+        yield (epilogues[address], True), 1.0
     if operation in (CALL, SEND, FORWARD):
         yield (program.entries[a].start, operation != SEND), 1.0
     if operation in (FORWARD, END, RETURN, CYCLE):

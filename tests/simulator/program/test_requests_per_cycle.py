@@ -24,7 +24,9 @@ pytestmark = pytest.mark.slow
 MODELS = int(os.environ.get("MUP_TEST_MODELS", "2000"))
 CHUNKS = 8
 SOLVED = 150
-"""Models that are also solved, where there is one source of load."""
+"""Models that are also estimated, where there is one source of load."""
+FLUIDS = 32
+"""Of these, solved as fluids; the next one has thousands of states."""
 
 
 def counted(model: Model) -> dict[str, dict[str, float]]:
@@ -78,13 +80,13 @@ def test_estimates_count_alike() -> None:
                 {n: rate for n, (rate, _) in found.entries.items()}, found.cycle.throughput, rates
             ), seed
             analytic += 1
-        if seed < SOLVED // 3:
+        if seed < FLUIDS:
             with suppress(MupError):
                 solved = fluid(tested)
                 entries = {n: figures["throughput"] for n, figures in solved.entries.items()}
                 assert _agrees(entries, solved.cycle["throughput"], rates), seed
                 fluids += 1
-    assert (analytic > SOLVED // 4, fluids > SOLVED // 12) == (True, True)
+    assert (analytic > SOLVED // 4, fluids > FLUIDS // 4) == (True, True)
 
 
 def test_a_simulation_counts_alike() -> None:
@@ -94,7 +96,7 @@ def test_a_simulation_counts_alike() -> None:
         expected = counted(tested)
         if len(expected) == 1:
             (rates,) = expected.values()
-            seen = simulate(tested, precision=0.02, seed=seed, max_events=300_000)
+            seen = simulate(tested, precision=0.05, seed=seed, max_events=60_000)
             cycles = seen.cycle.throughput
             for label, figures in seen.entries.items():
                 rate = figures.throughput
