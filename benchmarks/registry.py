@@ -24,8 +24,10 @@ from pathlib import Path
 
 from machine import describe
 
-from mup.runtime.http_client import Address, ConnectionPool, RawRequest, RawResponse, address_of
-from mup.runtime.resolver import Resolver
+from mup.runtime.client.reply import RawResponse
+from mup.runtime.client.request import Address, RawRequest, address_of
+from mup.runtime.client.resolver import Resolver
+from mup.runtime.client.sockets import ConnectionPool
 
 CHOICES = 200_000
 REPEATS = 7

@@ -158,7 +158,8 @@ class Communication(ABC):
             UnknownServiceError: No such service.
             NoReplicaError: No live replica is reachable.
             CallTimeoutError: The deadline of the request being served has passed.
-            CommunicationError: A param of the path is missing, or several methods share the path.
+            UsageError: A mistake of the caller: an argument that cannot be sent, a param of the path that is
+                missing, a method the endpoint is not for.
         """
 
     @abstractmethod

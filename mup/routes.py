@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, unquote, urlencode
 
-from mup.errors import CommunicationError
+from mup.errors import UsageError
 
 __all__ = [
     "METHODS",
@@ -153,7 +153,7 @@ class CallRoutes:
             method: HTTP method; "" = the one of the endpoint.
 
         Raises:
-            CommunicationError: Several methods share the path, and the call does not say which; or it asks
+            UsageError: Several methods share the path, and the call does not say which; or it asks
                 the endpoint of a name for a method of others; or the path is what logs call an endpoint.
         """
         known = self._known.get((path, method))
@@ -178,14 +178,14 @@ class CallRoutes:
         if named is not None:
             route = self._routes.routes[named]
             if method and pick({route.method: route}, method) is None:
-                raise CommunicationError(
+                raise UsageError(
                     f"the endpoint named {path!r} is for {route.method}, not for {method}",
                     hint="leave the method out, or say another path or name",
                 )
             return route
         if spelled_with_method(path)[1]:
             plain, verb = spelled_with_method(path)
-            raise CommunicationError(
+            raise UsageError(
                 f"{path!r} is no path: the HTTP method stands beside it",
                 hint=f"write {typed(plain, verb)} as arguments of the call",
             )
@@ -199,7 +199,7 @@ class CallRoutes:
         if method:
             return pick(methods, method) or Route(path, method, path, tuple(_parameters(path)))
         if len(methods) > 1 and "" not in methods:
-            raise CommunicationError(
+            raise UsageError(
                 f"{path!r} has several methods: {', '.join(sorted(methods))}",
                 hint=f"say which: comm.call(..., {typed(path, min(methods))})",
             )
@@ -217,7 +217,7 @@ def target_of(
         params: Of the call.
 
     Raises:
-        CommunicationError: A param of the path is missing, or cannot stand there.
+        UsageError: A param of the path is missing, or cannot stand there.
     """
     if not path.startswith("/"):
         # A name has no slash in it.
@@ -231,7 +231,7 @@ def query_string(params: Mapping[str, Any]) -> str:
     """Return params as a query string; the values of a list become several parameters of one name.
 
     Raises:
-        CommunicationError: A value is neither text, number nor a list of them.
+        UsageError: A value is neither text, number nor a list of them.
     """
     pairs = [
         (name, _text_of(item))
@@ -254,16 +254,16 @@ def _fill(path: str, names: Iterable[str], params: Mapping[str, Any]) -> tuple[s
     """Return the path with its parameters filled in and encoded, and the params that are left.
 
     Raises:
-        CommunicationError: One is missing, or cannot stand in a path.
+        UsageError: One is missing, or cannot stand in a path.
     """
     rest = dict(params)
     segments = path.split("/")
     for name in names:
         if name not in rest:
-            raise CommunicationError(f"{path!r} needs the param {name!r}")
+            raise UsageError(f"{path!r} needs the param {name!r}")
         text = _text_of(rest.pop(name))
         if text in ("", ".", ".."):
-            raise CommunicationError(f"{name!r} in {path!r} cannot be {text!r}")
+            raise UsageError(f"{name!r} in {path!r} cannot be {text!r}")
         segments[segments.index(f"{{{name}}}")] = quote(text, safe="")
     return "/".join(segments), rest
 
@@ -272,7 +272,7 @@ def _text_of(value: Any) -> str:
     """Return a value as it stands in paths and query strings.
 
     Raises:
-        CommunicationError: It is no single value.
+        UsageError: It is no single value.
     """
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -287,9 +287,7 @@ def _text_of(value: Any) -> str:
         plain = None
     if isinstance(plain, str | int | float):
         return _text_of(plain)
-    raise CommunicationError(
-        f"only texts, numbers and the like fit into a path or query string, got {value!r}"
-    )
+    raise UsageError(f"only texts, numbers and the like fit into a path or query string, got {value!r}")
 
 
 def spelled_with_method(text: str) -> tuple[str, str]:

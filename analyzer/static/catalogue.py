@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from mup.errors import CommunicationError, did_you_mean
+from mup.errors import UsageError, did_you_mean
 from mup.names import name_problem
 from mup.routes import CallRoutes
 
@@ -41,7 +41,7 @@ class Catalogue:
         routes = self._routes_of(service)
         try:
             route = routes.find(path.partition("?")[0], method)
-        except CommunicationError:
+        except UsageError:
             return None
         return route.key if routes.serves(route) else None
 
@@ -56,7 +56,7 @@ class Catalogue:
         try:
             routes.find(path, method)
             other = routes.find(path, "")
-        except CommunicationError as error:
+        except UsageError as error:
             return f"{error.message}; {error.hint}"
         if method and routes.serves(other):
             return f"{path!r} is for {other.method}"

@@ -71,7 +71,9 @@ def _resize(url: str, size: int, token: str, registry: RegistryClient) -> dict[s
     import msgspec
 
     from mup.errors import CommunicationError, DeploymentError
-    from mup.runtime.http_client import BrokenError, Connection, RawRequest, address_of
+    from mup.runtime.client.reply import BrokenError
+    from mup.runtime.client.request import RawRequest, address_of
+    from mup.runtime.client.sockets import Connection
 
     headers = {"Content-Type": "application/json"}
     if token:

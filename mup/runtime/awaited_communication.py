@@ -14,8 +14,9 @@ from mup.errors import CallTimeoutError, CommunicationError, QueryError, UsageEr
 from mup.events.record import FAILED, Event
 from mup.events.writer import EventWriter
 from mup.future import MupFuture
-from mup.runtime.awaited_calls import Network, call_headers
-from mup.runtime.calls import Operation
+from mup.runtime.client.awaited import Network
+from mup.runtime.client.blocking import Operation
+from mup.runtime.client.request import call_headers, call_seconds
 from mup.runtime.wire import Request
 from mup.runtime.worker_communication import Channel, WorkerCommunication, WorkerTools
 
@@ -111,7 +112,7 @@ class AwaitedCommunication(WorkerCommunication):
         idempotent: bool | None = None,
     ) -> MupFuture:
         """Call an endpoint and return at once; ``await`` what it returns. See `Communication.call`."""
-        seconds = self._tools.patience if timeout is None else timeout
+        seconds = call_seconds(timeout, self._tools.patience)
         deadline = self._request.deadline
         if deadline is not None:
             left = deadline - time.monotonic()
@@ -129,7 +130,7 @@ class AwaitedCommunication(WorkerCommunication):
         """Query a database and return at once; ``await`` what it returns. See `Communication.query`."""
         site = self._log.site(sys._getframe(1))  # noqa: SLF001 - the only way to see who calls
         self.calls += 1
-        operation = self._operation(self.calls, site, f"{db_name}.{qry_name}", None)
+        operation = self._operation(self.calls, site, f"{db_name}.{qry_name}", self._tools.patience)
         operation.log(Event.COMM_START, 0)
         try:
             command = parse_command(qry_txt)

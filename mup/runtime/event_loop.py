@@ -17,12 +17,12 @@ from typing import Any
 import msgspec
 
 from mup.events.writer import open_log
-from mup.runtime.awaited_calls import EventLog as AwaitedLog
-from mup.runtime.awaited_calls import Network
 from mup.runtime.awaited_communication import AwaitedCommunication, AwaitedTools
-from mup.runtime.calls import CONNECT_SECONDS
+from mup.runtime.client.awaited import EventLog as AwaitedLog
+from mup.runtime.client.awaited import Network
+from mup.runtime.client.blocking import CONNECT_SECONDS
+from mup.runtime.client.sockets import ConnectionPool
 from mup.runtime.execution import Execution, describe
-from mup.runtime.http_client import ConnectionPool
 from mup.runtime.loops import new_event_loop
 from mup.runtime.pinning import pin
 from mup.runtime.threads import receive_slot
@@ -94,7 +94,7 @@ class _Loop:
         self._retries = network.retries = run.retries(0)
         if self._retries is not None:
             # Loaded where a service has retries.
-            from mup.runtime.retried_awaits import RetriedClientFuture  # noqa: PLC0415
+            from mup.runtime.client.retried_awaits import RetriedClientFuture  # noqa: PLC0415
 
             network.future = RetriedClientFuture
             self._retries.report = self._report

@@ -11,7 +11,15 @@ from collections.abc import Mapping
 
 from mup.errors import UsageError
 
-__all__ = ["NOT_OF_CALLS", "OF_THE_CONNECTION", "TOKEN", "VALUE", "check_call_headers", "header_text"]
+__all__ = [
+    "NOT_OF_CALLS",
+    "OF_THE_CONNECTION",
+    "TOKEN",
+    "VALUE",
+    "check_call_headers",
+    "header_text",
+    "is_text",
+]
 
 OF_THE_CONNECTION = frozenset({"content-length", "transfer-encoding", "connection"})
 """Headers that say how a response is sent: an endpoint's own are left out."""
@@ -59,3 +67,11 @@ def header_text(value: bytes) -> str:
         return value.decode()
     except UnicodeDecodeError:
         return value.decode("latin-1")
+
+
+def is_text(value: str) -> bool:
+    """Return whether a string can be sent: one that was received may stand for bytes that are no text."""
+    try:
+        return value.isascii() or bool(value.encode())
+    except UnicodeEncodeError:
+        return False

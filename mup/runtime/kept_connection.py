@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, cast
 
-from mup.runtime.http_client import RawRequest, TlsAddress, address_of, encoded, start_of_head
-from mup.runtime.http_response import BrokenError, RawResponse, ResponseReader
+from mup.runtime.client.reply import BrokenError, RawResponse, ResponseReader
+from mup.runtime.client.request import RawRequest, TlsAddress, address_of, encoded, start_of_head
 from mup.tls import client_context
 
 if TYPE_CHECKING:

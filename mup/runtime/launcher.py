@@ -21,8 +21,10 @@ from mup.errors import DeploymentError, UsageError, did_you_mean
 from mup.events.settings import LogSettings
 from mup.project import EMBEDDED, LOOPBACK, Project, ServiceConfig
 from mup.runtime.child import Child
+from mup.runtime.client.reply import BrokenError, RawResponse
+from mup.runtime.client.request import RawRequest, address_of
+from mup.runtime.client.sockets import ConnectionPool
 from mup.runtime.debugging import NO_HURRY, Debugging
-from mup.runtime.http_client import BrokenError, ConnectionPool, RawRequest, RawResponse, address_of
 from mup.runtime.registry_client import RegistryClient
 from mup.runtime.run_token import find_token, forget_token, is_run_token, keep_token, new_token
 from mup.service import ADMISSIONS

@@ -11,7 +11,8 @@ import msgspec
 
 from mup.addresses import is_loopback, is_wildcard, route_to
 from mup.errors import CommunicationError, DeploymentError
-from mup.runtime.http_client import BrokenError, address_of
+from mup.runtime.client.reply import BrokenError
+from mup.runtime.client.request import address_of
 from mup.runtime.kept_connection import KeptConnection
 from mup.tls import why_refused
 

@@ -9,7 +9,9 @@ from urllib.parse import quote
 import msgspec
 
 from mup.errors import CommunicationError, DeploymentError
-from mup.runtime.http_client import BrokenError, Connection, RawRequest, address_of
+from mup.runtime.client.reply import BrokenError
+from mup.runtime.client.request import RawRequest, address_of
+from mup.runtime.client.sockets import Connection
 from mup.runtime.run_token import find_token
 from mup.tls import TlsFiles, refuse_clear_text
 

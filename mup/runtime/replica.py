@@ -29,6 +29,7 @@ from mup.errors import DeploymentError, MupError
 from mup.events.settings import LogSettings
 from mup.events.writer import open_log
 from mup.retries import RetryPolicy
+from mup.runtime.client.resolver import CACHE_SECONDS
 from mup.runtime.debugging import Debugging
 from mup.runtime.dispatch import Dispatch
 from mup.runtime.front import MAX_BODIES, MAX_BODY, Front, Limits
@@ -37,7 +38,6 @@ from mup.runtime.importing import import_service
 from mup.runtime.loops import new_event_loop
 from mup.runtime.origin import KnownHosts
 from mup.runtime.registration import Registration, advertised_host
-from mup.runtime.resolver import CACHE_SECONDS
 from mup.runtime.run_token import find_token
 from mup.runtime.service_log import set_up_logging
 from mup.runtime.watchdog import BUSY_SECONDS

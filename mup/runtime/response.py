@@ -9,7 +9,7 @@ import msgspec
 
 from mup.communication import Cookie
 from mup.errors import MupError
-from mup.runtime.header_rules import OF_THE_CONNECTION, TOKEN, VALUE
+from mup.runtime.header_rules import OF_THE_CONNECTION, TOKEN, VALUE, is_text
 from mup.runtime.wire import Answer
 
 __all__ = ["encoded"]
@@ -46,7 +46,7 @@ def encoded(
     if not headers and not cookies:
         return Answer(status, complete, data)
     for name, value in (headers or {}).items():
-        if not isinstance(value, str) or not VALUE.fullmatch(value) or not _is_text(value):
+        if not isinstance(value, str) or not VALUE.fullmatch(value) or not is_text(value):
             raise MupError(f"header {name!r} must be a text without control characters, got {value!r}")
         if not isinstance(name, str) or not TOKEN.fullmatch(name):
             raise MupError(f"{name!r} cannot be the name of a header")
@@ -55,14 +55,6 @@ def encoded(
         elif name.lower() not in OF_THE_CONNECTION:
             complete[name] = value
     return Answer(status, complete, data, _set_cookies(cookies) if cookies else ())
-
-
-def _is_text(value: str) -> bool:
-    """Whether a string can be sent: one that was received may stand for bytes that are no text."""
-    try:
-        return value.isascii() or bool(value.encode())
-    except UnicodeEncodeError:
-        return False
 
 
 def _set_cookies(cookies: Mapping[str, str | Cookie]) -> tuple[str, ...]:

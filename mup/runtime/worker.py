@@ -16,19 +16,19 @@ from typing import TYPE_CHECKING
 from mup.communication import DEFAULT_TIMEOUT
 from mup.events.settings import LogSettings
 from mup.events.writer import open_log
+from mup.runtime.client.resolver import CACHE_SECONDS, Resolver
+from mup.runtime.client.sockets import ConnectionPool
 from mup.runtime.debugging import NO_HURRY, Debugging
 from mup.runtime.dispatch import Dispatch
 from mup.runtime.execution import Execution, describe
-from mup.runtime.http_client import ConnectionPool
 from mup.runtime.origin import KnownHosts
-from mup.runtime.resolver import CACHE_SECONDS, Resolver
 from mup.runtime.wire import BlockingChannel, Line, LogOff, Ready, Request
 from mup.runtime.worker_communication import EventLog, WorkerCommunication, WorkerTools
 from mup.service import MS
 
 if TYPE_CHECKING:
     from mup.retries import RetryPolicy
-    from mup.runtime.retries import Retries
+    from mup.runtime.client.retries import Retries
 
 __all__ = ["ServiceRun", "become_worker_process", "run_worker", "serve_worker"]
 
@@ -91,7 +91,7 @@ class ServiceRun:
         if self.retry is None:
             return None
         # Loaded where a service has retries.
-        from mup.runtime.retries import Retries  # noqa: PLC0415
+        from mup.runtime.client.retries import Retries  # noqa: PLC0415
 
         return Retries(self.retry, f"{self.service} {self.replica} {worker}")
 

@@ -10,39 +10,33 @@ from functools import partial
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, Protocol
-from urllib.parse import quote
-
-import msgspec
 
 from mup.communication import DEFAULT_TIMEOUT, Communication, Cookie, Headers, UploadedFile
-from mup.errors import CommunicationError, MupError
+from mup.errors import MupError
 from mup.events.ids import attempt_of, child_id
 from mup.events.record import FAILED, Event
 from mup.events.sites import SiteTable
 from mup.events.writer import EventWriter
 from mup.future import MupFuture
 from mup.retries import IDEMPOTENT
-from mup.routes import WITHOUT_BODY, query_string, target_of
-from mup.runtime.calls import CallFuture, Operation, QueryFuture, connect_and_send
+from mup.runtime.client.blocking import CallFuture, Operation, QueryFuture, connect_and_send
+from mup.runtime.client.request import RawRequest, Wording, call_headers, call_path, call_seconds, worded
+from mup.runtime.client.resolver import Resolver
+from mup.runtime.client.sockets import ConnectionPool
 from mup.runtime.content import Content
-from mup.runtime.header_rules import check_call_headers, header_text
-from mup.runtime.http_client import ConnectionPool, RawRequest
+from mup.runtime.header_rules import header_text
 from mup.runtime.last_statement import returns_next
 from mup.runtime.refusals import REQUEST_ID, generic
-from mup.runtime.resolver import Resolver
 from mup.runtime.response import encoded
 from mup.runtime.tracing import child_header
 from mup.runtime.wire import Answer, FromWorker, Request
 
 if TYPE_CHECKING:
     from mup.databases.runner import QueryRunner
-    from mup.runtime.http_client import Connection
-    from mup.runtime.retries import Retries
+    from mup.runtime.client.retries import Retries
+    from mup.runtime.client.sockets import Connection
 
 __all__ = ["Channel", "EventLog", "WorkerCommunication", "WorkerTools"]
-
-_encode = msgspec.json.Encoder().encode
-_SAFE_IN_PATH = "/:@!$&'()*+,;=-._~%?"
 
 
 class Channel(Protocol):
@@ -240,32 +234,22 @@ class WorkerCommunication(Communication):
         idempotent: bool | None = None,
     ) -> MupFuture:
         """Call an endpoint of a service; see :meth:`Communication.call`."""
-        if headers:
-            check_call_headers(headers)
         tools = self._tools
+        complete, seconds = call_headers(headers), call_seconds(timeout, tools.patience)
+        plain = call_path(path)
         site = self._log.site(sys._getframe(1))  # noqa: SLF001 - the only way to see who calls
         self._seq += 1
         seq = self._seq
-        plain, _, query = path.partition("?")
         route = tools.resolver.route(dest_ms, plain, method)
-        operation = self._operation(seq, site, f"{dest_ms}{route.key}", timeout)
+        operation = self._operation(seq, site, f"{dest_ms}{route.key}", seconds)
         operation.log(Event.COMM_START, 0)
         try:
-            target, params = target_of(route, plain, params)
-            target = quote(target, safe=_SAFE_IN_PATH)
-            method = method or route.method or "POST"
-            body = None
-            if method not in WITHOUT_BODY:
-                body = _encode_params(params)
-            elif params:
-                query = f"{query}&{query_string(params)}" if query else query_string(params)
-            if query:
-                target = f"{target}?{quote(query, safe=_SAFE_IN_PATH)}"
-            request_of = partial(self._call_request, method, target, dict(headers or {}), body)
+            words = worded(route, path, params, method)
+            request_of = partial(self._call_request, words, complete)
             if tools.retries is None:
                 future = CallFuture(operation, self._sender(dest_ms, request_of, seq, operation), tools.pool)
             else:
-                harmless = method in IDEMPOTENT if idempotent is None else idempotent
+                harmless = words.method in IDEMPOTENT if idempotent is None else idempotent
                 future = self._retried(tools.retries, operation, dest_ms, request_of, seq, harmless)
         except BaseException:
             # Every commStart has its contactDest and commFinish, so that readers need no special case.
@@ -282,7 +266,7 @@ class WorkerCommunication(Communication):
         tools = self._tools
         site = self._log.site(sys._getframe(1))  # noqa: SLF001 - the only way to see who calls
         self._seq += 1
-        operation = self._operation(self._seq, site, f"{db_name}.{qry_name}", None)
+        operation = self._operation(self._seq, site, f"{db_name}.{qry_name}", tools.patience)
         operation.log(Event.COMM_START, 0)
 
         def log(event: Event, failed: bool) -> None:
@@ -370,11 +354,9 @@ class WorkerCommunication(Communication):
         send(answer)
         self.responded = True
 
-    def _operation(self, seq: int, site: int, name: str, timeout: float | None) -> Operation:
+    def _operation(self, seq: int, site: int, name: str, seconds: float) -> Operation:
         request = self._request
-        if timeout is not None and timeout <= 0:
-            raise CommunicationError(f"timeout must be > 0 seconds, got {timeout!r}")
-        deadline = time.monotonic() + (self._tools.patience if timeout is None else timeout)
+        deadline = time.monotonic() + seconds
         if request.deadline is not None:
             deadline = min(deadline, request.deadline)
         name_id = self._log.name(name)
@@ -404,7 +386,7 @@ class WorkerCommunication(Communication):
     ) -> CallFuture:
         """Return a call that may be made again."""
         # Loaded where a service has retries.
-        from mup.runtime.retried_calls import RetriedCallFuture  # noqa: PLC0415
+        from mup.runtime.client.retried_calls import RetriedCallFuture  # noqa: PLC0415
 
         def send(attempt: Operation, number: int, **place: Any) -> Connection:
             return self._sender(service, request_of, attempt_of(seq, number), attempt)(**place)
@@ -420,15 +402,7 @@ class WorkerCommunication(Communication):
         state = self.headers.get("tracestate")
         return {"traceparent": self.traceparent, **({"tracestate": state} if state else {})}
 
-    def _call_request(
-        self,
-        method: str,
-        target: str,
-        headers: dict[str, str],
-        body: bytes | None,
-        seq: int,
-        seconds: float,
-    ) -> RawRequest:
+    def _call_request(self, words: Wording, headers: dict[str, str], seq: int, seconds: float) -> RawRequest:
         complete = {
             **self._trace_headers(),
             "X-Mup-Request": f"{child_id(self._request.request, seq):016x}",
@@ -438,9 +412,9 @@ class WorkerCommunication(Communication):
         }
         if not self._request.sampled:
             complete["X-Mup-Sampled"] = "0"
-        if body is not None and not any(name.lower() == "content-type" for name in headers):
+        if words.body is not None and not any(name.lower() == "content-type" for name in headers):
             complete["Content-Type"] = "application/json"
-        return RawRequest(method, target, complete, body)
+        return RawRequest(words.method, words.target, complete, words.body)
 
 
 def _header_in(headers: Sequence[tuple[bytes, bytes]], wanted: bytes) -> str:
@@ -450,10 +424,3 @@ def _header_in(headers: Sequence[tuple[bytes, bytes]], wanted: bytes) -> str:
         if name == wanted:
             return header_text(value)
     return ""
-
-
-def _encode_params(params: Any) -> bytes:
-    try:
-        return _encode({} if params is None else params)
-    except (TypeError, ValueError, msgspec.MsgspecError) as error:
-        raise CommunicationError(f"the params cannot be sent as JSON: {error}") from error

@@ -20,12 +20,12 @@ from mup.events.ids import new_id
 from mup.events.settings import LogSettings
 from mup.routes import pick, query_string
 from mup.runtime import wire
-from mup.runtime.calls import decode_body
+from mup.runtime.client.reply import decode_body
+from mup.runtime.client.resolver import Resolver
+from mup.runtime.client.sockets import ConnectionPool
 from mup.runtime.dispatch import Dispatch
 from mup.runtime.execution import Execution
-from mup.runtime.http_client import ConnectionPool
 from mup.runtime.refusals import no_endpoint, wrong_method
-from mup.runtime.resolver import Resolver
 from mup.runtime.worker import ServiceRun
 from mup.runtime.worker_communication import EventLog, WorkerTools
 from mup.service import MS, check_service
@@ -138,7 +138,7 @@ class TestClient:
             method: For calls with this ``method`` only.
 
         Raises:
-            CommunicationError: No call can be written like this (``/orders GET``).
+            UsageError: No call can be written like this (``/orders GET``).
         """
         self._stubs.add_call(dest_ms, path, method, answer, status, headers or {})
 

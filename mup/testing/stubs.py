@@ -8,11 +8,11 @@ from typing import Any
 
 import msgspec
 
-from mup.errors import CallError, CommunicationError, MupError, UsageError
+from mup.errors import MupError, UsageError
 from mup.future import MupFuture, Response
-from mup.routes import WITHOUT_BODY, CallRoutes, query_string, target_of
-from mup.runtime.calls import decode_body
-from mup.runtime.header_rules import check_call_headers
+from mup.routes import CallRoutes
+from mup.runtime.client.reply import call_error, decode_body
+from mup.runtime.client.request import call_headers, call_path, call_seconds, worded
 from mup.runtime.response import encoded
 from mup.runtime.worker_communication import WorkerCommunication
 
@@ -62,7 +62,7 @@ class Stubs:
         """Lay out what a call gets.
 
         Raises:
-            CommunicationError: No call can be written like this.
+            UsageError: No call can be written like this.
         """
         _NOBODY.find(path, method)
         self._calls[dest, path, method] = _Stub(answer, status, headers)
@@ -132,11 +132,7 @@ class _StubFuture(MupFuture):
         if isinstance(outcome, MupError):
             raise outcome
         if check and not outcome.ok:
-            raise CallError(
-                f"{self._name} answered {outcome.status}: {outcome.body}",
-                status=outcome.status,
-                body=outcome.body,
-            )
+            raise call_error(self._name, outcome.status, outcome.body)
         return outcome.body if check else outcome
 
 
@@ -156,20 +152,16 @@ class StubCommunication(WorkerCommunication):
         idempotent: bool | None = None,  # noqa: ARG002 - stubs answer at the first attempt
     ) -> MupFuture:
         """Ask a stub; see :meth:`Communication.call`."""
-        if headers:
-            check_call_headers(headers)
-        if timeout is not None and timeout <= 0:
-            raise CommunicationError(f"timeout must be > 0 seconds, got {timeout!r}")
-        plain = path.partition("?")[0]
-        _, rest = target_of(_NOBODY.find(plain, method), plain, params)
-        if method in WITHOUT_BODY:
-            query_string(rest or {})
+        complete = call_headers(headers)
+        call_seconds(timeout, self._tools.patience)
+        # What fails in production fails in a test.
+        worded(_NOBODY.find(call_path(path), method), path, params, method)
         try:
             arrives = msgspec.json.decode(msgspec.json.encode({} if params is None else params))
         except (TypeError, ValueError, msgspec.MsgspecError) as error:
-            raise CommunicationError(f"the params cannot be sent as JSON: {error}") from error
+            raise UsageError(f"the params cannot be sent as JSON: {error}") from error
         return self.stubs.call(
-            StubCall(dest=dest_ms, path=path, params=arrives, method=method, headers=dict(headers or {}))
+            StubCall(dest=dest_ms, path=path, params=arrives, method=method, headers=complete)
         )
 
     def query(

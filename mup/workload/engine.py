@@ -26,7 +26,7 @@ from typing import Any
 from mup.errors import CommunicationError, DeploymentError, MupError, UsageError
 from mup.events.ids import new_id
 from mup.events.record import FAILED, Event
-from mup.runtime.awaited_calls import CallStats, ClientCommunication, EventLog, Network
+from mup.runtime.client.awaited import CallStats, ClientCommunication, EventLog, Network
 from mup.workload.arrivals import Arrivals
 from mup.workload.client import Client, ThinkTime
 from mup.workload.result import Cycle, EndpointStats, LoadResult

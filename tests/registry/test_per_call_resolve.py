@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from registries import ask, entry, registry
 
-from mup.runtime import awaited_calls
-from mup.runtime.awaited_calls import ClientCommunication, EventLog, Network
+from mup.runtime.client import awaited as awaited_calls
+from mup.runtime.client.awaited import ClientCommunication, EventLog, Network
 
 pytestmark = pytest.mark.services
 

@@ -15,8 +15,8 @@ import pytest
 from registries import ask, entry, registry, start, stop
 
 from mup.errors import NoReplicaError, UnknownDatabaseError, UnknownServiceError
-from mup.runtime.http_client import ConnectionPool
-from mup.runtime.resolver import Resolver
+from mup.runtime.client.resolver import Resolver
+from mup.runtime.client.sockets import ConnectionPool
 
 pytestmark = pytest.mark.services
 
@@ -49,7 +49,7 @@ def register(url: str, *ports: int, token: str = "") -> list[str]:
 def test_names_and_suggestions(monkeypatch: pytest.MonkeyPatch) -> None:
     """A resolver finds replicas, endpoints and databases by name, and says what was meant by a wrong one."""
     # As long as the registry needs to be sure that a name is wrong.
-    monkeypatch.setattr("mup.runtime.resolver._FIRST_SECONDS", 60.0)
+    monkeypatch.setattr("mup.runtime.client.resolver._FIRST_SECONDS", 60.0)
     with registry() as url, resolving(url) as resolver:
         ask(url, "/register", entry(endpoints={"ep": "/ep/"}))
         ask(url, "/databases", {"name": "db", "uri": "mongodb://h/x"})
@@ -170,7 +170,7 @@ def test_a_restarted_registry_that_knows_nobody_yet() -> None:
 
 def test_a_registry_that_is_being_started_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """A caller that knows nothing waits for a registry, and for a service that has not registered with it yet."""
-    monkeypatch.setattr("mup.runtime.resolver._FIRST_SECONDS", 60.0)
+    monkeypatch.setattr("mup.runtime.client.resolver._FIRST_SECONDS", 60.0)
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

@@ -21,7 +21,7 @@ import json
 from pathlib import Path
 
 from mup import EP, MS, Client, Communication
-from mup.errors import CommunicationError
+from mup.errors import MupError
 
 
 class Shop(MS):
@@ -49,7 +49,7 @@ class Threads(MS):
     def go(self, comm: Communication, path: str, method: str = "") -> None:
         try:
             comm.respond(comm.call("Shop", path, method=method).get())
-        except CommunicationError as error:
+        except MupError as error:
             comm.respond(f"{type(error).__name__}: {error}")
 
 
@@ -60,7 +60,7 @@ class Loop(MS):
     async def go(self, comm: Communication, path: str, method: str = "") -> None:
         try:
             comm.respond(await comm.call("Shop", path, method=method))
-        except CommunicationError as error:
+        except MupError as error:
             comm.respond(f"{type(error).__name__}: {error}")
 
 
@@ -72,19 +72,19 @@ class User(Client):
         for path, method in cases:
             try:
                 seen.append(await comm.call("Shop", path, method=method))
-            except CommunicationError as error:
+            except MupError as error:
                 seen.append(f"{type(error).__name__}: {error}")
         file.with_name("new.json").write_text(json.dumps(seen))
         file.with_name("new.json").replace(file)
 """
 
 CASES = [
-    ("/search GET", "", "CommunicationError: '/search GET' is no path", "write '/search', method='GET'"),
-    ("/orders POST", "", "CommunicationError: '/orders POST' is no path", "write '/orders', method='POST'"),
-    ("GET /search", "", "CommunicationError: 'GET /search' is no path", "write '/search', method='GET'"),
-    ("search", "POST", "CommunicationError: the endpoint named 'search' is for GET, not for POST", ""),
-    ("orders", "POST", "CommunicationError: the endpoint named 'orders' is for GET, not for POST", ""),
-    ("/orders", "", "CommunicationError: '/orders' has several methods: GET, POST", "method='GET'"),
+    ("/search GET", "", "UsageError: '/search GET' is no path", "write '/search', method='GET'"),
+    ("/orders POST", "", "UsageError: '/orders POST' is no path", "write '/orders', method='POST'"),
+    ("GET /search", "", "UsageError: 'GET /search' is no path", "write '/search', method='GET'"),
+    ("search", "POST", "UsageError: the endpoint named 'search' is for GET, not for POST", ""),
+    ("orders", "POST", "UsageError: the endpoint named 'orders' is for GET, not for POST", ""),
+    ("/orders", "", "UsageError: '/orders' has several methods: GET, POST", "method='GET'"),
     ("/orders", "POST", "ordered", ""),
     ("search", "HEAD", "", ""),
     ("orders/17", "PUT", "changed 17", ""),
@@ -136,7 +136,7 @@ def test_logs_have_one_label_per_endpoint(shop: System) -> None:
         for path, method in (("orders/17", "PUT"), ("orders", "GET"), ("/orders", "POST"), ("search", "")):
             assert _go(shop, service, path, method).status == 200
     labels = {"Shop/search", "Shop/orders GET", "Shop/orders POST", "Shop/orders/{order_id}"}
-    refused = {f"Shop{path}" for path, _, begins, _ in CASES if begins.startswith("CommunicationError")}
+    refused = {f"Shop{path}" for path, _, begins, _ in CASES if begins.startswith("UsageError")}
 
     def called() -> set[str]:
         callers = [file for file in shop.logs.rglob("*.mlog") if file.name.startswith(("Threads", "Loop"))]

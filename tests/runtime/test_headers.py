@@ -218,7 +218,7 @@ def test_the_test_client_refuses_the_same() -> None:
 
 def test_clients_may_name_a_server_outside_of_mup(tmp_path: Path) -> None:
     """One server may serve several names: `Host` is the client's there, and nothing else of the connection."""
-    from mup.runtime.awaited_calls import call_headers
+    from mup.runtime.client.request import call_headers
 
     assert call_headers({"Host": "shop.example"}, external=True) == {"Host": "shop.example"}
     with pytest.raises(UsageError, match="'Host'"):

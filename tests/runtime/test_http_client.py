@@ -13,16 +13,9 @@ from contextlib import contextmanager, suppress
 import pytest
 
 from mup.errors import CommunicationError
-from mup.runtime.calls import decode_body
-from mup.runtime.http_client import (
-    BrokenError,
-    Connection,
-    ConnectionPool,
-    RawRequest,
-    RawResponse,
-    TlsAddress,
-    address_of,
-)
+from mup.runtime.client.reply import BrokenError, RawResponse, decode_body
+from mup.runtime.client.request import RawRequest, TlsAddress, address_of
+from mup.runtime.client.sockets import Connection, ConnectionPool
 
 GET = RawRequest("GET", "/")
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 import pytest
 
 from mup.errors import CommunicationError
-from mup.runtime.http_client import BrokenError
+from mup.runtime.client.reply import BrokenError
 from mup.runtime.kept_connection import KeptConnection
 from mup.runtime.loops import new_event_loop
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mup.errors import CommunicationError, DeploymentError
+from mup.errors import DeploymentError, UsageError
 from mup.routes import CallRoutes, Routes, pick, query_string, target_of
 from mup.service import EP, MS, endpoints_of
 
@@ -73,7 +73,7 @@ def test_calls_find_their_endpoint(path: str, method: str, key: str) -> None:
 def test_a_call_says_which_method_it_means() -> None:
     """Where several methods share a path, one has to be named."""
     routes = CallRoutes({"list": "/orders GET", "create": "/orders POST"})
-    with pytest.raises(CommunicationError, match="several methods: GET, POST"):
+    with pytest.raises(UsageError, match="several methods: GET, POST"):
         routes.find("/orders", "")
 
 
@@ -82,7 +82,7 @@ def test_params_fill_the_path() -> None:
     route = CallRoutes({"put": "/a/{x}/b/{y} PUT"}).find("put", "")
     target, rest = target_of(route, "put", {"x": "q/ü", "y": 5, "z": [1]})
     assert (target, rest) == ("/a/q%2F%C3%BC/b/5", {"z": [1]})
-    with pytest.raises(CommunicationError, match="needs the param 'y'"):
+    with pytest.raises(UsageError, match="needs the param 'y'"):
         target_of(route, "put", {"x": 1})
 
 
@@ -90,7 +90,7 @@ def test_params_fill_the_path() -> None:
 def test_what_cannot_stand_in_a_path(value: Any) -> None:
     """A value that would change the path, or is none, is refused."""
     route = CallRoutes({"put": "/a/{x}"}).find("put", "")
-    with pytest.raises(CommunicationError):
+    with pytest.raises(UsageError):
         target_of(route, "put", {"x": value})
 
 
@@ -99,7 +99,7 @@ def test_query_strings() -> None:
     number = uuid.UUID(int=1)
     text = query_string({"a": "x&y", "b": [1, 2.5], "c": None, "d": True, "e": number})
     assert text == f"a=x%26y&b=1&b=2.5&d=true&e={number}"
-    with pytest.raises(CommunicationError):
+    with pytest.raises(UsageError):
         query_string({"a": {"b": 1}})
 
 

@@ -7,124 +7,23 @@ compression.
 
 from __future__ import annotations
 
-import re
 import select
 import socket
 import ssl
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from functools import lru_cache
-from urllib.parse import urlsplit
 
-from mup.errors import CommunicationError
-from mup.runtime.header_rules import TOKEN, VALUE
-from mup.runtime.http_response import BrokenError, RawResponse, ResponseReader
+from mup.runtime.client.reply import BrokenError, RawResponse, ResponseReader
+from mup.runtime.client.request import Address, RawRequest, TlsAddress, encoded, start_of_head
 from mup.tls import TlsFiles, caller_files, client_context, why_refused
 
-__all__ = [
-    "BrokenError",
-    "Connection",
-    "ConnectionPool",
-    "RawRequest",
-    "RawResponse",
-    "TlsAddress",
-    "address_of",
-    "encoded",
-    "start_of_head",
-]
+__all__ = ["Connection", "ConnectionPool"]
 
 _PIECE = 65536
 _SHORTEST = 1e-3
 """Seconds a timeout has at least: 0 would mean not to wait for what is there already."""
-
-_TARGET = re.compile(r"/[!-~]*|\*")
-_WITH_LENGTH = frozenset({"POST", "PUT", "PATCH"})
-"""Methods whose requests name the length of their body even if they have none."""
-
-Address = tuple[str, int]
-
-
-class TlsAddress(tuple[str, int]):
-    """Host and port of a server that speaks TLS."""
-
-    __slots__ = ()
-
-
-@dataclass(frozen=True, slots=True)
-class RawRequest:
-    """Method, target (path and query, quoted), headers, and the body if there is one."""
-
-    method: str
-    target: str
-    headers: Mapping[str, str] = field(default_factory=dict)
-    body: bytes | None = None
-
-
-def address_of(url: str, *, encrypted: bool = False) -> Address:
-    """Return host and port of an ``http://`` URL, or of an ``https://`` one as a `TlsAddress`.
-
-    Args:
-        url: The URL.
-        encrypted: Whether nothing may be sent in clear text: whoever has TLS does not step down.
-
-    Raises:
-        CommunicationError: It is none, or is not encrypted although it must be.
-    """
-    parts = urlsplit(url)
-    host = parts.hostname or ""
-    try:
-        port = parts.port or (443 if parts.scheme == "https" else 80)
-    except ValueError:
-        port = 0
-    if parts.scheme not in ("http", "https") or not host.isprintable() or not host or " " in host or not port:
-        raise CommunicationError(f"not an http:// or https:// address: {url!r}")
-    if parts.scheme == "https":
-        return TlsAddress((host, port))
-    if encrypted:
-        raise CommunicationError(f"{url} is not encrypted, and everything here is: nothing is sent there")
-    return host, port
-
-
-def start_of_head(address: Address) -> str:
-    """Return what stands behind method and target in every request to a server."""
-    host, port = address
-    host = f"[{host}]" if ":" in host else host
-    return f" HTTP/1.1\r\nHost: {host}:{port}\r\nAccept-Encoding: identity\r\n"
-
-
-def encoded(request: RawRequest, start: str) -> bytes:
-    """Return a request as it is sent.
-
-    Args:
-        request: The request.
-        start: What `start_of_head` says.
-
-    Raises:
-        CommunicationError: A header or the target would change the meaning of the request.
-    """
-    method, target, headers, body = request.method, request.target, request.headers, request.body
-    problem = None
-    if not TOKEN.fullmatch(method):
-        problem = f"method {method!r}"
-    elif not _TARGET.fullmatch(target):
-        problem = f"path {target!r}"
-    lines = [method, " ", target, start]
-    for name, value in headers.items():
-        if not isinstance(value, str) or not TOKEN.fullmatch(name) or not VALUE.fullmatch(value):
-            # Not what it is: it may be a token.
-            problem = f"{name!r} and its value have to be texts of one line, without control characters"
-        lines += (name, ": ", str(value), "\r\n")
-    if body is not None or method in _WITH_LENGTH:
-        lines.append(f"Content-Length: {len(body or b'')}\r\n")
-    lines.append("\r\n")
-    try:
-        if problem is None:
-            return "".join(lines).encode() + (body or b"")
-    except UnicodeEncodeError as error:
-        problem = str(error)
-    raise CommunicationError(f"a header or the path cannot be sent: {problem}")
 
 
 @lru_cache(maxsize=8)

@@ -35,7 +35,6 @@ from urllib.parse import quote
 from weakref import WeakSet
 
 import aiohttp
-import msgspec
 from aiohttp.connector import Connection
 from yarl import URL
 
@@ -56,15 +55,16 @@ from mup.events.record import FAILED, Event, attempt_flag
 from mup.events.sites import SiteTable
 from mup.events.writer import EventWriter
 from mup.future import MupFuture, Response
-from mup.routes import WITHOUT_BODY, CallRoutes, query_string, target_of
-from mup.runtime.header_rules import TOKEN, VALUE, check_call_headers, header_text
-from mup.runtime.http_client import address_of
+from mup.routes import WITHOUT_BODY, CallRoutes
+from mup.runtime.client.reply import call_error, decode_body
+from mup.runtime.client.request import address_of, call_headers, call_path, call_seconds, worded
+from mup.runtime.header_rules import header_text
 from mup.runtime.kept_cookies import KeptCookies
 from mup.runtime.run_token import find_token
 from mup.tls import TLS_CA, TLS_CERT, client_context, why_refused
 
 if TYPE_CHECKING:
-    from mup.runtime.retries import Retries
+    from mup.runtime.client.retries import Retries
 
 __all__ = [
     "CallStats",
@@ -73,8 +73,6 @@ __all__ = [
     "ClientFuture",
     "EventLog",
     "Network",
-    "call_body",
-    "call_headers",
 ]
 
 _log = logging.getLogger("mup.runtime")
@@ -86,7 +84,6 @@ MOST_LEFT_OUT = 1000
 """Replicas that cannot be called and are told of."""
 MOMENT = 0.1
 """Seconds a call waits for the registry that could go on with what it knows."""
-REASON_LENGTH = 120
 _NOBODY_THERE = {errno.ECONNREFUSED, errno.EHOSTUNREACH, errno.ENETUNREACH, errno.ETIMEDOUT}
 _COROUTINE = inspect.CO_COROUTINE | inspect.CO_ITERABLE_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _JSON = {"Content-Type": "application/json"}
@@ -357,7 +354,7 @@ class Network:
                 timeout=timeout,
                 allow_redirects=False,
             ) as reply:
-                answer = _decode(reply, await reply.read())
+                answer = decode_body(await reply.read(), reply.headers.get("Content-Type", ""))
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise NoReplicaError(
                 f"the registry at {self._registry_url} does not answer: {_reason(error)}",
@@ -448,7 +445,7 @@ class ClientCommunication(Communication):
         kept = self._kept_cookies.header(dest_ms)
         if kept is not None and not any(name.lower() == "cookie" for name in complete):
             complete["Cookie"] = kept
-        seconds = self._patience if timeout is None else timeout
+        seconds = call_seconds(timeout, self._patience)
         return ClientFuture(
             self, dest_ms, path, params, complete, seconds, method, cookies=self._kept_cookies
         )
@@ -591,13 +588,11 @@ class ClientFuture(MupFuture):
         self._decoded = decoded
         self._cookies = cookies
         self._answer: Any = None
-        self._error: CommunicationError | None = None
+        self._error: MupError | None = None
         self._contacted = False
         self._done = False
         self._waiters: list[asyncio.Future[None]] = []
-        self._seconds = DEFAULT_TIMEOUT if timeout is None else timeout
-        if not self._seconds > 0:
-            raise UsageError(f"timeout must be > 0 seconds, got {timeout!r}")
+        self._seconds = call_seconds(timeout, DEFAULT_TIMEOUT)
         self._deadline = self._until = asyncio.get_running_loop().time() + self._seconds
         network = self._network
         service = network.known(dest)
@@ -671,21 +666,14 @@ class ClientFuture(MupFuture):
                 method, path = verb, rest
             if not path.startswith("/"):
                 path = f"/{path}"
-        plain, _, query = path.partition("?")
         # A name nobody has is sent as a path: the service answers 404 with what it has.
-        route = service.routes.find(plain, method)
+        route = service.routes.find(call_path(path), method)
         self._key = route.key
-        self._method = method or route.method or "POST"
         if isinstance(params, bytes):
-            self._target, self._body = plain, params
+            self._method, self._target, self._body = method or "POST", path, params
         else:
-            self._target, params = target_of(route, plain, params)
-            if self._method not in WITHOUT_BODY:
-                self._body = call_body(params)
-            elif params:
-                query = f"{query}&{query_string(params)}" if query else query_string(params)
-        if query:
-            self._target += f"?{query}"
+            words = worded(route, path, params, method, external=self._external)
+            self._method, self._target, self._body = words.method, words.target, words.body or b""
 
     async def _run(self, address: str | None) -> None:
         """Do the whole call and finish with what came of it.
@@ -695,15 +683,15 @@ class ClientFuture(MupFuture):
         """
         self._finish(*await self._attempt(address))
 
-    async def _attempt(self, address: str | None) -> tuple[Any, CommunicationError | None]:
-        """Return the answer, or what went wrong."""
+    async def _attempt(self, address: str | None) -> tuple[Any, MupError | None]:
+        """Return the answer, or what went wrong: a mistake in the caller's code, too."""
         self._lost = False
         self._retry_after = self._reply = None
         timeout = asyncio.timeout_at(self._until)
         try:
             async with timeout:
                 return await self._attempts(address), None
-        except CommunicationError as error:
+        except MupError as error:
             return None, error
         except Exception as error:  # noqa: BLE001 - whatever aiohttp raises: nobody may wait for ever
             return None, self._failure(error, expired=timeout.expired())
@@ -785,19 +773,17 @@ class ClientFuture(MupFuture):
         if self._cookies is not None and "Set-Cookie" in reply.headers:
             self._cookies.keep(self._dest, reply.headers.getall("Set-Cookie"))
         try:
-            body: Any = _decode(reply, raw) if self._decoded else raw
+            body: Any = decode_body(raw, reply.headers.get("Content-Type", "")) if self._decoded else raw
         except ValueError as error:
             raise CommunicationError(f"the reply of {self._label} cannot be decoded: {error}") from error
         self._reply = reply.status, reply.headers
         if 200 <= reply.status < 300:
             return body
-        reason = body.get("error", body) if isinstance(body, dict) else body
-        if self._external:
-            reason = _shortened(reason)
         self._retry_after = reply.headers.get("Retry-After")
-        refused = reply.headers.get("X-Mup-Refused") if reply.status == 503 else None
-        kind = _ServesNobodyError if refused in ("draining", "no_worker") else CallError
-        raise kind(f"{self._label} answered {reply.status}: {reason}", status=reply.status, body=body)
+        failure = call_error(self._label, reply.status, body)
+        if reply.status == 503 and reply.headers.get("X-Mup-Refused") in ("draining", "no_worker"):
+            raise _ServesNobodyError(failure.message, status=503, body=body)
+        raise failure
 
     def _failure(self, error: Exception, *, expired: bool) -> CommunicationError:
         self._lost = expired or not isinstance(error, aiohttp.ClientConnectorError)
@@ -807,7 +793,7 @@ class ClientFuture(MupFuture):
             return NoReplicaError(f"cannot connect to {self._dest!r}: {_reason(error)}")
         return BrokenCallError(f"call of {self._label} failed: {_reason(error)}")
 
-    def _finish(self, answer: Any, error: CommunicationError | None) -> None:
+    def _finish(self, answer: Any, error: MupError | None) -> None:
         now = time.monotonic_ns()
         self._done = True
         self._answer = answer
@@ -830,7 +816,7 @@ class ClientFuture(MupFuture):
         self._contacted = True
         self._log(Event.CONTACT_DEST, flags)
 
-    def _log_finish(self, error: CommunicationError | None, now: int) -> None:
+    def _log_finish(self, error: MupError | None, now: int) -> None:
         # A status outside 2xx is an answer like any other: only a missing one is a failed exchange.
         failed = error is not None and not isinstance(error, CallError)
         if not self._contacted:
@@ -915,57 +901,7 @@ def _session(connect_seconds: float | None, *, force_close: bool = False) -> aio
 
 @lru_cache(maxsize=4096)
 def _url(address: str, path: str) -> URL:
-    # "%" stays: the path may be encoded already.
-    return URL(address + quote(path, safe="/?&=%:@!$'()*+,;~-._"), encoded=True)
-
-
-def _decode(reply: aiohttp.ClientResponse, body: bytes) -> Any:
-    """Return a body as its content type says: JSON value, text, or bytes; None if there is none.
-
-    Raises:
-        ValueError: The body is not what the content type promises.
-    """
-    kind = reply.content_type
-    if kind == "application/json" or kind.endswith("+json"):
-        return msgspec.json.decode(body) if body else None
-    if kind.startswith("text/"):
-        try:
-            return body.decode(reply.charset or "utf-8")
-        except LookupError:
-            raise ValueError(f"unknown charset {reply.charset!r}") from None
-    return body or None
-
-
-def call_body(params: Mapping[str, Any] | None) -> bytes:
-    """Return the body of a call.
-
-    Raises:
-        MupError: The parameters are not JSON.
-    """
-    try:
-        return msgspec.json.encode(params) if params else b""
-    except (TypeError, ValueError) as error:
-        raise MupError(f"the parameters of a call must be JSON: {error}") from error
-
-
-def call_headers(headers: Mapping[str, str] | None, *, external: bool = False) -> dict[str, str]:
-    """Return headers that can be sent.
-
-    Args:
-        headers: Of the call.
-        external: Whether it goes outside of mup.
-
-    Raises:
-        UsageError: One cannot.
-    """
-    if not headers:
-        return {}
-    check_call_headers(headers, external=external)
-    texts = {name: str(value) for name, value in headers.items()}
-    for name, value in texts.items():
-        if not TOKEN.fullmatch(name) or not VALUE.fullmatch(value):
-            raise UsageError(f"a header cannot be {name!r}: {value!r}")
-    return texts
+    return URL(address + path, encoded=True)
 
 
 def _readable(value: str) -> str:
@@ -975,13 +911,6 @@ def _readable(value: str) -> str:
 
 def _content_type(body: bytes) -> Mapping[str, str]:
     return _JSON if body else {}
-
-
-def _shortened(reason: Any) -> str:
-    """Return the first line of an answer that may be a whole page."""
-    text = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason or "")
-    line = " ".join(text.split())
-    return line if len(line) <= REASON_LENGTH else f"{line[:REASON_LENGTH]}..."
 
 
 def _reason(error: BaseException) -> str:

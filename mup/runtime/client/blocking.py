@@ -14,13 +14,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
-from mup.errors import BrokenCallError, CallError, CallTimeoutError, CommunicationError
+from mup.errors import BrokenCallError, CallTimeoutError, CommunicationError
 from mup.events.record import CENSORED, FAILED, Event
 from mup.future import MupFuture, Response
-from mup.runtime.http_client import Address, BrokenError, Connection, ConnectionPool, RawRequest, RawResponse
-from mup.runtime.resolver import Resolver
+from mup.runtime.client.reply import BrokenError, RawResponse, call_error, decode_body
+from mup.runtime.client.request import Address, RawRequest
+from mup.runtime.client.resolver import Resolver
+from mup.runtime.client.sockets import Connection, ConnectionPool
 
 if TYPE_CHECKING:
     from mup.databases.runner import QueryHandle
@@ -179,7 +179,7 @@ class CallFuture(MupFuture):
                 raise self._error
             assert self._response is not None  # noqa: S101 - without an error there is a response
             if check and not self._response.ok:
-                raise _call_error(operation.name, self._response)
+                raise call_error(operation.name, self._response.status, self._response.body)
             flags &= ~FAILED
         finally:
             operation.log(Event.WAIT_END, flags, site)
@@ -294,32 +294,3 @@ class QueryFuture(MupFuture):
         finally:
             operation.log(Event.WAIT_END, flags, site)
         return documents
-
-
-def decode_body(body: bytes, content_type: str) -> Any:
-    """Return a body as its content type says.
-
-    Raises:
-        ValueError: It is not what the content type says.
-    """
-    kind = content_type.partition(";")[0].strip().lower()
-    if kind == "application/json" or kind.endswith("+json"):
-        return msgspec.json.decode(body) if body else None
-    if kind.startswith("text/"):
-        _, _, charset = content_type.lower().partition("charset=")
-        try:
-            return body.decode(charset.strip(' "') or "utf-8")
-        except LookupError:
-            raise ValueError(f"unknown charset in {content_type!r}") from None
-    return body
-
-
-def _call_error(name: str, response: Response) -> CallError:
-    reason = response.body
-    if isinstance(reason, dict) and "error" in reason:
-        reason = reason["error"]
-    if isinstance(reason, bytes):
-        reason = f"{len(reason)} bytes"
-    return CallError(
-        f"{name} answered {response.status}: {reason}", status=response.status, body=response.body
-    )

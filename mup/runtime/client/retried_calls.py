@@ -11,9 +11,9 @@ from functools import partial
 
 from mup.errors import CallTimeoutError, CommunicationError
 from mup.events.record import FAILED, Event, attempt_flag
-from mup.runtime.calls import CallFuture, Operation
-from mup.runtime.http_client import Connection, ConnectionPool
-from mup.runtime.retries import Failure, Retries, failure_of_answer, failure_of_error
+from mup.runtime.client.blocking import CallFuture, Operation
+from mup.runtime.client.retries import Failure, Retries, failure_of_answer, failure_of_error
+from mup.runtime.client.sockets import Connection, ConnectionPool
 
 __all__ = ["RetriedCallFuture"]
 

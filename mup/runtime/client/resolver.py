@@ -19,15 +19,9 @@ import msgspec
 
 from mup.errors import CommunicationError, NoReplicaError, UnknownDatabaseError, UnknownServiceError
 from mup.routes import CallRoutes, Route
-from mup.runtime.http_client import (
-    Address,
-    BrokenError,
-    Connection,
-    ConnectionPool,
-    RawRequest,
-    TlsAddress,
-    address_of,
-)
+from mup.runtime.client.reply import BrokenError
+from mup.runtime.client.request import Address, RawRequest, TlsAddress, address_of
+from mup.runtime.client.sockets import Connection, ConnectionPool
 
 __all__ = ["CACHE_SECONDS", "Resolver", "ServiceEntry"]
 

@@ -7,19 +7,23 @@ skipped.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import httptools
+import msgspec
 
+from mup.errors import CallError
 from mup.runtime.header_rules import header_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["BrokenError", "RawResponse", "ResponseReader"]
+__all__ = ["BrokenError", "RawResponse", "ResponseReader", "call_error", "decode_body"]
 
 MAX_HEAD = 65536
 MAX_HEADERS = 100
+SAID_LENGTH = 120
+"""Characters of a body that an error repeats."""
 
 
 class BrokenError(Exception):
@@ -176,3 +180,42 @@ class ResponseReader:
         """The response has ended, or the announcement of one."""
         if self._partial.status:
             self._partial.whole = True
+
+
+def decode_body(body: bytes, content_type: str) -> Any:
+    """Return a body as its content type says.
+
+    Raises:
+        ValueError: It is not what the content type says.
+    """
+    kind = content_type.partition(";")[0].strip().lower()
+    if kind == "application/json" or kind.endswith("+json"):
+        return msgspec.json.decode(body) if body else None
+    if kind.startswith("text/"):
+        charset = content_type.lower().partition("charset=")[2].partition(";")[0]
+        try:
+            return body.decode(charset.strip(' "') or "utf-8")
+        except LookupError:
+            raise ValueError(f"unknown charset in {content_type!r}") from None
+    return body
+
+
+def call_error(name: str, status: int, body: Any) -> CallError:
+    """Return what a call raises for a status outside 2xx.
+
+    Args:
+        name: Of the endpoint.
+        status: Of its answer.
+        body: Of its answer, decoded.
+    """
+    return CallError(f"{name} answered {status}: {_said(body)}", status=status, body=body)
+
+
+def _said(body: Any) -> str:
+    """Return one line of a body that may be a whole page; what it calls its error is left whole."""
+    if isinstance(body, dict) and "error" in body:
+        return str(body["error"])
+    if isinstance(body, bytes):
+        return f"{len(body)} bytes"
+    line = " ".join(str("" if body is None else body).split())
+    return line if len(line) <= SAID_LENGTH else f"{line[:SAID_LENGTH]}..."

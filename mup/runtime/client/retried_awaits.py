@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import time
 
-from mup.errors import CallError, CommunicationError
+from mup.errors import CallError, CommunicationError, MupError
 from mup.events.ids import attempt_of
 from mup.events.record import Event
 from mup.retries import IDEMPOTENT
-from mup.runtime.awaited_calls import ClientFuture
-from mup.runtime.retries import Failure, failure_of_answer, failure_of_error
+from mup.runtime.client.awaited import ClientFuture
+from mup.runtime.client.retries import Failure, failure_of_answer, failure_of_error
 
 __all__ = ["RetriedClientFuture"]
 
@@ -59,7 +59,7 @@ class RetriedClientFuture(ClientFuture):
         try:
             async with asyncio.timeout_at(self._deadline):
                 return await self._locate()
-        except (CommunicationError, TimeoutError):
+        except (MupError, TimeoutError):
             return None
 
     def _begin(self) -> None:
@@ -69,7 +69,7 @@ class RetriedClientFuture(ClientFuture):
         self._contacted = False
         self._log(Event.COMM_START, site=self._site)
 
-    def _why(self, error: CommunicationError) -> Failure | None:
+    def _why(self, error: MupError) -> Failure | None:
         if isinstance(error, CallError):
             return failure_of_answer(error.status, self._retry_after)
-        return failure_of_error(error, lost=self._lost)
+        return failure_of_error(error, lost=self._lost) if isinstance(error, CommunicationError) else None
