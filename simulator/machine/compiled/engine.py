@@ -7,6 +7,7 @@ sums into the snapshots that ``simulator.machine.recording`` describes.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from math import inf, isfinite
 from typing import Any
 
@@ -160,8 +161,8 @@ class CompiledEngine:
         """The single cycle times of every population."""
         s = self._state.records
         return [
-            Samples.of(s.cycle_samples[i, :n, 0], s.cycle_samples[i, :n, 1], int(s.cycle_counts[i, 1]))
-            for i, n in enumerate(s.cycle_counts[:, 0])
+            _samples(s.cycle_samples[i, :n], int(s.cycle_counts[i, run.MASK]))
+            for i, n in enumerate(s.cycle_counts[:, run.KEPT])
         ]
 
     @property
@@ -169,8 +170,8 @@ class CompiledEngine:
         """The single response times of every entry."""
         s = self._state.records
         return [
-            Samples.of(s.entry_samples[i, :n, 0], s.entry_samples[i, :n, 1], int(s.entry_counts[i, 1]))
-            for i, n in enumerate(s.entry_counts[:, 0])
+            _samples(s.entry_samples[i, :n], int(s.entry_counts[i, run.MASK]))
+            for i, n in enumerate(s.entry_counts[:, run.KEPT])
         ]
 
     def _enlarge(self, what: int) -> None:
@@ -212,6 +213,10 @@ class CompiledEngine:
         raise deadlock(program, self._layout, now, waiting)
 
 
+def _samples(rows: FloatArray, mask: int) -> Samples:
+    return Samples.of(rows[:, run.SAMPLE_END], rows[:, run.SAMPLE_VALUE], mask)
+
+
 def _doubled(array: npt.NDArray[Any], axis: int = 0) -> npt.NDArray[Any]:
     shape = list(array.shape)
     shape[axis] *= 2
@@ -240,56 +245,30 @@ def _build(program: Program, layout: Layout, seed: int, look_ahead: bool, traced
     state = run.State(
         scalars=np.zeros(run.SCALARS, dtype=np.int64),
         times=np.zeros(4),
-        code=_array(program.code, 4, np.int32),
+        code=_array(program.code, run.INSTRUCTION_INTS, np.int32),
         kinds=source.kinds,
         parameters=source.parameters,
         data=source.data,
-        choice_bounds=_array(
-            [(f, len(c.addresses)) for f, c in zip(firsts, program.choices, strict=False)], 2, np.int32
+        choice_bounds=_table(
+            run.CHOICE_INTS,
+            [
+                {run.O_FIRST: first, run.O_OPTIONS: len(choice.addresses)}
+                for first, choice in zip(firsts, program.choices, strict=False)
+            ],
         ),
         choice_odds=np.array([p for c in program.choices for p in c.cumulative] or [0.0], dtype=np.float64),
         choice_addresses=np.array([a for c in program.choices for a in c.addresses] or [0], dtype=np.int32),
-        joins=_array(
-            [(j.slot, j.needed, j.arrivals, j.timer, j.carried) for j in program.joins], 5, np.int32
-        ),
-        entries=_array(
-            [
-                (
-                    e.task,
-                    e.start,
-                    e.epilogue,
-                    e.replies_elsewhere,
-                    e.waits,
-                    e.token,
-                    layout.inside(i) // LEVEL_WIDTH,
-                )
-                for i, e in enumerate(program.entries)
-            ],
-            7,
-            np.int32,
-        ),
-        tasks=_array(
-            [
-                (layout.first_station[i], layout.first_station[i + 1] - layout.first_station[i], t.rank)
-                for i, t in enumerate(program.tasks)
-            ],
-            3,
-            np.int32,
-        ),
-        sites=_array([(s.entry, s.rank, s.population) for s in program.sites], 3, np.int32),
-        populations=_array(
-            [(layout.thinking(i) // LEVEL_WIDTH,) for i in range(len(program.populations))], 1, np.int32
-        ),
+        **_tables(program, layout),
         servers=_servers(program, layout, bits),
         flows=run.Flows(
             ints=np.zeros((room, run.FLOW_INTS), dtype=np.int32),
             floats=np.zeros((room, run.FLOW_FLOATS)),
-            bits=np.zeros((room, 4), dtype=np.uint64),
+            bits=np.zeros((room, run.FLOW_BITS), dtype=np.uint64),
         ),
         frames=run.Frames(
             ints=np.zeros((room, run.FRAME_INTS), dtype=np.int32),
-            floats=np.zeros((room, 4)),
-            bits=np.zeros((room, 2), dtype=np.uint64),
+            floats=np.zeros((room, run.FRAME_FLOATS)),
+            bits=np.zeros((room, run.FRAME_BITS), dtype=np.uint64),
             clocks=np.zeros((room, max(1, program.timers))),
             registers=np.zeros((room, max(1, program.registers)), dtype=np.int64),
             slots=np.zeros((room, max(1, program.slots)), dtype=np.int32),
@@ -309,6 +288,62 @@ def _build(program: Program, layout: Layout, seed: int, look_ahead: bool, traced
     _link_free(state.flows.ints[:, run.NEXT], state.scalars, run.FREE_FLOW, starters)
     _link_free(state.frames.ints[:, run.CALLER], state.scalars, run.FREE_FRAME, starters)
     return state
+
+
+def _tables(program: Program, layout: Layout) -> dict[str, npt.NDArray[np.int32]]:
+    """Return what the interpreter looks up about joins, entries, tasks, call sites and populations."""
+    return {
+        "joins": _table(
+            run.JOIN_INTS,
+            [
+                {
+                    run.J_SLOT: join.slot,
+                    run.J_NEEDED: join.needed,
+                    run.J_ARRIVALS: join.arrivals,
+                    run.J_TIMER: join.timer,
+                    run.J_CARRIED: join.carried,
+                }
+                for join in program.joins
+            ],
+        ),
+        "entries": _table(
+            run.ENTRY_INTS,
+            [
+                {
+                    run.E_TASK: entry.task,
+                    run.E_START: entry.start,
+                    run.E_EPILOGUE: entry.epilogue,
+                    run.E_REPLIES_ELSEWHERE: entry.replies_elsewhere,
+                    run.E_WAITS: entry.waits,
+                    run.E_TOKEN: entry.token,
+                    run.E_LEVEL: layout.inside(index) // LEVEL_WIDTH,
+                }
+                for index, entry in enumerate(program.entries)
+            ],
+        ),
+        "tasks": _table(
+            run.TASK_INTS,
+            [
+                {
+                    run.T_STATION: layout.first_station[index],
+                    run.T_REPLICAS: layout.first_station[index + 1] - layout.first_station[index],
+                    run.T_RANK: task.rank,
+                }
+                for index, task in enumerate(program.tasks)
+            ],
+        ),
+        "sites": _table(
+            run.SITE_INTS,
+            [
+                {run.C_ENTRY: site.entry, run.C_RANK: site.rank, run.C_POPULATION: site.population}
+                for site in program.sites
+            ],
+        ),
+        "populations": _table(
+            run.POPULATION_INTS,
+            [{run.U_LEVEL: layout.thinking(i) // LEVEL_WIDTH} for i in range(len(program.populations))],
+        ),
+    }
 
 
 def _create_starters(program: Program, state: run.State, bits: np.uint64) -> None:
@@ -344,15 +379,15 @@ def _records(program: Program, layout: Layout) -> run.Records:
     capacities = sample_capacities(program)
     populations, entries = len(program.populations), len(program.entries)
     return run.Records(
-        levels=np.zeros((max(1, layout.levels), 8)),
-        cycles=np.zeros((populations, 3)),
-        site_sums=np.zeros((max(1, layout.sites), 2)),
-        join_sums=np.zeros((max(1, layout.joins), 2)),
-        activity_sums=np.zeros((max(1, layout.activities), 3)),
-        cycle_samples=np.empty((populations, capacities.population, 2)),
-        cycle_counts=np.zeros((populations, 2), dtype=np.int64),
-        entry_samples=np.empty((entries, capacities.entry, 2)),
-        entry_counts=np.zeros((entries, 2), dtype=np.int64),
+        levels=np.zeros((max(1, layout.levels), run.LEVEL_FLOATS)),
+        cycles=np.zeros((populations, run.CYCLE_SUMS)),
+        site_sums=np.zeros((max(1, layout.sites), run.SITE_SUMS)),
+        join_sums=np.zeros((max(1, layout.joins), run.JOIN_SUMS)),
+        activity_sums=np.zeros((max(1, layout.activities), run.ACTIVITY_SUMS)),
+        cycle_samples=np.empty((populations, capacities.population, run.SAMPLE_FLOATS)),
+        cycle_counts=np.zeros((populations, run.COUNT_INTS), dtype=np.int64),
+        entry_samples=np.empty((entries, capacities.entry, run.SAMPLE_FLOATS)),
+        entry_counts=np.zeros((entries, run.COUNT_INTS), dtype=np.int64),
         scratch=np.zeros(1),
     )
 
@@ -360,6 +395,15 @@ def _records(program: Program, layout: Layout) -> run.Records:
 def _array(rows: Any, width: int, kind: Any) -> npt.NDArray[Any]:
     result = np.array([tuple(map(int, row)) for row in rows], dtype=kind)
     return result if len(rows) else np.zeros((1, width), dtype=kind)
+
+
+def _table(width: int, rows: Sequence[Mapping[int, int]]) -> npt.NDArray[np.int32]:
+    """Return rows of columns by their names; one row of zeros if there are none."""
+    result = np.zeros((max(1, len(rows)), width), dtype=np.int32)
+    for row, columns in zip(result, rows, strict=False):
+        for column, value in columns.items():
+            row[column] = int(value)
+    return result
 
 
 def _stations(program: Program, layout: Layout, bits: np.uint64) -> run.Stations:
@@ -394,7 +438,7 @@ def _stations(program: Program, layout: Layout, bits: np.uint64) -> run.Stations
         bits=states,
         heads=np.full((count, queues), -1, dtype=np.int32),
         tails=np.full((count, queues), -1, dtype=np.int32),
-        front_heads=np.full((count, 2), -1, dtype=np.int32),
+        front_heads=np.full((count, run.FRONT_INTS), -1, dtype=np.int32),
         seat_stack=np.array(stack or [0], dtype=np.int32),
     )
 
@@ -459,7 +503,7 @@ def _servers(program: Program, layout: Layout, bits: np.uint64) -> run.Servers:
         heads=np.full((count, program.ranks), -1, dtype=np.int32),
         tails=np.full((count, program.ranks), -1, dtype=np.int32),
         running_ends=np.zeros((preemptive, most_cores)),
-        running_ints=np.zeros((preemptive, most_cores, 3), dtype=np.int64),
+        running_ints=np.zeros((preemptive, most_cores, run.RUNNING_INTS), dtype=np.int64),
         node_ints=_array(
             [
                 (*node[:3], 0, 0, end - node[3], end)
@@ -468,12 +512,14 @@ def _servers(program: Program, layout: Layout, bits: np.uint64) -> run.Servers:
             run.NODE_INTS,
             np.int64,
         ),
-        node_floats=np.array([(c, s, p, 0.0, 0.0, 0.0, 0.0, 0.0) for c, s, p in paces] or [(0.0,) * 8]),
+        node_floats=np.array(
+            [(c, s, p, 0.0, 0.0, 0.0, 0.0, 0.0) for c, s, p in paces] or [(0.0,) * run.NODE_FLOATS]
+        ),
         job_ends=np.empty((max(1, len(nodes)), 64)),
         job_numbers=np.empty((max(1, len(nodes)), 64), dtype=np.int64),
         job_flows=np.empty((max(1, len(nodes)), 64), dtype=np.int32),
         seat_cores=np.array(_seats(program, layout) or [0], dtype=np.int32),
-        part_seats=_array(part_seats, 4, np.int64),
+        part_seats=_array(part_seats, run.PART_INTS, np.int64),
     )
 
 

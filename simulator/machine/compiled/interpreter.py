@@ -17,6 +17,8 @@ Events are kept in a 4-ary heap ordered by (time, key of the flow).
 
 from __future__ import annotations
 
+from typing import Final
+
 from simulator.machine.compiled.parts import (
     cycle_done,
     drop_frame,
@@ -54,30 +56,54 @@ from simulator.machine.compiled.state import (
     AWAY,
     BY_CARRIER,
     BY_INLINE_BRANCH,
+    C_POPULATION,
+    C_RANK,
     CALLER,
     CARRIED,
     CARRIER,
+    COMPLETIONS,
     COUNTED,
     CULPRIT,
     CURRENT,
     DEADLOCK,
+    DELAYED,
     DEMAND,
     DONE,
+    E_EPILOGUE,
+    E_LEVEL,
+    E_REPLIES_ELSEWHERE,
+    E_START,
+    E_TASK,
+    E_TOKEN,
+    E_WAITS,
     EMPTY,
     ENDED,
     ENDLESS,
     ENTRY,
     EVENTS,
+    EXECUTIONS,
+    F_HEAD,
+    F_TAIL,
     FRAME,
     FREE_FLOW,
     FREE_FRAME,
     HALF_UNLIMITED,
     HEAP_SIZE,
+    I_FIRST,
+    I_OPERATION,
+    I_SECOND,
+    I_WHERE,
     INFINITE,
     INLINE,
+    J_ARRIVALS,
+    J_CARRIED,
+    J_NEEDED,
+    J_SLOT,
+    J_TIMER,
     JOIN_STUCK,
     JOINED,
     KEY,
+    LASTED,
     LOCAL,
     LOOK_AHEAD,
     MORE_FLOWS,
@@ -87,6 +113,8 @@ from simulator.machine.compiled.state import (
     NEXT,
     NOBODY,
     NOW,
+    O_FIRST,
+    O_OPTIONS,
     OWN_CORE,
     PARKED,
     PARKED_AT,
@@ -97,6 +125,7 @@ from simulator.machine.compiled.state import (
     REFERENCES,
     RELEASED,
     REPLIED,
+    REQUESTS,
     RETURN_TO,
     S_ADMISSION,
     S_BUSY_LEVEL,
@@ -109,6 +138,8 @@ from simulator.machine.compiled.state import (
     S_WAITING,
     S_WAITING_LEVEL,
     SAVED_CORE,
+    SAVED_KEY,
+    SAVED_STREAM,
     SEAT,
     SERVER,
     SINCE,
@@ -117,11 +148,15 @@ from simulator.machine.compiled.state import (
     STANDSTILL,
     STATION,
     STREAM,
+    T_RANK,
+    T_REPLICAS,
+    T_STATION,
     THOUGHT_TIME,
     TOKEN_OVERFLOW,
     TRACED,
     TRACING,
     TURN,
+    U_LEVEL,
     URGENT_HEAD,
     V_BY_PRIORITY,
     V_CORES,
@@ -135,6 +170,7 @@ from simulator.machine.compiled.state import (
     V_PACE,
     V_SPEED,
     V_STARTS,
+    WAITED_FOR_CORE,
     State,
 )
 from simulator.machine.compiled.sticky import sticky_act, sticky_use
@@ -192,6 +228,21 @@ from simulator.program import (
 )
 
 __all__ = ["advance"]
+
+NOTICED: Final = (
+    (1 << THINK)
+    | (1 << CALL)
+    | (1 << FORWARD)
+    | (1 << THOUGHT)
+    | (1 << COUNT)
+    | (1 << LOOP)
+    | (1 << SPLIT)
+    | (1 << BEGIN)
+    | (1 << FINISH)
+)
+"""Set of instructions, one bit each, that other branches of the same request could notice: a flow that has
+run ahead waits for its turn before them, unless it is the only one of its request. (RETURN and END need to
+know more, and decide by themselves.)"""
 
 
 @compiled
@@ -345,16 +396,15 @@ def advance(s: State, until: float) -> int:
         interrupted = DONE
 
         while True:
-            operation = code[at, 0]
-            a = code[at, 1]
-            b = code[at, 2]
+            operation = code[at, I_OPERATION]
+            a = code[at, I_FIRST]
+            b = code[at, I_SECOND]
+            if ahead and (NOTICED >> operation) & 1 and frame_ints[frame, ACTIVE] > 1:
+                push = True
+                break
             at += 1
 
             if operation == DELAY or operation == THINK:
-                if ahead and operation == THINK and frame_ints[frame, ACTIVE] > 1:
-                    push = True
-                    at -= 1
-                    break
                 stream, time = quick_draw(kinds, parameters, data, b, stream)
                 events += 1
                 flow_bits[flow, TURN] = flow_bits[flow, KEY]
@@ -365,7 +415,7 @@ def advance(s: State, until: float) -> int:
                 if operation == THINK:
                     flow_floats[flow, SINCE] = t
                     if frame_ints[frame, CARRIER] == flow and frame_ints[frame, POPULATION] >= 0:
-                        enter(levels, populations[frame_ints[frame, POPULATION], 0], t)
+                        enter(levels, populations[frame_ints[frame, POPULATION], U_LEVEL], t)
                 t = t + time
                 ahead = True
                 if t >= until or not look_ahead:
@@ -373,10 +423,6 @@ def advance(s: State, until: float) -> int:
                     break
 
             elif operation == CALL or operation == FORWARD:
-                if ahead and frame_ints[frame, ACTIVE] > 1:
-                    push = True  # other branches of the request could notice
-                    at -= 1
-                    break
                 if scalars[FREE_FRAME] < 0:
                     interrupted = MORE_FRAMES
                     break
@@ -384,7 +430,7 @@ def advance(s: State, until: float) -> int:
                 if steps > PAUSE_STEPS:
                     interrupted = PAUSED
                     break
-                task = entries[a, 0]
+                task = entries[a, E_TASK]
                 if operation == CALL:
                     caller, back = frame, at
                     carried = 0
@@ -395,7 +441,7 @@ def advance(s: State, until: float) -> int:
                         carried = BY_INLINE_BRANCH
                         frame_ints[frame, INLINE] = 0
                 else:
-                    leave(levels, entries[frame_ints[frame, ENTRY], 6], t, frame_floats[frame, ARRIVED])
+                    leave(levels, entries[frame_ints[frame, ENTRY], E_LEVEL], t, frame_floats[frame, ARRIVED])
                     sample(
                         entry_samples,
                         entry_counts,
@@ -409,14 +455,14 @@ def advance(s: State, until: float) -> int:
                     drop_frame(scalars, m, frame)
                 frame = new_frame(scalars, m, a, caller, back, b, flow, t)
                 frame_ints[frame, CARRIED] = carried
-                station = tasks[task, 0]
-                copies = tasks[task, 1]
+                station = tasks[task, T_STATION]
+                copies = tasks[task, T_REPLICAS]
                 if copies > 1:
                     stream, u = uniform(stream)
                     station += int(u * copies)
                 frame_ints[frame, STATION] = station
-                enter(levels, entries[a, 6], t)
-                at = entries[a, 1]
+                enter(levels, entries[a, E_LEVEL], t)
+                at = entries[a, E_START]
 
             elif operation == ADMIT or operation == REACQUIRE:
                 station = frame_ints[frame, STATION]
@@ -435,7 +481,7 @@ def advance(s: State, until: float) -> int:
                         enter(levels, station_ints[station, S_WAITING_LEVEL], t)
                         station_ints[station, S_WAITING] += 1
                         rank = (
-                            sites[frame_ints[frame, SITE], 1]
+                            sites[frame_ints[frame, SITE], C_RANK]
                             if station_ints[station, S_ADMISSION] == PRIORITY
                             else int(a == FOR_WRITING)
                         )
@@ -454,7 +500,7 @@ def advance(s: State, until: float) -> int:
                 frame_floats[frame, ADMITTED] = t
                 enter(levels, station_ints[station, S_BUSY_LEVEL], t)
                 if operation == ADMIT:
-                    site_sums[frame_ints[frame, SITE], 0] += 1.0
+                    site_sums[frame_ints[frame, SITE], REQUESTS] += 1.0
 
             elif operation == RETURN:
                 entry = frame_ints[frame, ENTRY]
@@ -463,7 +509,7 @@ def advance(s: State, until: float) -> int:
                     push = True
                     at -= 1
                     break
-                leave(levels, entries[entry, 6], t, frame_floats[frame, ARRIVED])
+                leave(levels, entries[entry, E_LEVEL], t, frame_floats[frame, ARRIVED])
                 sample(
                     entry_samples,
                     entry_counts,
@@ -484,7 +530,7 @@ def advance(s: State, until: float) -> int:
                 entry = frame_ints[frame, ENTRY]
                 station = frame_ints[frame, STATION]
                 site = frame_ints[frame, SITE]
-                token = entries[entry, 5]
+                token = entries[entry, E_TOKEN]
                 if ahead and (
                     frame_ints[frame, ACTIVE] > 1
                     or (site >= 0 and (token != 0 or station_ints[station, S_FREE] < HALF_UNLIMITED))
@@ -503,14 +549,14 @@ def advance(s: State, until: float) -> int:
                 if (
                     frame_ints[frame, ENDED]
                     and not frame_ints[frame, RELEASED]
-                    and (not entries[entry, 4] or frame_ints[frame, ACTIVE] == 0)
+                    and (not entries[entry, E_WAITS] or frame_ints[frame, ACTIVE] == 0)
                 ):
                     frame_ints[frame, RELEASED] = 1
                     if site >= 0:
                         leave(levels, station_ints[station, S_BUSY_LEVEL], t, frame_floats[frame, ADMITTED])
                         if token > RELEASES:
                             if not unlock(scalars, f, m, q, r, station, token, t):
-                                scalars[CULPRIT] = entries[entry, 0]
+                                scalars[CULPRIT] = entries[entry, E_TASK]
                                 interrupted = TOKEN_OVERFLOW
                                 break
                         elif token != ACQUIRES:
@@ -518,7 +564,7 @@ def advance(s: State, until: float) -> int:
                                 token == RELEASES
                                 and station_ints[station, S_FREE] >= station_ints[station, S_CAPACITY]
                             ):
-                                scalars[CULPRIT] = entries[entry, 0]
+                                scalars[CULPRIT] = entries[entry, E_TASK]
                                 interrupted = TOKEN_OVERFLOW
                                 break
                             if station_ints[station, S_FREE] < HALF_UNLIMITED:
@@ -528,7 +574,7 @@ def advance(s: State, until: float) -> int:
                 if (
                     frame_ints[frame, REPLIED]
                     or not frame_ints[frame, RELEASED]
-                    or (entries[entry, 3] and frame_ints[frame, ACTIVE] > 0)
+                    or (entries[entry, E_REPLIES_ELSEWHERE] and frame_ints[frame, ACTIVE] > 0)
                 ):
                     drop_frame(scalars, m, frame)
                     free_flow(scalars, f, flow)
@@ -536,7 +582,7 @@ def advance(s: State, until: float) -> int:
                     break
                 frame_ints[frame, REPLIED] = 1
                 if site >= 0 and frame_ints[frame, CALLER] < 0:
-                    leave(levels, entries[entry, 6], t, frame_floats[frame, ARRIVED])
+                    leave(levels, entries[entry, E_LEVEL], t, frame_floats[frame, ARRIVED])
                     sample(entry_samples, entry_counts, entry, t, t - frame_floats[frame, ARRIVED], scratch)
                     if frame_ints[frame, POPULATION] >= 0:
                         cycle_done(m, r, frame, t)
@@ -544,13 +590,13 @@ def advance(s: State, until: float) -> int:
                     free_flow(scalars, f, flow)
                     flow = -1
                     break
-                at = entries[entry, 2]
+                at = entries[entry, E_EPILOGUE]
 
             elif operation == CHOICE:
                 stream, u = uniform(stream)
-                first = choice_bounds[a, 0]
+                first = choice_bounds[a, O_FIRST]
                 option = first
-                last = first + choice_bounds[a, 1] - 1
+                last = first + choice_bounds[a, O_OPTIONS] - 1
                 while option < last and u >= choice_odds[option]:
                     option += 1
                 at = choice_addresses[option]
@@ -563,22 +609,18 @@ def advance(s: State, until: float) -> int:
                 at = a
 
             elif operation == THOUGHT:
-                if ahead and frame_ints[frame, ACTIVE] > 1:
-                    push = True  # other branches of the request could notice
-                    at -= 1
-                    break
                 if frame_ints[frame, CARRIER] == flow and frame_ints[frame, POPULATION] >= 0:
                     since = flow_floats[flow, SINCE]
-                    leave(levels, populations[frame_ints[frame, POPULATION], 0], t, since)
+                    leave(levels, populations[frame_ints[frame, POPULATION], U_LEVEL], t, since)
                     frame_floats[frame, THOUGHT_TIME] += t - since
 
             elif operation == FORK_JOIN and (
                 frame_ints[frame, CARRIER] == flow and (ahead or scalars[URGENT_HEAD] < 0)
             ):
                 # The branch would start next; the forking flow becomes it, as it would wait at the join.
-                frame_bits[frame, 1] = flow_bits[flow, KEY]
+                frame_bits[frame, SAVED_KEY] = flow_bits[flow, KEY]
                 stream, child = split(stream)
-                frame_bits[frame, 0] = stream
+                frame_bits[frame, SAVED_STREAM] = stream
                 stream = child
                 flow_bits[flow, KEY] = child
                 frame_ints[frame, CARRIER] = NOBODY
@@ -592,59 +634,39 @@ def advance(s: State, until: float) -> int:
                 frame_ints[frame, INLINE] = 0
                 frame_ints[frame, CARRIER] = flow
                 flow_ints[flow, OWN_CORE] = frame_ints[frame, SAVED_CORE]
-                stream = frame_bits[frame, 0]
-                flow_bits[flow, KEY] = frame_bits[frame, 1]
-                if joins[a, 3] >= 0:
-                    join_sums[a, 0] += 1.0
-                    join_sums[a, 1] += t - frame_clocks[frame, joins[a, 3]]
+                stream = frame_bits[frame, SAVED_STREAM]
+                flow_bits[flow, KEY] = frame_bits[frame, SAVED_KEY]
+                if joins[a, J_TIMER] >= 0:
+                    join_sums[a, COMPLETIONS] += 1.0
+                    join_sums[a, DELAYED] += t - frame_clocks[frame, joins[a, J_TIMER]]
                 if not ahead and (scalars[URGENT_HEAD] >= 0 or scalars[READY_HEAD] >= 0):
                     flow_ints[flow, AT] = at  # the flow that waited goes on after those
                     push_ready(scalars, f, flow)
                     break
 
             elif operation == COUNT:
-                if ahead and frame_ints[frame, ACTIVE] > 1:
-                    push = True  # other branches of the request could notice
-                    at -= 1
-                    break
                 stream, count = draw(kinds, parameters, data, b, stream)
                 frame_registers[frame, a] = int(count)
 
             elif operation == LOOP:
-                if ahead and frame_ints[frame, ACTIVE] > 1:
-                    push = True  # other branches of the request could notice
-                    at -= 1
-                    break
                 if frame_registers[frame, a] == 0:
                     at = b
                 else:
                     frame_registers[frame, a] -= 1
 
             elif operation == SPLIT:
-                if ahead and frame_ints[frame, ACTIVE] > 1:
-                    push = True  # other branches of the request could notice
-                    at -= 1
-                    break
                 frame_clocks[frame, a] = t
 
             elif operation == BEGIN:
-                if ahead and frame_ints[frame, ACTIVE] > 1:
-                    push = True  # other branches of the request could notice
-                    at -= 1
-                    break
                 frame_clocks[frame, b] = t
 
             elif operation == FINISH:
-                if ahead and frame_ints[frame, ACTIVE] > 1:
-                    push = True  # other branches of the request could notice
-                    at -= 1
-                    break
-                activity_sums[a, 0] += 1.0
-                activity_sums[a, 1] += t - frame_clocks[frame, b]
+                activity_sums[a, EXECUTIONS] += 1.0
+                activity_sums[a, LASTED] += t - frame_clocks[frame, b]
 
             elif operation == SERVED:
                 waited = (t - flow_floats[flow, SINCE]) - flow_floats[flow, DEMAND] / server_floats[b, V_PACE]
-                activity_sums[a, 2] += waited
+                activity_sums[a, WAITED_FOR_CORE] += waited
 
             elif operation == CYCLE:
                 if scalars[FREE_FRAME] < 0:
@@ -678,8 +700,11 @@ def advance(s: State, until: float) -> int:
 
                 if operation == USE:
                     server = a
-                    if code[at - 1, 3] == BY_REPLICA:
-                        server += frame_ints[frame, STATION] - tasks[entries[frame_ints[frame, ENTRY], 0], 0]
+                    if code[at - 1, I_WHERE] == BY_REPLICA:
+                        server += (
+                            frame_ints[frame, STATION]
+                            - tasks[entries[frame_ints[frame, ENTRY], E_TASK], T_STATION]
+                        )
                     kind = server_ints[server, V_KIND]
                     if kind == SHARED:
                         node = server_ints[server, V_OWN_NODE]
@@ -722,18 +747,18 @@ def advance(s: State, until: float) -> int:
                             push = True
                         else:
                             rank = (
-                                tasks[entries[frame_ints[frame, ENTRY], 0], 2]
+                                tasks[entries[frame_ints[frame, ENTRY], E_TASK], T_RANK]
                                 if server_ints[server, V_BY_PRIORITY]
                                 else 0
                             )
                             append_to_server(v, f, server, rank, flow)
                     elif kind == PREEMPTIVE:
-                        rank = tasks[entries[frame_ints[frame, ENTRY], 0], 2]
+                        rank = tasks[entries[frame_ints[frame, ENTRY], E_TASK], T_RANK]
                         preemptive_use(v, f, server, flow, time, rank, t)
                         server_next = soonest_server(v)
                     else:
                         seat = -1
-                        if code[at - 1, 3] == BY_FRONT:
+                        if code[at - 1, I_WHERE] == BY_FRONT:
                             seat = station_ints[frame_ints[frame, STATION], S_FRONT_SEAT]
                         elif frame_ints[frame, CARRIER] == flow:
                             seat = frame_ints[frame, SEAT]
@@ -742,20 +767,20 @@ def advance(s: State, until: float) -> int:
                     break
 
                 if operation == JOIN or operation == BRANCH_END:
-                    slot = joins[a, 0]
+                    slot = joins[a, J_SLOT]
                     frame_ints[frame, JOINED] = 1
                     arrived = frame_slots[frame, slot] + 1
-                    frame_slots[frame, slot] = 0 if arrived == joins[a, 2] else arrived
+                    frame_slots[frame, slot] = 0 if arrived == joins[a, J_ARRIVALS] else arrived
                     carries = frame_ints[frame, CARRIER] == flow
-                    if arrived > joins[a, 1]:
+                    if arrived > joins[a, J_NEEDED]:
                         at = LATE
                         continue
-                    if arrived == joins[a, 1]:
-                        if joins[a, 3] >= 0:
-                            join_sums[a, 0] += 1.0
-                            join_sums[a, 1] += t - frame_clocks[frame, joins[a, 3]]
+                    if arrived == joins[a, J_NEEDED]:
+                        if joins[a, J_TIMER] >= 0:
+                            join_sums[a, COMPLETIONS] += 1.0
+                            join_sums[a, DELAYED] += t - frame_clocks[frame, joins[a, J_TIMER]]
                         if frame_ints[frame, PARKED_AT] != a:
-                            if joins[a, 1] < joins[a, 2] and joins[a, 4]:
+                            if joins[a, J_NEEDED] < joins[a, J_ARRIVALS] and joins[a, J_CARRIED]:
                                 frame_ints[frame, CARRIER] = flow
                             continue
                         push_ready(scalars, f, frame_ints[frame, PARKED])
@@ -798,18 +823,18 @@ def advance(s: State, until: float) -> int:
                         interrupted = MORE_FRAMES
                         break
                     stream, child = split(stream)
-                    sent = new_flow(scalars, f, child, -1, entries[a, 1])
+                    sent = new_flow(scalars, f, child, -1, entries[a, E_START])
                     request = new_frame(scalars, m, a, -1, -1, b, sent, t)
-                    frame_ints[request, POPULATION] = sites[b, 2]
-                    station = tasks[entries[a, 0], 0]
-                    copies = tasks[entries[a, 0], 1]
+                    frame_ints[request, POPULATION] = sites[b, C_POPULATION]
+                    station = tasks[entries[a, E_TASK], T_STATION]
+                    copies = tasks[entries[a, E_TASK], T_REPLICAS]
                     if copies > 1:
                         child, u = uniform(child)
                         flow_bits[sent, STREAM] = child
                         station += int(u * copies)
                     frame_ints[request, STATION] = station
                     flow_ints[sent, FRAME] = request
-                    enter(levels, entries[a, 6], t)
+                    enter(levels, entries[a, E_LEVEL], t)
                     push_urgent(scalars, f, sent)
 
                 elif operation == REPLY:
@@ -818,7 +843,7 @@ def advance(s: State, until: float) -> int:
                     if frame_ints[frame, CALLER] < 0:
                         frame_ints[frame, REPLIED] = 1
                         entry = frame_ints[frame, ENTRY]
-                        leave(levels, entries[entry, 6], t, frame_floats[frame, ARRIVED])
+                        leave(levels, entries[entry, E_LEVEL], t, frame_floats[frame, ARRIVED])
                         sample(
                             entry_samples,
                             entry_counts,
@@ -840,7 +865,7 @@ def advance(s: State, until: float) -> int:
                     if frame_ints[frame, CARRIER] == flow:
                         frame_ints[frame, CARRIER] = second
                     push_urgent(scalars, f, second)
-                    at = entries[frame_ints[frame, ENTRY], 2]
+                    at = entries[frame_ints[frame, ENTRY], E_EPILOGUE]
 
                 elif operation == RELEASE:
                     station = frame_ints[frame, STATION]
@@ -854,19 +879,19 @@ def advance(s: State, until: float) -> int:
                     station = frame_ints[frame, STATION]
                     if station_ints[station, S_FRONT_FREE] == 0:
                         flow_ints[flow, NEXT] = -1
-                        if front_heads[station, 0] < 0:
-                            front_heads[station, 0] = flow
+                        if front_heads[station, F_HEAD] < 0:
+                            front_heads[station, F_HEAD] = flow
                         else:
-                            flow_ints[front_heads[station, 1], NEXT] = flow
-                        front_heads[station, 1] = flow
+                            flow_ints[front_heads[station, F_TAIL], NEXT] = flow
+                        front_heads[station, F_TAIL] = flow
                         break
                     station_ints[station, S_FRONT_FREE] = 0
 
                 elif operation == FRONT_GIVE:
                     station = frame_ints[frame, STATION]
-                    waiting = front_heads[station, 0]
+                    waiting = front_heads[station, F_HEAD]
                     if waiting >= 0:
-                        front_heads[station, 0] = flow_ints[waiting, NEXT]
+                        front_heads[station, F_HEAD] = flow_ints[waiting, NEXT]
                         push_ready(scalars, f, waiting)
                     else:
                         station_ints[station, S_FRONT_FREE] = 1

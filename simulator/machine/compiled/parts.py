@@ -16,6 +16,8 @@ from simulator.machine.compiled.state import (
     CARRIED,
     CARRIER,
     COUNTED,
+    CYCLE_TIMES,
+    CYCLES,
     EMPTY,
     ENDED,
     ENTRY,
@@ -24,6 +26,7 @@ from simulator.machine.compiled.state import (
     FREE_FRAME,
     INLINE,
     JOINED,
+    KEPT,
     KEY,
     L_AREA,
     L_CONTENT,
@@ -32,16 +35,20 @@ from simulator.machine.compiled.state import (
     L_LEFT,
     L_SINCE,
     L_TIME,
+    MASK,
     NEXT,
     OWN_CORE,
     PARKED,
     PARKED_AT,
     POPULATION,
+    READERS,
     READY_HEAD,
     READY_TAIL,
     REFERENCES,
     RELEASED,
     REPLIED,
+    REQUESTS,
+    RESPONSE_TIMES,
     RETURN_TO,
     S_ADMISSION,
     S_BUSY_LEVEL,
@@ -53,6 +60,8 @@ from simulator.machine.compiled.state import (
     S_WAITING,
     S_WAITING_LEVEL,
     S_WRITERS,
+    SAMPLE_END,
+    SAMPLE_VALUE,
     SEAT,
     SERVER,
     SITE,
@@ -62,6 +71,8 @@ from simulator.machine.compiled.state import (
     TURN,
     URGENT_HEAD,
     URGENT_TAIL,
+    WAITED,
+    WRITERS,
     Bits,
     Floats,
     Flows,
@@ -274,13 +285,13 @@ def leave(levels: Floats, level: int, now: float, since: float) -> None:
 @internal
 def sample(values: Any, counts: Longs, which: int, end: float, value: float, scratch: Floats) -> None:
     """Keep a single time, or not (see ``simulator.machine.recording.Samples``)."""
-    mask = counts[which, 1]
+    mask = counts[which, MASK]
     if mask and not stays(end, mask, scratch):
         return
-    count = counts[which, 0]
-    values[which, count, 0] = end
-    values[which, count, 1] = value
-    counts[which, 0] = count + 1
+    count = counts[which, KEPT]
+    values[which, count, SAMPLE_END] = end
+    values[which, count, SAMPLE_VALUE] = value
+    counts[which, KEPT] = count + 1
     if count + 1 >= values.shape[1]:
         thin_out(values, counts, which, scratch)
 
@@ -298,16 +309,16 @@ def stays(moment: float, mask: int, scratch: Floats) -> bool:
 @internal
 def thin_out(values: Any, counts: Longs, which: int, scratch: Floats) -> None:
     """Keep half of the single times, or a quarter, ..., so that there is room again."""
-    while counts[which, 0] >= values.shape[1]:
-        mask = 2 * counts[which, 1] + 1
+    while counts[which, KEPT] >= values.shape[1]:
+        mask = 2 * counts[which, MASK] + 1
         kept = 0
-        for i in range(counts[which, 0]):
-            if stays(values[which, i, 0], mask, scratch):
-                values[which, kept, 0] = values[which, i, 0]
-                values[which, kept, 1] = values[which, i, 1]
+        for i in range(counts[which, KEPT]):
+            if stays(values[which, i, SAMPLE_END], mask, scratch):
+                values[which, kept, SAMPLE_END] = values[which, i, SAMPLE_END]
+                values[which, kept, SAMPLE_VALUE] = values[which, i, SAMPLE_VALUE]
                 kept += 1
-        counts[which, 0] = kept
-        counts[which, 1] = mask
+        counts[which, KEPT] = kept
+        counts[which, MASK] = mask
 
 
 # Stations.
@@ -367,8 +378,8 @@ def let_go_on(
     m.ints[frame, SEAT] = seat
     m.floats[frame, ADMITTED] = now
     if f.ints[flow, COUNTED]:
-        r.site_sums[m.ints[frame, SITE], 0] += 1.0
-        r.site_sums[m.ints[frame, SITE], 1] += now - asked
+        r.site_sums[m.ints[frame, SITE], REQUESTS] += 1.0
+        r.site_sums[m.ints[frame, SITE], WAITED] += now - asked
     push_ready(scalars, f, flow)
 
 
@@ -411,9 +422,9 @@ def unlock(
     while ints[station, S_LET_IN] > 0 and ints[station, S_FREE] > 0:
         ints[station, S_LET_IN] -= 1
         ints[station, S_FREE] -= 1
-        first_goes_on(scalars, f, m, q, r, station, 0, now)
+        first_goes_on(scalars, f, m, q, r, station, READERS, now)
     if ints[station, S_WRITERS] > 0 and ints[station, S_FREE] == ints[station, S_CAPACITY]:
-        first_goes_on(scalars, f, m, q, r, station, 1, now)
+        first_goes_on(scalars, f, m, q, r, station, WRITERS, now)
     return True
 
 
@@ -436,8 +447,8 @@ def cycle_done(m: Frames, r: Records, frame: int, now: float) -> float:
     population = m.ints[frame, POPULATION]
     duration: float = now - m.floats[frame, ARRIVED]
     response = max(0.0, duration - m.floats[frame, THOUGHT_TIME])
-    r.cycles[population, 0] += 1.0
-    r.cycles[population, 1] += response
-    r.cycles[population, 2] += duration
+    r.cycles[population, CYCLES] += 1.0
+    r.cycles[population, RESPONSE_TIMES] += response
+    r.cycles[population, CYCLE_TIMES] += duration
     sample(r.cycle_samples, r.cycle_counts, population, now, response, r.scratch)
     return duration

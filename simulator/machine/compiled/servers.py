@@ -20,6 +20,10 @@ from simulator.machine.compiled.state import (
     N_SPEED,
     N_VIRTUAL,
     NEXT,
+    R_ARRIVAL,
+    R_FLOW,
+    R_RANK,
+    RUNNING_INTS,
     V_ARRIVALS,
     V_BUSY,
     V_CORES,
@@ -241,9 +245,9 @@ def preemptive_start(v: Servers, server: int, flow: int, left: float, rank: int,
     v.ints[server, V_ARRIVALS] += 1
     at = v.ints[server, V_CORES] - v.ints[server, V_FREE]
     v.running_ends[server, at] = now + left / v.floats[server, V_SPEED]
-    v.running_ints[server, at, 0] = v.ints[server, V_ARRIVALS]
-    v.running_ints[server, at, 1] = rank
-    v.running_ints[server, at, 2] = flow
+    v.running_ints[server, at, R_ARRIVAL] = v.ints[server, V_ARRIVALS]
+    v.running_ints[server, at, R_RANK] = rank
+    v.running_ints[server, at, R_FLOW] = flow
     v.ints[server, V_FREE] -= 1
 
 
@@ -253,7 +257,7 @@ def preemptive_remove(v: Servers, server: int, at: int) -> None:
     v.ints[server, V_FREE] += 1
     last = v.ints[server, V_CORES] - v.ints[server, V_FREE]
     v.running_ends[server, at] = v.running_ends[server, last]
-    for column in range(3):
+    for column in range(RUNNING_INTS):
         v.running_ints[server, at, column] = v.running_ints[server, last, column]
 
 
@@ -287,14 +291,14 @@ def preemptive_use(
     else:
         worst = 0
         for at in range(1, running):
-            if v.running_ints[server, at, 1] > v.running_ints[server, worst, 1] or (
-                v.running_ints[server, at, 1] == v.running_ints[server, worst, 1]
-                and v.running_ints[server, at, 0] > v.running_ints[server, worst, 0]
+            if v.running_ints[server, at, R_RANK] > v.running_ints[server, worst, R_RANK] or (
+                v.running_ints[server, at, R_RANK] == v.running_ints[server, worst, R_RANK]
+                and v.running_ints[server, at, R_ARRIVAL] > v.running_ints[server, worst, R_ARRIVAL]
             ):
                 worst = at
-        loser = v.running_ints[server, worst, 1]
+        loser = v.running_ints[server, worst, R_RANK]
         if loser > rank:
-            other = v.running_ints[server, worst, 2]
+            other = v.running_ints[server, worst, R_FLOW]
             left = (v.running_ends[server, worst] - now) * v.floats[server, V_SPEED]
             f.floats[other, LEFT_OVER] = left
             if v.heads[server, loser] < 0:
@@ -317,10 +321,10 @@ def preemptive_finish(v: Servers, f: Flows, scalars: Longs, server: int, now: fl
     for at in range(1, v.ints[server, V_CORES] - v.ints[server, V_FREE]):
         if v.running_ends[server, at] < v.running_ends[server, first] or (
             v.running_ends[server, at] == v.running_ends[server, first]
-            and v.running_ints[server, at, 0] < v.running_ints[server, first, 0]
+            and v.running_ints[server, at, R_ARRIVAL] < v.running_ints[server, first, R_ARRIVAL]
         ):
             first = at
-    flow = v.running_ints[server, first, 2]
+    flow = v.running_ints[server, first, R_FLOW]
     preemptive_remove(v, server, first)
     push_ready(scalars, f, flow)
     for rank in range(v.heads.shape[1]):

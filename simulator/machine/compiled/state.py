@@ -59,6 +59,57 @@ SCALARS: Final = 16
 NOW: Final = 0
 LOCAL: Final = 1
 
+# Columns of instructions (``Program.code``).
+I_OPERATION: Final = 0
+I_FIRST: Final = 1
+"""First argument."""
+I_SECOND: Final = 2
+"""Second argument; of timed steps the distribution."""
+I_WHERE: Final = 3
+"""Of USE: which replica or seat of the processor, as ``BY_WORKER``, ``BY_FRONT`` or ``BY_REPLICA``."""
+INSTRUCTION_INTS: Final = 4
+
+# Columns of choices: the first of their options, and how many there are.
+O_FIRST: Final = 0
+O_OPTIONS: Final = 1
+CHOICE_INTS: Final = 2
+
+# Columns of joins (``Program.joins``).
+J_SLOT: Final = 0
+J_NEEDED: Final = 1
+J_ARRIVALS: Final = 2
+J_TIMER: Final = 3
+J_CARRIED: Final = 4
+JOIN_INTS: Final = 5
+
+# Columns of entries (``Program.entries``).
+E_TASK: Final = 0
+E_START: Final = 1
+E_EPILOGUE: Final = 2
+E_REPLIES_ELSEWHERE: Final = 3
+E_WAITS: Final = 4
+E_TOKEN: Final = 5
+E_LEVEL: Final = 6
+"""Level of the requests inside."""
+ENTRY_INTS: Final = 7
+
+# Columns of tasks: the first of their stations, one per replica.
+T_STATION: Final = 0
+T_REPLICAS: Final = 1
+T_RANK: Final = 2
+TASK_INTS: Final = 3
+
+# Columns of call sites (``Program.sites``).
+C_ENTRY: Final = 0
+C_RANK: Final = 1
+C_POPULATION: Final = 2
+SITE_INTS: Final = 3
+
+# Columns of populations.
+U_LEVEL: Final = 0
+"""Level of the clients who think."""
+POPULATION_INTS: Final = 1
+
 # Columns of flows.
 AT: Final = 0
 FRAME: Final = 1
@@ -76,6 +127,7 @@ FLOW_FLOATS: Final = 4
 STREAM: Final = 0
 KEY: Final = 1
 TURN: Final = 2
+FLOW_BITS: Final = 4
 
 # Columns of frames (requests).
 ENTRY: Final = 0
@@ -102,6 +154,11 @@ ARRIVED: Final = 0
 ASKED: Final = 1
 ADMITTED: Final = 2
 THOUGHT_TIME: Final = 3
+FRAME_FLOATS: Final = 4
+SAVED_STREAM: Final = 0
+SAVED_KEY: Final = 1
+"""Of the flow that runs a branch inline: what is its own again at the end of the branch."""
+FRAME_BITS: Final = 2
 
 NOBODY: Final = -1
 """No flow carries the request (any more)."""
@@ -127,6 +184,15 @@ S_FRONT_SEAT: Final = 9
 S_WRITERS: Final = 10
 S_LET_IN: Final = 11
 STATION_INTS: Final = 12
+
+# Columns of the queues of fronts: first and last flow.
+F_HEAD: Final = 0
+F_TAIL: Final = 1
+FRONT_INTS: Final = 2
+
+# Queues of a lock.
+READERS: Final = 0
+WRITERS: Final = 1
 
 # Columns of servers.
 V_KIND: Final = 0
@@ -154,6 +220,12 @@ V_BALANCE: Final = 9
 V_BALANCE_AT: Final = 10
 SERVER_FLOATS: Final = 12
 
+# Columns of flows that run on a preemptive processor, one row per core.
+R_ARRIVAL: Final = 0
+R_RANK: Final = 1
+R_FLOW: Final = 2
+RUNNING_INTS: Final = 3
+
 # Columns of nodes.
 N_SERVER: Final = 0
 N_PARENT: Final = 1
@@ -171,12 +243,14 @@ N_RATE: Final = 4
 N_BUSY: Final = 5
 N_DONE: Final = 6
 N_LOAD: Final = 7
+NODE_FLOATS: Final = 8
 
 # Columns of the seats of parts of a sticky processor.
 P_NODE: Final = 0
 P_CORE: Final = 1
 P_NUMBER: Final = 2
 P_PINNED: Final = 3
+PART_INTS: Final = 4
 
 # Columns of levels.
 L_ENTERED: Final = 0
@@ -186,6 +260,30 @@ L_AREA: Final = 3
 L_SINCE: Final = 4
 L_TIME: Final = 5
 L_LAST: Final = 6
+LEVEL_FLOATS: Final = 8
+
+# Columns of sums and of single times, in the order of ``simulator.machine.recording.Layout``.
+CYCLES: Final = 0
+RESPONSE_TIMES: Final = 1
+CYCLE_TIMES: Final = 2
+CYCLE_SUMS: Final = 3
+REQUESTS: Final = 0
+WAITED: Final = 1
+SITE_SUMS: Final = 2
+COMPLETIONS: Final = 0
+DELAYED: Final = 1
+JOIN_SUMS: Final = 2
+EXECUTIONS: Final = 0
+LASTED: Final = 1
+WAITED_FOR_CORE: Final = 2
+ACTIVITY_SUMS: Final = 3
+SAMPLE_END: Final = 0
+SAMPLE_VALUE: Final = 1
+SAMPLE_FLOATS: Final = 2
+KEPT: Final = 0
+MASK: Final = 1
+"""Of the counts of single times: how many are kept, and which moments stay."""
+COUNT_INTS: Final = 2
 
 
 class Servers(NamedTuple):
