@@ -18,7 +18,7 @@ import numpy.typing as npt
 from numpy.typing import ArrayLike
 
 from mup.errors import ModelError
-from simulator.figures.output import MAX_WIDENING_CORRELATION, lag1, mser5
+from mup.statistics.series import mser5, widening
 
 __all__ = ["MAX_SHARE", "MIN_EXCESS", "MIN_SEQUENCE", "SPREADS", "Screened", "screen", "warmup_length"]
 
@@ -126,8 +126,7 @@ def _differs(times: npt.NDArray[np.float64], cut: int) -> bool:
     groups = times[: times.size // _GROUP * _GROUP].reshape(-1, _GROUP).mean(axis=1)
     before, behind = groups[:cut], groups[cut:]
     rest = behind - behind.mean()
-    correlation = min(max(lag1(rest), 0.0), MAX_WIDENING_CORRELATION)
-    variance = float(rest @ rest) / (behind.size - 1) * (1 + correlation) / (1 - correlation)
+    variance = float(rest @ rest) / (behind.size - 1) * widening(rest)
     error = math.sqrt(variance * (1 / before.size + 1 / behind.size))
     # The means of equal values differ by rounding.
     rounding = 1e-12 * float(behind.mean())

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import msgspec
 
-from analyzer.calibration.intervals import MIN_BATCHES
 from analyzer.calibration.rundir import Phase, VoidWindow, Window
 from mup.errors import UsageError
+from mup.statistics.groups import MIN_BATCHES
 from mup.workload.cpu import STOLEN_LIMIT
 from mup.workload.result import LoadResult
 from mup.workload.speed import JUMP_LIMIT

@@ -17,11 +17,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from analyzer.calibration.executions import Execution
-from analyzer.calibration.intervals import half_width_of_sums
 from analyzer.calibration.matching import Decision, Recognizer
 from analyzer.calibration.rundir import PathUse, Width, Window
 from analyzer.static.application import Application, Operation, Path
 from analyzer.static.translate import Place
+from mup.statistics.groups import half_width_of_sums
 
 __all__ = ["Knowledge", "KnownPaths", "State", "known_paths"]
 

@@ -18,9 +18,10 @@ from typing import Final, Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import fdtri, stdtrit
+from scipy.special import fdtri
 
 from analyzer.fitting.regression import Problem, Solution, minimise
+from mup.statistics.student import t_quantile
 
 __all__ = ["METHODS", "Confidence", "Ellipsoid", "Interval", "Method", "confidence"]
 
@@ -93,11 +94,6 @@ class Confidence:
     def quantile(self, level: float | None = None) -> float:
         """Return the two-sided quantile of t."""
         return t_quantile(self.freedom, self.level if level is None else level)
-
-
-def t_quantile(freedom: float, level: float) -> float:
-    """Return the two-sided quantile of Student's t."""
-    return float(stdtrit(min(freedom, 1e9), 0.5 + level / 2))
 
 
 def confidence(

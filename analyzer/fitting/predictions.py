@@ -15,10 +15,11 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from analyzer.fitting.confidence import Interval, t_quantile
+from analyzer.fitting.confidence import Interval
 from analyzer.fitting.correction import simulated_means
 from analyzer.fitting.fit import Fit
 from analyzer.fitting.forward import Forward, Settings, forward_of
+from mup.statistics.student import t_quantile
 
 __all__ = ["Prediction", "draws_of", "predict"]
 

@@ -35,7 +35,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import minimize_scalar
 
-from analyzer.fitting.confidence import t_quantile
 from analyzer.fitting.correction import simulated_means
 from analyzer.fitting.data import Series, grouped
 from analyzer.fitting.fit import Fit, Options, Wanted, fit
@@ -56,6 +55,7 @@ from analyzer.kalman import (
 )
 from mup.errors import UsageError
 from mup.lqn.model import Model
+from mup.statistics.student import t_quantile
 
 __all__ = ["Alarm", "Following", "Tracked", "track"]
 

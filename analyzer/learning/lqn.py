@@ -14,7 +14,6 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import stdtrit
 
 from analyzer.learning.lqn_columns import beginnings, match_columns, require_clients
 from analyzer.learning.lqn_correction import correct, misplaced
@@ -30,6 +29,7 @@ from analyzer.learning.one_thread import on_one_thread
 from analyzer.learning.traces import Traces
 from mup.errors import UsageError
 from mup.lqn.model import Model
+from mup.statistics.student import t_quantile
 from simulator.networks.inlined import TimeKey, inline
 
 __all__ = ["LearnedLqn", "LearnedTime", "learn_lqn"]
@@ -221,4 +221,4 @@ def _intervals(residuals: FloatArray, slopes: FloatArray, response: FloatArray |
     many = len(residuals)
     if many < FEWEST_LEFT_OUT:
         return None
-    return np.asarray(float(stdtrit(many - 1, 0.975)) * jackknife_spread(residuals, slopes, response))
+    return np.asarray(t_quantile(many - 1) * jackknife_spread(residuals, slopes, response))

@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from scipy.special import stdtrit
 
 from analyzer.learning.adam import train
 from analyzer.learning.misplaced import ErrorSummary, misplaced, summary
@@ -33,6 +32,7 @@ from analyzer.learning.network_regression import fluid_busy, regress, resolvable
 from analyzer.learning.one_thread import on_one_thread
 from analyzer.learning.traces import FloatArray, Traces, require_closed
 from mup.errors import UsageError, did_you_mean
+from mup.statistics.student import t_quantile
 from simulator.networks.closed_network import ClosedNetwork
 from simulator.networks.fluid import Pairs, fluid_means
 from simulator.networks.prediction import Prediction, predicted_means
@@ -287,7 +287,7 @@ def _intervals(
         for k in kept
     ]
     # Delete-a-group jackknife.
-    factor = float(stdtrit(groups - 1, 0.975)) * math.sqrt((groups - 1) ** 2 / groups)
+    factor = t_quantile(groups - 1) * math.sqrt((groups - 1) ** 2 / groups)
     rates = np.std([n.rates for n in found], axis=0, ddof=1) * factor
     routing = np.std([n.routing for n in found], axis=0, ddof=1) * factor
     return np.asarray(rates), np.asarray(routing)

@@ -1,7 +1,7 @@
 """How far is a prediction from a measured point, and how sure is the measurement itself?
 
 The measured value of a point is the median of its repeats; its half-width is that of all repeats together,
-by the rule of ``mup load`` (``mup.workload.intervals``).
+by the rule of ``mup load`` (``mup.statistics.repeats``).
 """
 
 from __future__ import annotations

@@ -56,7 +56,6 @@ from real_runs import (
     valid,
 )
 
-from analyzer.calibration.intervals import half_width_of_batches
 from analyzer.learning.lqn import LearnedLqn, learn_lqn
 from analyzer.learning.traces import Traces
 from analyzer.learning.visits import read_runs, traces_of_runs
@@ -64,6 +63,7 @@ from mup.cli.chart import Curve, draw_chart
 from mup.lqn import Activity, Call, Constant, Entry, Exponential, Model, Precedence, Task
 from mup.lqn.edits import with_clients
 from mup.lqn.json_io import model_to_json
+from mup.statistics.groups import half_width_of_batches
 from simulator import simulate
 
 FOLDER = Path(__file__).resolve().parent

@@ -4,7 +4,7 @@
 to the
   end of cycles.
 - A worker is busy while it has a request: see `mup.workload.occupancy`.
-- The intervals come from batches of at least a second: see `mup.workload.intervals`.
+- The intervals come from batches of at least a second: see `mup.statistics.repeats`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mup.workload.intervals import Batches, quantile_half_width, ratio_half_width
+from mup.statistics.repeats import Batches, quantile_half_width, ratio_half_width
 from mup.workload.result import LoadResult
 
 __all__ = [

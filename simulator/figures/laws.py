@@ -14,7 +14,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from mup.errors import SimulationError
-from simulator.figures.output import Window, half_width
+from mup.statistics.batches import batch_half_width
+from simulator.figures.output import Window
 from simulator.machine.recording import AREA, CONTENT, ENTERED, LEFT, RESIDENCE, FloatArray
 from simulator.program import SEND, processor_servers
 
@@ -143,5 +144,5 @@ def doubts(window: Window) -> list[str]:
 def _breached(excess: FloatArray, edge: float) -> bool:
     """Tell whether batches that should have mean 0 have another one."""
     mean = float(excess.mean())
-    noise = half_width(excess - mean) / STANDARD_ERROR_OF_HALF_WIDTH
+    noise = batch_half_width(excess - mean) / STANDARD_ERROR_OF_HALF_WIDTH
     return abs(mean) > STANDARD_ERRORS * noise + edge / len(excess)

@@ -1,10 +1,7 @@
 """What do the counts of a run say, and how sure is it? Warm-up, batch means, intervals, percentiles.
 
-Warm-up deletion: MSER-5 (White, "An effective truncation heuristic for bias reduction in simulation
-output", 1997). Intervals: batch means with Student's t. Every figure is a ratio of two sums (time per
-request, requests per second, thread-seconds per second), so its batches are judged by the residuals of
-the ratio estimator; a positive correlation that remains between neighbouring batches widens the interval
-as it would in a first-order autoregressive process.
+Warm-up deletion: MSER-5 (``mup.statistics.series``). Intervals: batch means of ratios of two sums, with
+Student's t (``mup.statistics.batches``).
 """
 
 from __future__ import annotations
@@ -14,9 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import stdtrit
 
 from mup.errors import SimulationError
+from mup.statistics.batches import ratio_of_sums, residuals
+from mup.statistics.series import lag1, mser5
 from simulator.figures.result import (
     ActivityResult,
     CallResult,
@@ -34,71 +32,15 @@ from simulator.program import GIVE_BACK, Program, processor_servers
 
 IntArray = npt.NDArray[np.int64]
 
-__all__ = ["Window", "lag1", "mser5", "open_window", "ratio"]
+__all__ = ["Window", "open_window", "ratio"]
 
 BATCHES = (40, 32, 25, 20)
 """Numbers of batches to try: the first whose batches look independent, or else the last."""
 
-MAX_WIDENING_CORRELATION = 0.9
-
-
-def mser5(series: FloatArray) -> int:
-    """Return how many elements at the beginning are warm-up, at most half of them.
-
-    Averages groups of five and chooses the truncation that minimises the variance of the rest divided
-    by its size, the estimated squared error of the remaining mean. NaN elements (nothing completed)
-    do not count.
-    """
-    groups = len(series) // 5
-    blocks = series[: groups * 5].reshape(groups, 5)
-    seen = ~np.isnan(blocks)
-    counts = seen.sum(axis=1)
-    kept = np.flatnonzero(counts)
-    if len(kept) < 4:
-        return 0
-    means = np.where(seen, blocks, 0.0).sum(axis=1)[kept] / counts[kept]
-    # Around the overall mean, so that the difference of squares below does not cancel.
-    means = means - means.mean()
-    left = np.arange(len(means), 0, -1)
-    tail = means[::-1].cumsum()[::-1]
-    squares = (means**2)[::-1].cumsum()[::-1]
-    error = np.maximum(squares - tail**2 / left, 0.0) / left.astype(float) ** 2
-    candidates = kept <= groups // 2
-    if not candidates.any():
-        return groups // 2 * 5
-    # Rounding noise of a run without any variation must not look like a trend.
-    error[error <= 1e-24 * max(float(np.max(squares)), 1e-300)] = 0.0
-    return int(kept[int(np.argmin(error[candidates]))]) * 5
-
-
-def lag1(residuals: FloatArray) -> float:
-    """Return the correlation between neighbours of a series of mean 0; 0 if it is constant."""
-    power = float(residuals @ residuals)
-    return float(residuals[:-1] @ residuals[1:]) / power if power > 0 else 0.0
-
-
-def residuals(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
-    """Return what each batch has above the overall ratio; they sum to 0."""
-    total = float(denominator.sum())
-    result: FloatArray = numerator - (float(numerator.sum()) / total if total else 0.0) * denominator
-    return result
-
 
 def ratio(numerator: FloatArray, denominator: FloatArray) -> Figure:
     """Estimate the ratio of two sums from their batches; the denominators must not sum to 0."""
-    total = float(denominator.sum())
-    mean = float(numerator.sum()) / total
-    rest = residuals(numerator, denominator)
-    return Figure(mean, half_width(rest) * len(rest) / total)
-
-
-def half_width(rest: FloatArray) -> float:
-    """Return the 95 % half-width of the mean of batches that have these residuals."""
-    count = len(rest)
-    variance = float(rest @ rest) / (count - 1)
-    correlation = min(max(lag1(rest), 0.0), MAX_WIDENING_CORRELATION)
-    widening = (1 + correlation) / (1 - correlation)
-    return float(stdtrit(count - 1, 0.975)) * math.sqrt(variance * widening / count)
+    return Figure(*ratio_of_sums(numerator, denominator))
 
 
 @dataclass(frozen=True)

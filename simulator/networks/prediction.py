@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import stdtrit
 
+from mup.statistics.student import t_quantile
 from simulator.networks.closed_network import ClosedNetwork, FloatArray
 from simulator.networks.fluid import Closure, fluid_means
 from simulator.networks.simulation import TransientMeans, transient_means
@@ -134,7 +134,7 @@ def predicted_means(
     found = [fluid_means(network, begin, dt=dt, samples=samples, closure=c) for c in closures(parts)]
     x = np.mean(found, axis=0)
     spread = np.std(found, axis=0, ddof=1) / math.sqrt(BATCHES)
-    return Prediction(x=x, half=float(stdtrit(BATCHES - 1, 0.975)) * spread)
+    return Prediction(x=x, half=t_quantile(BATCHES - 1) * spread)
 
 
 def _between(values: FloatArray) -> FloatArray:

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import stdtrit
 
 from mup.errors import UsageError
+from mup.statistics.student import t_quantile
 from simulator.machine.compiling import compiled
 from simulator.machine.variates import client_stream, uniform
 from simulator.networks.closed_network import ClosedNetwork, FloatArray
@@ -103,7 +103,7 @@ def transient_means(
     )
     mean = total / runs
     spread = np.sqrt(np.maximum(square / runs - mean**2, 0.0) / (runs - 1))
-    half = float(stdtrit(runs - 1, 0.975)) * spread
+    half = t_quantile(runs - 1) * spread
     return TransientMeans(x=mean, half=half, busy=busy / runs, free=free / runs, dt=dt, events=int(events))
 
 

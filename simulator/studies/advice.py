@@ -16,11 +16,11 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import stdtrit
 
 from mup.lqn.model import Entry, Model, entry_label
 from mup.lqn.uncertainty import Replicate, apply
 from mup.lqn.visits import EntryKey, activity_visits, entry_rates
+from mup.statistics.student import t_quantile
 from simulator.figures.result import Result
 from simulator.studies.calibration_spread import Spread
 
@@ -71,7 +71,7 @@ class Suspect:
     def __str__(self) -> str:
         known = math.inf
         if self.amount > 0:
-            known = float(stdtrit(self.freedom, 0.975)) * float(self.effects.std(ddof=1)) / self.amount
+            known = t_quantile(self.freedom) * float(self.effects.std(ddof=1)) / self.amount
         what = KINDS[self.kind]
         if self.kind in ("probabilities", "counts"):
             return f"{self.label} ({what}: its mean time is known to +- {_percentage(known)})"

@@ -19,8 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from scipy.special import stdtrit
-
+from mup.statistics.batches import independent_mean
 from simulator.figures.result import Figure, Result
 
 __all__ = [
@@ -154,17 +153,12 @@ def difference(baseline: Sequence[Result], scenario: Sequence[Result]) -> Differ
     before = [_values(result) for result in baseline]
     after = [_values(result) for result in scenario]
     keys = [key for key in before[0] if all(key in values for values in (*before, *after))]
-    figures = {key: _mean([a[key] - b[key] for a, b in zip(after, before, strict=True)]) for key in keys}
+    figures = {
+        key: Figure(*independent_mean([a[key] - b[key] for a, b in zip(after, before, strict=True)]))
+        for key in keys
+    }
     means = {key: math.fsum(values[key] for values in before) / len(before) for key in keys}
     return Difference(len(baseline), baseline[0].simulated_seconds, figures, means)
-
-
-def _mean(values: Sequence[float]) -> Figure:
-    """Return the mean of independent values with its Student-t interval."""
-    count = len(values)
-    mean = math.fsum(values) / count
-    variance = math.fsum((value - mean) ** 2 for value in values) / (count - 1)
-    return Figure(mean, float(stdtrit(count - 1, 0.975)) * math.sqrt(variance / count))
 
 
 def _values(result: Result) -> dict[tuple[str, ...], float]:

@@ -8,10 +8,9 @@ from dataclasses import fields, is_dataclass, replace
 from functools import partial
 from typing import Any, Final
 
-from scipy.special import stdtrit
-
 from mup.errors import UsageError
 from mup.lqn.model import Model
+from mup.statistics.batches import independent_mean
 from simulator.api import DEFAULT_ENGINE, DEFAULT_PRECISION, compiled, simulate
 from simulator.figures.result import Figure, Precision, Result
 from simulator.studies.parallel import run_jobs
@@ -153,10 +152,8 @@ def _merged(values: Sequence[Any]) -> Any:
     """Return what independent results say together: every figure the mean of theirs, with a t interval."""
     first = values[0]
     if isinstance(first, Figure):
-        changes: dict[str, Any] = {"mean": math.fsum(v.mean for v in values) / len(values)}
-        spread = math.fsum((v.mean - changes["mean"]) ** 2 for v in values) / (len(values) - 1)
-        quantile = float(stdtrit(len(values) - 1, 0.975))
-        changes["ci95"] = quantile * math.sqrt(spread / len(values))
+        mean, half = independent_mean([v.mean for v in values])
+        changes: dict[str, Any] = {"mean": mean, "ci95": half}
         others = [f.name for f in fields(first) if f.name not in changes]
         changes |= {name: _merged([getattr(v, name) for v in values]) for name in others}
         return replace(first, **changes)

@@ -21,11 +21,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from scipy.special import stdtrit
-
 from mup.errors import UsageError
 from mup.lqn.composed_uncertainty import certain_tasks
 from mup.lqn.uncertainty import Uncertainty
+from mup.statistics.student import t_quantile
 from simulator.figures.result import Figure, Result
 from simulator.studies.advice import Advice, Suspect, advise
 from simulator.studies.calibration_spread import FIGURES, Key, Spread, figures
@@ -228,7 +227,7 @@ class _Sum:
         scale = figure.mean if self.relative else 1.0
         batches = result.batches - 1
         if scale > 0:
-            simulation = (figure.ci95 / float(stdtrit(batches, 0.975)) / scale) ** 2
+            simulation = (figure.ci95 / t_quantile(batches) / scale) ** 2
             self._add("simulation", simulation, batches)
             window = result.simulated_seconds - result.warmup_seconds
             measurement = simulation * window / run.total
@@ -255,7 +254,7 @@ class _Sum:
         half = 0.0
         if total > 0:
             weights = math.fsum(share**2 / self.freedom[part] for part, share in shares.items())
-            half = float(stdtrit(1 / weights, 0.975)) * math.sqrt(total)
+            half = t_quantile(1 / weights) * math.sqrt(total)
         if self.relative:
             centre = self.mean / (1 + self.bias)
             low, high = centre * math.exp(-half), centre * math.exp(half)

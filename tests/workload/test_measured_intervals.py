@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from mup.statistics.repeats import ratio_half_width
+from mup.statistics.student import quick_t_quantile as student
 from mup.workload.figures import Busy, Sample, Window, busy_figure, lateness, spread
-from mup.workload.intervals import ratio_half_width, student
 
 SECOND = 10**9
 

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from sim_models import act, clients, entry, exp, machine_repair, model, service
 
+from mup.statistics.batches import batch_half_width as half_width
+from mup.statistics.series import lag1, mser5
 from simulator import simulate
-from simulator.figures.output import half_width, lag1, mser5, ratio
+from simulator.figures.output import ratio
 from simulator.machine.recording import MAX_BINS, Bins, Level, Samples
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from analyzer.calibration.intervals import half_width_of_batches
+from mup.statistics.groups import half_width_of_batches
 
 
 def test_coverage_is_nominal_for_independent_batches() -> None:

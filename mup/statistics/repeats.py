@@ -7,7 +7,7 @@ may be unequal, or empty. Where neighbouring batches still resemble each other, 
 it. With three or more repeats, their differences alone decide if they are larger than the batches explain:
 fresh services may differ by more than a run of them shows.
 
-No scipy here: whoever measures a load waits for its import on every start.
+No scipy here: a load test would wait for its import on every start.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Batches", "quantile_half_width", "ratio_half_width", "student"]
+from mup.statistics.student import quick_t_quantile
+
+__all__ = ["Batches", "quantile_half_width", "ratio_half_width"]
 
 Batches = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
 """Per batch of one run: a sum, and the number (or seconds, or capacity) it is divided by."""
 
-_STUDENT = (12.7062, 4.3027, 3.1824, 2.7764)
-_NORMAL = 1.959964
 _NORMAL_ONE_SIDED = 1.644854
 FEWEST_REPEATS = 3
 
@@ -53,7 +53,7 @@ def ratio_half_width(runs: Sequence[Batches]) -> float | None:
         alike = float(sum((run**2).sum() for run in within)) * batches / rest if rest > 0 else 0.0
         if _differ(between, alike * _resemblance(within), len(runs) - 1, rest):
             error, freedom = between, len(runs) - 1
-    return student(freedom) * float(np.sqrt(error)) / weight
+    return quick_t_quantile(freedom) * float(np.sqrt(error)) / weight
 
 
 def quantile_half_width(
@@ -86,23 +86,6 @@ def quantile_half_width(
         return None
     low, high = np.quantile(values, (share - half, share + half))
     return float(high - low) / 2
-
-
-def student(freedom: int) -> float:
-    """Return the 0.975 quantile of Student's t distribution, to 0.2 %.
-
-    From five degrees of freedom on by the usual expansion around the normal quantile (Abramowitz and Stegun,
-    26.7.5).
-    """
-    if freedom <= len(_STUDENT):
-        return _STUDENT[freedom - 1]
-    z = _NORMAL
-    return (
-        z
-        + (z**3 + z) / (4 * freedom)
-        + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
-        + (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * freedom**3)
-    )
 
 
 def _resemblance(runs: Sequence[npt.NDArray[np.float64]]) -> float:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.special import stdtrit
+
+from mup.statistics.student import t_quantile
 
 __all__ = ["MIN_BATCHES", "half_width_of_batches", "half_width_of_sums"]
 
@@ -44,4 +45,4 @@ def half_width_of_sums(sums: Sequence[float], sizes: Sequence[int], *, level: fl
     mean = totals.sum() / counts.sum()
     residual = (totals - mean * counts) / counts.mean()
     error = float(np.sqrt((residual**2).sum() / (k - 1) / k))
-    return float(stdtrit(k - 1, 0.5 + level / 2)) * error
+    return t_quantile(k - 1, level) * error

@@ -1,0 +1,47 @@
+"""Student's t: one home for its quantiles, exact where scipy is there, to 0.2 % where it must not be."""
+
+from __future__ import annotations
+
+import ast
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from scipy import stats
+
+from mup.statistics.student import quick_t_quantile, t_quantile
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.parametrize("level", [0.5, 0.9, 0.95, 0.999])
+@pytest.mark.parametrize("freedom", [0.7, 1, 2.5, 19, 400, math.inf])
+def test_quantile_is_that_of_scipy(freedom: float, level: float) -> None:
+    """Whatever the level; of infinitely many degrees of freedom that of the normal distribution."""
+    assert t_quantile(freedom, level) == pytest.approx(stats.t.ppf(0.5 + level / 2, freedom), rel=1e-7)
+
+
+@pytest.mark.parametrize("freedom", [1, 3, 5, 39, 10_000])
+def test_both_quantiles_agree(freedom: int) -> None:
+    """The one without scipy is the other, to 0.2 %."""
+    assert quick_t_quantile(freedom) == pytest.approx(t_quantile(freedom), rel=2e-3)
+
+
+def test_a_load_does_not_wait_for_scipy() -> None:
+    """What a load test takes from here imports no scipy."""
+    code = "import mup.statistics.repeats, sys; print('scipy' in sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout == "False\n"
+
+
+def test_quantiles_have_one_home() -> None:
+    """No other module makes intervals from scipy's quantile by itself; a test of hypotheses may."""
+    users = set()
+    for package in ("mup", "simulator", "analyzer"):
+        for path in (ROOT / package).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.ImportFrom) and any(n.name == "stdtrit" for n in node.names):
+                    users.add(path.relative_to(ROOT).as_posix())
+    assert users == {"mup/statistics/student.py", "analyzer/kalman.py"}
