@@ -5,8 +5,21 @@ from __future__ import annotations
 import math
 
 from mup.errors import SimulationError
-from mup.lqn.distributions import Constant, Distribution, Geometric
-from mup.lqn.model import Activity, Call, Entry, Precedence, Task, entry_label
+from mup.lqn.distributions import Constant
+from mup.lqn.lowered import (
+    Arc,
+    Fork,
+    Graph,
+    Join,
+    Loop,
+    Request,
+    Slices,
+    Then,
+    measured,
+    requests_of,
+    slices_of,
+)
+from mup.lqn.model import Activity, Call, Task, entry_label
 from simulator.program.emitter import Emitter, cumulative
 from simulator.program.instructions import (
     BEGIN,
@@ -33,22 +46,13 @@ __all__ = ["Body"]
 class Body:
     """Emits the activity graph of one entry; labels are patched once their addresses are known."""
 
-    def __init__(self, emitter: Emitter, task: Task, entry: Entry, where: str) -> None:
+    def __init__(self, emitter: Emitter, task: Task, graph: Graph, where: str) -> None:
         self.emitter = emitter
         self.task = task
-        self.entry = entry
+        self.graph = graph
         self.where = where
-        self.label = entry_label(task.name, entry.name)
-        self.activities = {a.name: a for a in entry.activities}
-        self.successor = {name: i for i, p in enumerate(entry.precedences) for name in p.pre}
-        self.carried = _carried(entry)
-        self.joins = {
-            i: n
-            for n, i in enumerate(
-                i for i, p in enumerate(entry.precedences) if p.join == "and" and len(p.pre) > 1
-            )
-        }
-        self.join_timers = _join_timers(entry, list(self.joins))
+        self.label = entry_label(task.name, graph.entry.name)
+        self.slots = {index: slot for slot, index in enumerate(graph.joins)}
         self.activity_address: dict[str, int] = {}
         self.precedence_address: dict[int, int] = {}
         self.patches: list[tuple[int, str]] = []
@@ -56,18 +60,13 @@ class Body:
         self.pending: list[tuple[str, int]] = []
         self.registers = 0
         # One clock per activity where they are timed, and one per fork that a join refers to.
-        self.timers = {fork: n for n, fork in enumerate(sorted(set(self.join_timers.values())))}
-
-    @property
-    def replies_elsewhere(self) -> bool:
-        """Tell whether an activity off the flow that holds the thread may send the reply."""
-        return not {a.name for a in self.entry.activities if a.replies}.issubset(self.carried)
+        self.timers = {fork: n for n, fork in enumerate(sorted(set(graph.forks.values())))}
 
     def emit(self) -> None:
         """Emit all that the entry's first activity leads to."""
         emitter = self.emitter
         first = len(emitter.code)
-        self.pending.append((self.entry.start, -1))
+        self.pending.append((self.graph.start, -1))
         while self.pending:
             self.chain(*self.pending.pop())
         code = emitter.code
@@ -78,9 +77,9 @@ class Body:
             addresses = tuple(self.activity_address[n] for n in names)
             emitter.choices[index] = Choice(cumulative(odds), addresses)
         self.drop_final_replies(first)
-        emitter.slots = max(emitter.slots, len(self.joins))
+        emitter.slots = max(emitter.slots, len(self.slots))
         emitter.registers = max(emitter.registers, self.registers)
-        timers = len(self.timers) + (len(self.activities) if emitter.timed else 0)
+        timers = len(self.timers) + (len(self.graph.activities) if emitter.timed else 0)
         emitter.timers = max(emitter.timers, timers)
 
     def chain(self, name: str, loop: int) -> None:
@@ -93,20 +92,19 @@ class Body:
         emitter = self.emitter
         while True:
             self.activity_address[name] = len(emitter.code)
-            self.activity(self.activities[name])
-            index = self.successor.get(name)
-            if index is None:
+            self.activity(self.graph.activities[name])
+            arc = self.graph.after.get(name)
+            if arc is None:
                 self.leave(loop)
                 return
-            if index in self.precedence_address:
-                emitter.emit(GOTO, self.precedence_address[index])
+            if arc.index in self.precedence_address:
+                emitter.emit(GOTO, self.precedence_address[arc.index])
                 return
-            self.precedence_address[index] = len(emitter.code)
-            precedence = self.entry.precedences[index]
-            if index in self.joins:
-                emitter.emit(JOIN, self.join(index, precedence))
+            self.precedence_address[arc.index] = len(emitter.code)
+            if arc.join is not None:
+                emitter.emit(JOIN, self.join(arc, arc.join))
             # Every activity has one way in (a rule of the model), so its code comes right here.
-            following = self.fork(precedence, index, loop)
+            following = self.then(arc, loop)
             if following is None:
                 self.leave(loop)
                 return
@@ -119,82 +117,69 @@ class Body:
         else:
             self.emitter.emit(END)
 
-    def join(self, index: int, precedence: Precedence) -> int:
+    def join(self, arc: Arc, join: Join) -> int:
         """Add a join; return its index."""
-        names = "&".join(precedence.pre)
-        timer = self.timers[self.join_timers[index]] if index in self.join_timers else -1
-        needed = len(precedence.pre) if precedence.quorum is None else precedence.quorum
+        fork = self.graph.forks.get(arc.index)
         self.emitter.joins.append(
             JoinSpec(
-                where=f"{self.where}.precedences[{index}]",
-                label=f"{self.label}:{names}",
-                slot=self.joins[index],
-                needed=needed,
-                arrivals=len(precedence.pre),
-                timer=timer,
-                carried=not self.carried.isdisjoint(precedence.pre),
+                where=f"{self.where}.{arc.path}",
+                label=f"{self.label}:{'&'.join(join.branches)}",
+                slot=self.slots[arc.index],
+                needed=join.needed,
+                arrivals=len(join.branches),
+                timer=-1 if fork is None else self.timers[fork],
+                carried=join.carried,
             )
         )
         return len(self.emitter.joins) - 1
 
-    def fork(self, precedence: Precedence, index: int, loop: int) -> str | None:
-        """Emit the outgoing side; return the activity that follows directly, if any."""
-        emitter, post = self.emitter, precedence.post
-        if precedence.fork == "and":
-            if index in self.timers:
-                emitter.emit(SPLIT, self.timers[index])
-            for name in post[1:]:
+    def then(self, arc: Arc, loop: int) -> str | None:
+        """Emit what follows an arc; return the activity that follows directly, if any."""
+        emitter, then = self.emitter, arc.then
+        if isinstance(then, Then):
+            return then.activity
+        if isinstance(then, Fork):
+            if arc.index in self.timers:
+                emitter.emit(SPLIT, self.timers[arc.index])
+            for name in then.others:
                 self.patches.append((emitter.emit(FORK), name))
             # A branch that is not joined again ends where it ends, in a loop or not.
-            self.pending.extend((name, -1) for name in reversed(post[1:]))
-            return post[0]
-        if precedence.fork == "loop":
-            return self.loop(precedence, index)
-        odds = precedence.probabilities
-        if precedence.fork != "or" or len(post) == 1:
-            return post[0]
-        if odds is None:
-            emitter.missing.append(f"{self.where}.precedences[{index}].probabilities")
-            odds = (1 / len(post),) * len(post)
-        # A branch that is never taken is not compiled: what it lacks does not matter.
-        taken = [(p, n) for p, n in zip(odds, post, strict=True) if p > 0]
-        names = tuple(n for _, n in taken)
-        if len(taken) > 1:
+            self.pending.extend((name, -1) for name in reversed(then.others))
+            return then.first
+        if isinstance(then, Loop):
+            return self.loop(then)
+        names = tuple(name for name, _ in then.ways)
+        if len(names) > 1:
             emitter.choices.append(Choice((), ()))
-            self.choice_patches.append((len(emitter.choices) - 1, tuple(p for p, _ in taken), names))
+            odds = tuple(chance for _, chance in then.ways)
+            self.choice_patches.append((len(emitter.choices) - 1, odds, names))
             emitter.emit(CHOICE, len(emitter.choices) - 1)
-            self.pending.extend((n, loop) for n in reversed(names[1:]))
+            self.pending.extend((name, loop) for name in reversed(names[1:]))
         return names[0]
 
-    def loop(self, precedence: Precedence, index: int) -> str | None:
+    def loop(self, loop: Loop) -> str | None:
         """Emit a loop; return the activity behind it."""
         emitter = self.emitter
-        known: list[tuple[str, Distribution]] = []
-        for number, (body, count) in enumerate(zip(precedence.bodies, precedence.counts, strict=True)):
-            if count is None:
-                emitter.missing.append(f"{self.where}.precedences[{index}].counts[{number}]")
-            elif count.mean > 0:
-                known.append((body, count))
-        if known and all(isinstance(count, Geometric) for _, count in known):
+        if loop.mixed:
             # Memoryless: before every round one of the bodies or the end is drawn.
-            total = 1 + math.fsum(count.mean for _, count in known)
+            total = 1 + math.fsum(body.count.mean for body in loop.bodies)
             skip = emitter.emit(GOTO)  # the bodies come first, the head of the loop behind them
-            head = self.bodies([body for body, _ in known])
+            head = self.bodies([body.start for body in loop.bodies])
             emitter.code[skip] = (GOTO, head, 0, 0)
-            odds = [count.mean / total for _, count in known]
-            addresses = [self.activity_address[body] for body, _ in known]
+            odds = [body.count.mean / total for body in loop.bodies]
+            addresses = [self.activity_address[body.start] for body in loop.bodies]
             emitter.emit_choice([*odds, 1 - math.fsum(odds)], [*addresses, head + 1])
         else:
-            for body, count in known:
+            for body in loop.bodies:
                 register = self.registers
                 self.registers += 1
-                emitter.emit(COUNT, register, emitter.distribution(count))
+                emitter.emit(COUNT, register, emitter.distribution(body.count))
                 skip = emitter.emit(GOTO)
-                head = self.bodies([body])
+                head = self.bodies([body.start])
                 emitter.code[skip] = (GOTO, head, 0, 0)
                 emitter.emit(LOOP, register, head + 2)
-                emitter.emit(GOTO, self.activity_address[body])
-        return precedence.continuation
+                emitter.emit(GOTO, self.activity_address[body.start])
+        return loop.continuation
 
     def bodies(self, names: list[str]) -> int:
         """Emit the bodies of a loop and all that belongs to them; return the address of its head."""
@@ -228,22 +213,23 @@ class Body:
 
     def activity(self, activity: Activity) -> None:
         """Emit what an activity does: processor time, delay, calls, and its reply."""
-        emitter, where = self.emitter, f"{self.where}.activities[{activity.name!r}]"
-        number = UNTIMED
+        emitter, number = self.emitter, UNTIMED
         if emitter.timed and (activity.demand or activity.delay or activity.calls):
             number = len(emitter.activities)
-            clock = len(self.timers) + list(self.activities).index(activity.name)
+            clock = len(self.timers) + list(self.graph.activities).index(activity.name)
             emitter.activities.append(ActivitySpec(f"{self.label}:{activity.name}"))
             emitter.emit(BEGIN, number, clock)
         think = activity.kind == "think" and self.task.is_reference
-        if activity.interleaved and activity.calls:
-            emitter.pause(activity.delay, f"{where}.delay", think=think)
-            self.interleaved(activity, where, number)
+        requests = requests_of(activity)
+        slices = slices_of(activity, requests)
+        if slices is not None:
+            emitter.pause(measured(activity.delay), think=think)
+            self.interleaved(activity, requests, slices, number)
         else:
-            emitter.spend(self.task, activity.demand, f"{where}.demand", number)
-            emitter.pause(activity.delay, f"{where}.delay", think=think)
-            for index, call in enumerate(activity.calls):
-                self.repeated_call(activity, call, f"{where}.calls[{index}].count")
+            emitter.spend(self.task, measured(activity.demand), number)
+            emitter.pause(measured(activity.delay), think=think)
+            for request in requests:
+                self.repeated_call(activity, request)
         if number != UNTIMED:
             emitter.emit(FINISH, number, clock)
         if activity.replies and not self.task.is_reference:
@@ -263,59 +249,51 @@ class Body:
         else:
             emitter.emit(CALL, target, site)
 
-    def repeated_call(self, activity: Activity, call: Call, where: str) -> None:
+    def repeated_call(self, activity: Activity, request: Request) -> None:
         """Emit as many requests as a call makes."""
-        emitter, count = self.emitter, call.count
-        if count is None:
-            emitter.missing.append(where)
-        elif isinstance(count, Constant) and count.value <= 1:
-            if count.value == 1:
-                self.call(activity, call)
-        elif count.mean > 0:
-            register = self.registers
-            self.registers += 1
-            emitter.emit(COUNT, register, emitter.distribution(count))
-            head = emitter.emit(LOOP, register)
-            self.call(activity, call)
-            end = emitter.emit(GOTO, head) + 1
-            emitter.code[head] = (LOOP, register, end, 0)
+        emitter, count = self.emitter, request.count
+        if isinstance(count, Constant) and count.value == 1:
+            self.call(activity, request.call)
+            return
+        register = self.registers
+        self.registers += 1
+        emitter.emit(COUNT, register, emitter.distribution(count))
+        head = emitter.emit(LOOP, register)
+        self.call(activity, request.call)
+        end = emitter.emit(GOTO, head) + 1
+        emitter.code[head] = (LOOP, register, end, 0)
 
-    def interleaved(self, activity: Activity, where: str, number: int) -> None:
+    def interleaved(
+        self, activity: Activity, requests: tuple[Request, ...], slices: Slices, number: int
+    ) -> None:
         """Emit slices of demand around the calls."""
         emitter = self.emitter
-        calls = []
-        for index, call in enumerate(activity.calls):
-            if call.count is None:
-                emitter.missing.append(f"{where}.calls[{index}].count")
-            elif call.count.mean > 0:
-                calls.append((call, call.count.mean))
-        total = 1 + math.fsum(mean for _, mean in calls)
-        demand = None if activity.demand is None else activity.demand.scaled(1 / total)
-        if calls and all(isinstance(call.count, Geometric) for call, _ in calls):
+        demand = measured(activity.demand).scaled(1 / slices.number)
+        if slices.drawn:
             head = len(emitter.code)
-            emitter.spend(self.task, demand, f"{where}.demand", number)
+            emitter.spend(self.task, demand, number)
             emitter.choices.append(Choice((), ()))
             choice = len(emitter.choices) - 1
             emitter.emit(CHOICE, choice)
             addresses = []
-            for call, _ in calls:
+            for request in requests:
                 addresses.append(len(emitter.code))
-                self.call(activity, call)
+                self.call(activity, request.call)
                 emitter.emit(GOTO, head)
-            odds = [mean / total for _, mean in calls]
+            odds = [request.count.mean / slices.number for request in requests]
             emitter.choices[choice] = Choice(
                 cumulative([*odds, 1 - math.fsum(odds)]), (*addresses, len(emitter.code))
             )
             return
-        emitter.spend(self.task, demand, f"{where}.demand", number)
-        for call, mean in calls:
-            register, head = self.registers, -1
+        emitter.spend(self.task, demand, number)
+        for request in requests:
+            register, head, mean = self.registers, -1, request.count.mean
             if mean > 1:
                 self.registers += 1
                 emitter.emit(COUNT, register, emitter.distribution(Constant(mean)))
                 head = emitter.emit(LOOP, register)
-            self.call(activity, call)
-            emitter.spend(self.task, demand, f"{where}.demand", number)
+            self.call(activity, request.call)
+            emitter.spend(self.task, demand, number)
             if head >= 0:
                 end = emitter.emit(GOTO, head) + 1
                 emitter.code[head] = (LOOP, register, end, 0)
@@ -323,7 +301,7 @@ class Body:
     def drop_final_replies(self, first: int) -> None:
         """A reply that is directly followed by the end needs no flow to carry on: END replies."""
         code = self.emitter.code
-        if self.replies_elsewhere or self.entry.waits:
+        if self.graph.replies_elsewhere or self.graph.entry.waits:
             return
         for address in range(first, len(code)):
             if code[address][0] == REPLY:
@@ -342,45 +320,3 @@ class _Ends:
     def __init__(self) -> None:
         _Ends._next += 1
         self.placeholder = _Ends._next
-
-
-def _carried(entry: Entry) -> set[str]:
-    """Return the activities that the flow holding the thread can reach."""
-    reached = {entry.start}
-    grows = True
-    while grows:
-        grows = False
-        for precedence in entry.precedences:
-            if reached.isdisjoint(precedence.pre):
-                continue
-            ends = precedence.post[:1] if precedence.fork == "and" else precedence.post
-            if not reached.issuperset(ends):
-                reached.update(ends)
-                grows = True
-    return reached
-
-
-def _join_timers(entry: Entry, joins: list[int]) -> dict[int, int]:
-    """Return per join the last fork that all of its branches come from."""
-    before: dict[str, set[int]] = {}
-    order: list[int] = []
-
-    def ancestors(name: str) -> set[int]:
-        if name not in before:
-            before[name] = set()
-            for index, precedence in enumerate(entry.precedences):
-                if name in precedence.post:
-                    found: set[int] = set().union(*(ancestors(p) for p in precedence.pre))
-                    if precedence.fork == "and":
-                        found = found | {index}
-                        if index not in order:
-                            order.append(index)
-                    before[name] = found
-        return before[name]
-
-    result = {}
-    for index in joins:
-        common = set.intersection(*(ancestors(name) for name in entry.precedences[index].pre))
-        if common:
-            result[index] = max(common, key=order.index)
-    return result

@@ -13,8 +13,8 @@ from typing import Final
 
 from mup.errors import SimulationError, UsageError
 from mup.lqn.distributions import Constant, Distribution, Exponential, Uniform
+from mup.lqn.lowered import Lowered, Source, check_sources, has_front, measured, onward
 from mup.lqn.model import LOCK, Entry, Model, Task, entry_label
-from mup.lqn.visits import entry_rates
 from simulator.program.body import Body
 from simulator.program.emitter import Emitter
 from simulator.program.instructions import (
@@ -81,12 +81,7 @@ def compile_model(model: Model, *, activities: bool = False, arrive_within: floa
         SimulationError: Nothing creates load, or a cycle takes no time.
         ModelError: It is too large for any machine's memory.
     """
-    if not any(e.arrivals is not None for t in model.tasks for e in t.entries) and not model.reference_tasks:
-        raise SimulationError(
-            "the model has no reference task: nothing would ever happen",
-            where=model.name,
-            hint="add a task of role 'reference' with the clients that send requests, or arrivals",
-        )
+    check_sources(model)
     if any(t.warmth is not None for t in model.tasks) or any(p.idling for p in model.processors):
         raise UsageError(
             "processor times depend on the load, which is not known here",
@@ -94,31 +89,33 @@ def compile_model(model: Model, *, activities: bool = False, arrive_within: floa
             hint="prepare the model first (simulator.preparing.prepared)",
         )
     check_size(model)
-    return _Compiler(model, activities=activities, arrive_within=arrive_within).program()
+    lowered = Lowered(model)
+    lowered.check_measured()
+    return _Compiler(lowered, activities=activities, arrive_within=arrive_within).program()
 
 
 class _Compiler:
     """Emits the code of everything that load reaches, one entry at a time."""
 
-    def __init__(self, model: Model, *, activities: bool, arrive_within: float | None) -> None:
-        self.model = model
+    def __init__(self, lowered: Lowered, *, activities: bool, arrive_within: float | None) -> None:
+        self.lowered = lowered
+        self.model = lowered.model
         self.arrive_within = arrive_within
-        self.out = Emitter(model, activities=activities)
+        self.out = Emitter(lowered, activities=activities)
         self.starts: dict[str, int] = {}
 
     def program(self) -> Program:
         model = self.model
         self.out.emit(END)  # at LATE
-        sources = [(t, e) for t in model.tasks for e in t.entries if e.arrivals is not None or t.is_reference]
-        populations = [self.source(task, entry, index) for index, (task, entry) in enumerate(sources)]
+        sources = self.lowered.sources
+        populations = [self.source(source, index) for index, source in enumerate(sources)]
         while self.out.wanted:
             self.compile_entry(*self.out.wanted.pop())
-        if self.out.missing:
-            self.out.refuse()
-        rates = entry_rates(model)
+        rates = self.lowered.requests_per_cycle()
         finished = []
-        for (task, entry), population in zip(sources, populations, strict=True):
-            nominal = nominal_of(model, task, rates[task.name, entry.name], self.out.servers)
+        for source, population in zip(sources, populations, strict=True):
+            task = source.task
+            nominal = nominal_of(self.lowered, task, rates[source.key], self.out.servers)
             if nominal.total <= 0 and not population.is_open:
                 raise SimulationError(
                     "a cycle takes no time at all, so it would repeat for ever at time 0",
@@ -175,31 +172,27 @@ class _Compiler:
             admission=LOCKED if any(e.token in LOCK for e in task.entries) else admission,
             rank=self.out.ranks.index(task.priority),
             server=self.sticky(task.processor),
-            front=self.out.has_front(task),
+            front=has_front(task),
             front_server=self.sticky(self.model.front_processor(task)),
         )
 
-    def source(self, task: Task, entry: Entry, index: int) -> Population:
+    def source(self, source: Source, index: int) -> Population:
         """Note where load comes from; emit the code that creates it if it is open."""
+        task, entry = source.task, source.entry
         target = self.out.want(task, entry)
         nothing = Nominal(0.0, (), 0.0)
         if entry.arrivals is None:
             return Population(
                 task.name, self.out.tasks[task.name], target, int(task.threads), -1, -1, nothing
             )
-        label = task.name if task.is_reference else entry_label(task.name, entry.name)
-        if entry.arrivals.mean <= 0:
-            raise SimulationError(
-                "requests would arrive all at once: the time between arrivals is 0",
-                where=f"tasks[{task.name!r}].entries[{entry.name!r}].arrivals",
-            )
+        label = source.label
         rank = self.out.ranks.index(entry.priority)
         self.out.sites.append(SiteSpec(f"-> {label}", target, rank, index))
         start = self.out.emit(DELAY, b=self.out.distribution(entry.arrivals))
         self.out.emit(SEND, target, len(self.out.sites) - 1)
         self.out.emit(GOTO, start)
         owner = self.out.tasks[task.name] if task.is_reference else -1
-        return Population(label, owner, target, 0, start, start, nothing, 1 / entry.arrivals.mean)
+        return Population(label, owner, target, 0, start, start, nothing, source.rate)
 
     def background(self, index: int, cycles: float) -> int:
         """Emit what works on a processor without being asked; return where it starts, or -1.
@@ -253,7 +246,7 @@ class _Compiler:
         where = f"tasks[{task.name!r}].entries[{entry.name!r}]"
         client = task.is_reference and not task.is_open
         start = len(self.out.code)
-        body = Body(self.out, task, entry, where)
+        body = Body(self.out, task, self.lowered.graph(task.name, entry.name), where)
         if client:
             if task.think is not None and task.think.mean > 0:
                 self.out.emit(THINK, b=self.out.distribution(task.think))
@@ -274,12 +267,12 @@ class _Compiler:
             self.out.compiled[index],
             start=start,
             epilogue=epilogue,
-            replies_elsewhere=not client and body.replies_elsewhere,
+            replies_elsewhere=not client and body.graph.replies_elsewhere,
         )
 
     def forwards(self, task: Task, entry: Entry) -> None:
         """Emit where the reply turns into a request to somebody else."""
-        chances = [f for f in entry.forwards if f.probability > 0]
+        chances = onward(entry)
         if not chances:
             return
         first = len(self.out.code) + 1
@@ -293,7 +286,7 @@ class _Compiler:
 
     def front(self, task: Task, body: Body, phase: str) -> None:
         """Emit what the front does with a request or its reply; timed, it is an activity of the entry."""
-        if not self.out.has_front(task):
+        if not has_front(task):
             return
         time: Distribution | None = getattr(task.front, phase)
         home = replace(task, processor=self.model.front_processor(task))
@@ -301,12 +294,12 @@ class _Compiler:
         if self.out.timed:
             number = len(self.out.activities)
             # Behind the clocks of the activities, which may still go on when the reply leaves.
-            clock = len(body.timers) + len(body.activities)
+            clock = len(body.timers) + len(body.graph.activities)
             self.out.timers = max(self.out.timers, clock + 1)
             self.out.activities.append(ActivitySpec(f"{body.label}:front.{phase}"))
             self.out.emit(BEGIN, number, clock)
         self.out.emit(FRONT_TAKE)
-        self.out.spend(home, time, f"tasks[{task.name!r}].front.{phase}", number, BY_FRONT)
+        self.out.spend(home, measured(time), number, BY_FRONT)
         self.out.emit(FRONT_GIVE)
         if number != UNTIMED:
             self.out.emit(FINISH, number, clock)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mup.errors import UncalibratedError
 from mup.lqn.distributions import Distribution
-from mup.lqn.model import Entry, Model, Task, entry_label
+from mup.lqn.lowered import Lowered, targets
+from mup.lqn.model import Entry, Task, entry_label
 from simulator.program.instructions import (
     BY_REPLICA,
     BY_WORKER,
@@ -24,8 +24,6 @@ from simulator.program.tables import ActivitySpec, Choice, EntryCode, JoinSpec, 
 
 __all__ = ["Emitter", "cumulative"]
 
-MAX_LISTED = 20
-
 
 class Emitter:
     """The code so far, with its tables, and what is still wanted or missing.
@@ -35,12 +33,12 @@ class Emitter:
         ranks: All priorities, the most urgent first: a rank is an index.
         compiled: What is known of the entries that load reaches, by index.
         wanted: Those of them whose code is still to be emitted.
-        missing: Paths of the numbers that were never measured.
         timers, registers, slots: How many a request needs.
     """
 
-    def __init__(self, model: Model, *, activities: bool) -> None:
-        self.model = model
+    def __init__(self, lowered: Lowered, *, activities: bool) -> None:
+        self.lowered = lowered
+        self.model = model = lowered.model
         self.timed = activities
         self.code: list[Instruction] = []
         self.distributions: list[Distribution] = []
@@ -50,8 +48,6 @@ class Emitter:
         self.sites: list[SiteSpec] = []
         self.activities: list[ActivitySpec] = []
         self.timers = self.registers = self.slots = 0
-        self.missing: list[str] = []
-        self._task_named = {t.name: t for t in model.tasks}
         self.ranks = sorted({t.priority for t in model.tasks} | self._request_priorities(), reverse=True)
         self.servers = servers_of(model)
         self.server_index = {s.name: i for i, s in enumerate(self.servers) if s.copy == 0}
@@ -74,8 +70,7 @@ class Emitter:
 
     def site(self, caller: Task, label: str, target: tuple[str, str]) -> int:
         """Add a place that requests come from; return its index."""
-        task = self._task_named[target[0]]
-        entry = task.entry(target[1])
+        task, entry = self.lowered.target(*target)
         rank = self.ranks.index(caller.priority + entry.priority)
         name = f"{label} -> {entry_label(*target)}"
         self.sites.append(SiteSpec(name, self.want(task, entry), rank, -1))
@@ -98,27 +93,16 @@ class Emitter:
             self.distributions.append(distribution)
         return index
 
-    def has_front(self, task: Task) -> bool:
-        """Tell whether the front does anything: one that takes no time is never in the way."""
-        front = task.front
-        return front is not None and any(t is None or t.mean > 0 for t in (front.request, front.reply))
-
-    def spend(
-        self, task: Task, demand: Distribution | None, where: str, purpose: int, by: int = BY_WORKER
-    ) -> None:
+    def spend(self, task: Task, demand: Distribution, purpose: int, by: int = BY_WORKER) -> None:
         """Emit processor time; where there is a core for every thread, it is a delay.
 
         Args:
             task: Whose.
             demand: How much.
-            where: Path of the number.
             purpose: The timed activity it belongs to, or UNTIMED.
             by: BY_WORKER or BY_FRONT.
         """
-        if demand is None:
-            if where not in self.missing:
-                self.missing.append(where)
-        elif demand.mean > 0:
+        if demand.mean > 0:
             if task.processor in self.server_index:
                 server = self.server_index[task.processor]
                 if self.servers[server].copies > 1:
@@ -130,11 +114,9 @@ class Emitter:
                 speed = 1.0 if task.processor is None else self.model.processor(task.processor).speed
                 self.emit(DELAY, b=self.distribution(demand if speed == 1.0 else demand.scaled(1 / speed)))
 
-    def pause(self, delay: Distribution | None, where: str, *, think: bool) -> None:
+    def pause(self, delay: Distribution, *, think: bool) -> None:
         """Emit a delay, or think time."""
-        if delay is None:
-            self.missing.append(where)
-        elif delay.mean > 0:
+        if delay.mean > 0:
             self.emit(THINK if think else DELAY, b=self.distribution(delay))
             if think:
                 self.emit(THOUGHT)
@@ -142,23 +124,11 @@ class Emitter:
     def _request_priorities(self) -> set[int]:
         """Return the priority of every request that can be sent (task of the caller plus entry)."""
         found = {e.priority for t in self.model.tasks for e in t.entries}
-        for task, entry, activity in self.model.walk():
-            targets = [(c.task, c.entry) for c in activity.calls]
-            targets += [(f.task, f.entry) for f in entry.forwards]
-            found.update(task.priority + self._task_named[t].entry(e).priority for t, e in targets)
+        for task in self.model.tasks:
+            for entry in task.entries:
+                asked = (self.lowered.target(*target)[1] for target in targets(entry))
+                found.update(task.priority + target.priority for target in asked)
         return found
-
-    def refuse(self) -> None:
-        """Raise an error that lists the numbers that are missing."""
-        shown = [f"  {path}" for path in self.missing[:MAX_LISTED]]
-        if len(self.missing) > MAX_LISTED:
-            shown.append(f"  ... and {len(self.missing) - MAX_LISTED} more")
-        listing = "\n".join(shown)
-        raise UncalibratedError(
-            f"{len(self.missing)} numbers that clients can reach were never measured\n{listing}",
-            where=self.model.name,
-            hint="run 'mup explore' and 'mup model' to measure them, or set them in the model file",
-        )
 
 
 def cumulative(probabilities: Iterable[float]) -> tuple[float, ...]:

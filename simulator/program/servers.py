@@ -6,27 +6,24 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+from mup.lqn.lowered import is_limited, speeds_of, wholes
 from mup.lqn.model import Migration, Model, Processor
 from simulator.program.instructions import FCFS, PREEMPTIVE, SHARED, STICKY
 from simulator.program.tables import ServerSpec, TaskSpec
 
-__all__ = ["servers_of", "speeds_of", "with_seats"]
+__all__ = ["servers_of", "with_seats"]
 
 
 def servers_of(model: Model) -> list[ServerSpec]:
     """Return the processors somebody can wait for, parents before their children."""
     named = {p.name: p for p in model.processors}
-    parents = {p.parent for p in model.processors if p.parent is not None}
+    parents = wholes(model)
 
     def depth(name: str) -> int:
         parent = named[name].parent
         return 0 if parent is None else 1 + depth(parent)
 
-    finite = [
-        p
-        for p in model.processors
-        if p.name in parents or p.parent is not None or (p.discipline != "infinite" and p.cores < math.inf)
-    ]
+    finite = [p for p in model.processors if p.name in parents or p.parent is not None or is_limited(p)]
     finite.sort(key=lambda p: depth(p.name))
     speeds = speeds_of(model)
     kinds = {"fcfs": FCFS, "hol": FCFS, "ps": SHARED, "infinite": SHARED, "pp": PREEMPTIVE, "cores": STICKY}
@@ -84,14 +81,3 @@ def with_seats(
         seats = tuple((begin + k) % cores for k in range(count))
         result.append(replace(spec, seats=seats, pinned=first is not None))
     return tuple(result)
-
-
-def speeds_of(model: Model) -> dict[str, float]:
-    """Return the speed of every processor, that of its parents included."""
-    named = {p.name: p for p in model.processors}
-
-    def speed(name: str) -> float:
-        processor = named[name]
-        return processor.speed * (1.0 if processor.parent is None else speed(processor.parent))
-
-    return {name: speed(name) for name in named}
