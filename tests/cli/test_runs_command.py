@@ -86,8 +86,11 @@ def test_a_project_without_runs(project: Path, capsys: pytest.CaptureFixture[str
     assert "mup explore" in out
 
 
-def test_runs_are_listed_newest_first(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_runs_are_listed_newest_first(
+    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """With date, observed time, size, whether they are complete, fresh, and used by a model."""
+    monkeypatch.setenv("COLUMNS", "200")  # a narrow table is followed by a note
     old = explored(project, "20260101-000000", days=9, complete=False, stop="interrupted")
     (project / "services.py").write_text(SOURCE.replace("respond(1)", "respond(2)"))
     new = explored(project, "20260102-000000")

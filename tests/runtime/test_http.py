@@ -200,9 +200,12 @@ def test_calls_fill_paths_and_choose_methods(shop: System) -> None:
             names.update(log.names[r["name"]] for r in log.records if r["event"] == Event.CONTACT_DEST)
         return all(names[name] == count for name, count in expected.items())
 
+    def served() -> bool:
+        logs = shop.logs.glob("Shop.*.w*.mlog")
+        return set(expected) <= {name for file in logs for name in read_log(file).names.values()}
+
     wait_for(called)
-    served = {name for file in shop.logs.glob("Shop.*.w*.mlog") for name in read_log(file).names.values()}
-    assert set(expected) <= served
+    wait_for(served)
 
 
 def test_async_endpoints_do_the_same(shop: System) -> None:

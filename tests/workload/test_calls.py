@@ -53,8 +53,11 @@ def test_calls_spread_evenly_over_replicas(
     servers = [raw_server(lambda _, i=i: (order.append(i), OK)[1]) for i in range(2)]
     register("Two", *(server.url for server in servers))
     with LoadDriver(project(_calls("Two")), system.registry_url) as driver:
-        driver.run(1, 1.0, seed=3)
-    assert len(order) > 100
+        for seed in range(3, 23):  # as long as a busy machine needs for so many
+            driver.run(1, 0.5, seed=seed)
+            if len(order) > 200:
+                break
+    assert len(order) > 200
     assert 0.35 < sum(order) / len(order) < 0.65
     assert 0.3 < sum(a == b for a, b in itertools.pairwise(order)) / len(order) < 0.7
 

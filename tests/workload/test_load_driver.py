@@ -223,16 +223,18 @@ def test_a_dead_replica_is_an_error_not_a_hang(system: Any, project: Make) -> No
     """A registered address where nothing listens is reported."""
     import urllib.request
 
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        dead = f"http://127.0.0.1:{unused.getsockname()[1]}"
-    data = f'{{"service": "D", "url": "{dead}"}}'.encode()
-    headers = {"Content-Type": "application/json"}
-    urllib.request.urlopen(urllib.request.Request(f"{system.registry_url}/register", data, headers)).close()
-    with LoadDriver(
-        project('async def scenario(self, comm):\n    await comm.call("D", "/x/")'), system.registry_url
-    ) as driver:
-        result = driver.run(1, 0.2)
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))  # and kept, or another process could be given the port
+        dead = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        data = f'{{"service": "D", "url": "{dead}"}}'.encode()
+        headers = {"Content-Type": "application/json"}
+        urllib.request.urlopen(
+            urllib.request.Request(f"{system.registry_url}/register", data, headers)
+        ).close()
+        with LoadDriver(
+            project('async def scenario(self, comm):\n    await comm.call("D", "/x/")'), system.registry_url
+        ) as driver:
+            result = driver.run(1, 0.2)
     assert "no replica of 'D' accepts connections" in result.first_error
 
 
