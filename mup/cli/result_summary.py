@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from mup.lqn.model import Model
+    from mup.lqn.refs import ResourceRef
 
 __all__ = ["print_summary"]
 
@@ -72,22 +73,21 @@ def _times(of: str, cycle: Document) -> list[list[str]]:
 
 def _busy(model: Model, document: Document) -> list[list[str]]:
     """Return a row for the bottleneck, and for what is used most besides it."""
+    from mup.lqn.refs import ResourceRef
     from simulator.studies.whatif import NEARLY_FULL, causes
 
-    shares: dict[str, Document] = {}
-    for kind, group in (("task", document["tasks"]), ("processor", document["processors"])):
-        for name, element in group.items():
-            if element["utilization"] is not None:
-                shares[f"{kind} {name}"] = element["utilization"]
+    elements = {ResourceRef("task", name): element for name, element in document["tasks"].items()}
+    elements |= {ResourceRef("processor", n): element for n, element in document["processors"].items()}
+    shares = {ref: e["utilization"] for ref, e in elements.items() if e["utilization"] is not None}
     if not shares:
         return []
 
-    def mean(name: str) -> float:
-        return float(shares[name]["mean"])
+    def mean(ref: ResourceRef) -> float:
+        return float(shares[ref]["mean"])
 
     order = sorted(shares, key=mean, reverse=True)
-    full = {name for name in shares if mean(name) >= NEARLY_FULL * mean(order[0])}
-    limiting = max(causes(model, full), key=lambda name: (mean(name), name))
+    full = {ref for ref in shares if mean(ref) >= NEARLY_FULL * mean(order[0])}
+    limiting = max(causes(model, full), key=lambda ref: (mean(ref), ref.label))
     order.remove(limiting)
-    rows = [[f"bottleneck: {limiting}", interval(shares[limiting], 100), "% utilized"]]
-    return rows + [[name, interval(shares[name], 100), "%"] for name in order[:MAX_BUSY]]
+    rows = [[f"bottleneck: {limiting.label}", interval(shares[limiting], 100), "% utilized"]]
+    return rows + [[ref.label, interval(shares[ref], 100), "%"] for ref in order[:MAX_BUSY]]

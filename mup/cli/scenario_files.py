@@ -33,14 +33,14 @@ def write_csv(path: str, outcomes: Sequence[Outcome]) -> None:
     from simulator.studies.whatif import utilizations
 
     keys = list(dict.fromkeys(_key(c) for o in outcomes for c in o.scenario.changes))
-    servers = list(dict.fromkeys(name for o in outcomes for name in utilizations(o.result)))
+    servers = list(dict.fromkeys(ref for o in outcomes for ref in utilizations(o.result)))
     figures = ("throughput", "response_time", "p50", "p90", "p95", "p99")
     compared = any(o.difference for o in outcomes)
     predicted = any(o.prediction for o in outcomes)
     heading = [*keys, *(f"{f}{suffix}" for f in figures for suffix in ("", "_ci95"))]
     if compared:
         heading += [f"{f}_change{suffix}" for f in figures for suffix in ("", "_ci95")]
-    heading += [f"utilization {name}{suffix}" for name in servers for suffix in ("", " ci95")]
+    heading += [f"utilization {ref.label}{suffix}" for ref in servers for suffix in ("", " ci95")]
     tasks = list(dict.fromkeys(t for o in outcomes if o.prediction for t in o.prediction.utilization))
     if predicted:
         names = ["throughput", "response_time", "p95", *(f"utilization task {t}" for t in tasks)]
@@ -58,8 +58,8 @@ def write_csv(path: str, outcomes: Sequence[Outcome]) -> None:
             change = outcome.difference
             for name in figures:
                 row += _cells(None if change is None else change.figures["cycle", name])
-        for name in servers:
-            row += _cells(share.get(name))
+        for ref in servers:
+            row += _cells(share.get(ref))
         found = outcome.prediction
         if found is not None:
             for each in (

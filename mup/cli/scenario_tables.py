@@ -42,8 +42,8 @@ def print_scenarios(out: Console, outcomes: Sequence[Outcome]) -> None:
 
     shares = [utilizations(o.result) for o in outcomes]
     # The fullest servers somewhere in the grid are the interesting ones.
-    peaks = {name: max(s[name].mean for s in shares if name in s) for share in shares for name in share}
-    names = sorted(sorted(peaks, key=lambda n: -peaks[n])[:MAX_COLUMNS], key=list(peaks).index)
+    peaks = {ref: max(s[ref].mean for s in shares if ref in s) for share in shares for ref in share}
+    columns = sorted(sorted(peaks, key=lambda ref: -peaks[ref])[:MAX_COLUMNS], key=list(peaks).index)
     rows = []
     for outcome, share in zip(outcomes, shares, strict=True):
         cycle, most = outcome.result.cycle, bottleneck(outcome.scenario.model, outcome.result)
@@ -54,13 +54,13 @@ def print_scenarios(out: Console, outcomes: Sequence[Outcome]) -> None:
                 interval(cycle.response_time, 1e3),
                 interval(cycle.response_time.p95, 1e3),
                 interval(cycle.throughput),
-                *(f"{100 * share[n].mean:.1f}" if n in share else "-" for n in names),
+                *(f"{100 * share[ref].mean:.1f}" if ref in share else "-" for ref in columns),
             ]
         )
-    used = [f"{name} %" for name in names]
+    used = {f"{ref.label} %": peaks[ref] for ref in columns}
     headings = ["scenario", "bottleneck", "response ms", "p95 ms", "throughput 1/s", *used]
     # The bottleneck says which server matters most: the others go first, the least used before all.
-    spare = sorted(used, key=lambda heading: peaks[heading.removesuffix(" %")])
+    spare = sorted(used, key=lambda heading: used[heading])
     print_table(out, "", headings, rows, texts=2, spare=spare, more="--json and --csv")
     _print_limits(out, outcomes)
     say(

@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from mup.errors import UsageError, did_you_mean
 
@@ -34,6 +34,7 @@ __all__ = [
     "JoinRef",
     "Names",
     "QueryRef",
+    "ResourceRef",
     "WorkNames",
     "entry_label",
     "halves",
@@ -123,6 +124,18 @@ class EndpointRef(NamedTuple):
     def label(self) -> str:
         """The text for people, ``B/epB/``."""
         return f"{self.service}{self.path}"
+
+
+class ResourceRef(NamedTuple):
+    """What can be full: a task or a processor."""
+
+    kind: Literal["task", "processor"]
+    name: str
+
+    @property
+    def label(self) -> str:
+        """The text for people and in files, ``task B``."""
+        return f"{self.kind} {self.name}"
 
 
 class FigureRef(NamedTuple):

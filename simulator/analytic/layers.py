@@ -14,7 +14,8 @@ from dataclasses import dataclass, field, replace
 
 from mup.errors import ModelError, SimulationError, UncalibratedError
 from mup.lqn.distributions import Constant, Distribution
-from mup.lqn.model import LOCK, Activity, CallKind, Entry, Front, Model, Processor, Task, entry_label
+from mup.lqn.model import LOCK, Activity, CallKind, Entry, Front, Model, Processor, Task
+from mup.lqn.refs import EntryRef, Names
 from simulator.analytic.entry_times import ActivityGraph, Moments
 
 __all__ = ["CallPlan", "Layers", "Plan", "Station", "Step", "targets"]
@@ -122,6 +123,7 @@ class _Builder:
         self.layers = Layers(model)
         self.tasks = {t.name: i for i, t in enumerate(model.tasks)}
         self.missing: list[str] = []
+        self.names = Names(model.tasks)
         self.plan_of: dict[tuple[str, str], int] = {}
         self.processor_station: dict[str, int] = {}
         self.core_station: dict[tuple[str, int], int] = {}
@@ -244,7 +246,8 @@ class _Builder:
         index = len(plans)
         self.plan_of[task.name, entry.name] = index
         station, speed = self.place(task)
-        plan = Plan(self.tasks[task.name], entry_label(task.name, entry.name), graph, (), station)
+        label = self.names.entries[EntryRef(task.name, entry.name)]
+        plan = Plan(self.tasks[task.name], label, graph, (), station)
         plans.append(plan)
         self.layers.of_task.setdefault(plan.task, []).append(index)
         plan.steps = tuple(
@@ -400,8 +403,8 @@ class _Builder:
     def _ranks(self, index: int) -> set[int]:
         """Return the priorities that requests for the threads of a task have."""
         layers, tasks = self.layers, self.model.tasks
-        own = {entry_label(tasks[index].name, e.name): e.priority for e in tasks[index].entries}
-        here = {number: own[layers.plans[number].label] for number in layers.of_task[index]}
+        own = {self.plan_of.get((tasks[index].name, e.name)): e.priority for e in tasks[index].entries}
+        here = {number: own[number] for number in layers.of_task[index]}
         found = {rank for number, rank in here.items() if layers.plans[number].arrivals}
         for plan in layers.plans:
             asked = [c.target for s in plan.steps for c in s.calls] + [target for target, _ in plan.forwards]

@@ -24,6 +24,7 @@ import numpy as np
 
 from mup.errors import SimulationError
 from mup.lqn.model import Model
+from mup.lqn.refs import EntryRef, Names
 from simulator.analytic.doubts import doubts, meetings
 from simulator.analytic.entry_times import EntryTimes, Moments
 from simulator.analytic.layers import Layers, Plan, targets
@@ -1038,7 +1039,7 @@ class _Report:
         self.model = solver.layers.model
 
     def estimate(self, converged: bool, started: float) -> Estimate:
-        solver, model = self.solver, self.model
+        solver, model, names = self.solver, self.model, Names(self.model.tasks)
         tasks: dict[str, TaskEstimate] = {}
         entries: dict[str, tuple[float, float | None]] = {}
         cycles = responses = durations = 0.0
@@ -1079,10 +1080,7 @@ class _Report:
                 seen = solver.rates[plan]
                 entries[solver.plans[plan].label] = seen, solver.called[plan][0] if seen > 0 else None
             for entry in task.entries:
-                label = (
-                    f"{task.name}{entry.name}" if entry.name.startswith("/") else f"{task.name}.{entry.name}"
-                )
-                entries.setdefault(label, (0.0, None))
+                entries.setdefault(names.entries[EntryRef(task.name, entry.name)], (0.0, None))
         processors: dict[str, float | None] = {}
         for processor in model.processors:
             name = f"processors[{processor.name!r}]"

@@ -30,7 +30,8 @@ from mup.lqn.distributions import (
     Hyperexponential,
     with_scv,
 )
-from mup.lqn.model import LOCK, Activity, Call, Entry, Model, Precedence, Processor, Task, entry_label
+from mup.lqn.model import LOCK, Activity, Call, Entry, Model, Precedence, Processor, Task
+from mup.lqn.refs import ActivityRef, EntryRef, Names
 
 __all__ = ["MAX_REPEATS", "Code", "Do", "EntrySpec", "JoinRule", "Op", "Pool", "Population", "compile_code"]
 
@@ -89,10 +90,14 @@ class Op(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """Something of which there are ``capacity`` places: threads, cores, fronts; 0 for an anonymous join."""
+    """Something of which there are ``capacity`` places: threads, cores, fronts; 0 for an anonymous join.
+
+    ``joined``: of an anonymous join, the branch that waits there, by the activity it ended with.
+    """
 
     name: str
     capacity: float
+    joined: ActivityRef | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,10 +242,11 @@ class _Compiler:
         self.entry_index = {
             (t.name, e.name): i for i, (t, e) in enumerate((t, e) for t in model.tasks for e in t.entries)
         }
-        self.code.labels = [entry_label(t, e) for t, e in self.entry_index]
+        self.names = Names(model.tasks)
+        self.code.labels = list(self.names.entries.values())
         self.wanted: list[tuple[Task, Entry]] = []
         self.seen: set[int] = set()
-        self.known_pools: dict[tuple[str, str], int] = {}
+        self.known_pools: dict[tuple[str, str | ActivityRef], int] = {}
         self.missing: list[str] = []
         self.holding: tuple[int, ...] = ()
         longest = max((time.mean for time in _times(model) if time is not None), default=0.0)
@@ -317,13 +323,13 @@ class _Compiler:
         population = Population(self.tasks[task.name], self.want(task, entry), 0.0, begin)
         self.code.populations.append(population)
 
-    def pool(self, kind: str, name: str, capacity: float) -> int:
+    def pool(self, kind: str, name: str, capacity: float, joined: ActivityRef | None = None) -> int:
         """Return the index of a pool; -1 for one that nobody ever waits for."""
         if capacity == math.inf:
             return -1
-        index = self.known_pools.setdefault((kind, name), len(self.code.pools))
+        index = self.known_pools.setdefault((kind, joined or name), len(self.code.pools))
         if index == len(self.code.pools):
-            self.code.pools.append(Pool(f"{kind} {name}", capacity))
+            self.code.pools.append(Pool(f"{kind} {name}", capacity, joined))
         return index
 
     def threads(self, task: Task) -> int:
@@ -363,7 +369,7 @@ class _Compiler:
         index = self.entry_index[task.name, entry.name]
         self.code.entries[index] = EntrySpec(
             task=self.tasks[task.name],
-            label=entry_label(task.name, entry.name),
+            label=self.names.entries[EntryRef(task.name, entry.name)],
             start=start,
             epilogue=epilogue,
             pool=pool,
@@ -679,12 +685,11 @@ class _Graph:
         if compiler.join_rule == "anonymous":
             leader = next((n for n in precedence.pre if n in self.body.main), precedence.pre[0])
             if name != leader:
-                pool = compiler.pool("join", self.joined(name), 0.0)
-                compiler.emit(Op(Do.DEPOSIT, pool))
+                compiler.emit(Op(Do.DEPOSIT, self.joined(name)))
                 return False
             for other in precedence.pre:
                 if other != leader:
-                    compiler.emit(Op(Do.AWAIT, compiler.pool("join", self.joined(other), 0.0)))
+                    compiler.emit(Op(Do.AWAIT, self.joined(other)))
             return True
         if (index, "") in self.precedence_address:
             compiler.emit(Op(Do.GOTO, self.precedence_address[index, ""]))
@@ -694,9 +699,11 @@ class _Graph:
         compiler.joins += 1
         return True
 
-    def joined(self, branch: str) -> str:
-        """Return the name of the branches that wait for the others of their fork."""
-        return f"{entry_label(self.body.task.name, self.body.entry.name)}:({branch} joined)"
+    def joined(self, branch: str) -> int:
+        """Return the pool of the branches that wait for the others of their fork."""
+        owner = EntryRef(self.body.task.name, self.body.entry.name)
+        name = f"{self.compiler.names.entries[owner]}:({branch} joined)"
+        return self.compiler.pool("join", name, 0.0, ActivityRef(*owner, branch))
 
     def fork(self, precedence: Precedence, index: int, *, returns: bool) -> str:
         """Emit the outgoing side; return the activity that follows directly."""

@@ -29,13 +29,13 @@ import numpy.typing as npt
 
 from mup.errors import SimulationError
 from mup.lqn.model import Model, entry_label
+from mup.lqn.refs import Names
 from simulator.fluid.code import Do, JoinRule, compile_code
 from simulator.fluid.ode import FluidSystem
 from simulator.fluid.states import (
     CLIENT,
     MAX_INLINED,
     NEGLIGIBLE,
-    PARKED,
     Effects,
     Outcomes,
     Request,
@@ -52,6 +52,8 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 MAX_WORLDS: Final = 20_000
+FRONT: Final = {"front.request": "request", "front.reply": "reply"}
+"""Times of a front, and its fields."""
 
 
 class TimeKey(NamedTuple):
@@ -181,8 +183,8 @@ def _mean(model: Model, key: TimeKey) -> float:
     task = model.task(key.task)
     if key.time == "think":
         found = task.think
-    elif key.time.startswith("front."):
-        found = None if task.front is None else getattr(task.front, key.time.removeprefix("front."))
+    elif key.time in FRONT:
+        found = None if task.front is None else getattr(task.front, FRONT[key.time])
     else:
         found = getattr(task.entry(key.entry).activity(key.activity), key.time)
     assert found is not None  # noqa: S101 - compile_code refuses unknown times
@@ -193,12 +195,10 @@ def _positions(space: StateSpace, state: State) -> list[Position]:
     """Return where the flows of a state are, one per flow that calls nobody."""
     code = space.code
     if state.request is None:
-        label = code.pools[state.owner].name.removeprefix("join ") if state.kind == PARKED else ""
-        entry = label.partition(":(")[0]
-        owner = next(
-            t.name for t in code.model.tasks for e in t.entries if entry_label(t.name, e.name) == entry
-        )
-        return [Position((owner,), (entry,), (label,))]
+        joined = code.pools[state.owner].joined
+        assert joined is not None  # noqa: S101 - only branches at an anonymous join have no request
+        label = Names(code.model.tasks).entries[joined.owner]
+        return [Position((joined.task,), (label,), (f"{label}:({joined.activity} joined)",))]
     found: list[Position] = []
 
     def walk(request: Request, above: Position) -> None:

@@ -19,7 +19,8 @@ from mup.lqn.lowered import (
     requests_of,
     slices_of,
 )
-from mup.lqn.model import Activity, Call, Task, entry_label
+from mup.lqn.model import Activity, Call, Task
+from mup.lqn.refs import ActivityRef, EntryRef, JoinRef
 from simulator.program.emitter import Emitter, cumulative
 from simulator.program.instructions import (
     BEGIN,
@@ -51,7 +52,7 @@ class Body:
         self.task = task
         self.graph = graph
         self.where = where
-        self.label = entry_label(task.name, graph.entry.name)
+        self.ref = EntryRef(task.name, graph.entry.name)
         self.slots = {index: slot for slot, index in enumerate(graph.joins)}
         self.activity_address: dict[str, int] = {}
         self.precedence_address: dict[int, int] = {}
@@ -123,7 +124,8 @@ class Body:
         self.emitter.joins.append(
             JoinSpec(
                 where=f"{self.where}.{arc.path}",
-                label=f"{self.label}:{'&'.join(join.branches)}",
+                label=self.emitter.names.join(JoinRef(self.ref, join.branches)),
+                entry=self.emitter.entries[self.ref],
                 slot=self.slots[arc.index],
                 needed=join.needed,
                 arrivals=len(join.branches),
@@ -217,7 +219,9 @@ class Body:
         if emitter.timed and (activity.demand or activity.delay or activity.calls):
             number = len(emitter.activities)
             clock = len(self.timers) + list(self.graph.activities).index(activity.name)
-            emitter.activities.append(ActivitySpec(f"{self.label}:{activity.name}"))
+            emitter.activities.append(
+                ActivitySpec(emitter.names.activity(ActivityRef(*self.ref, activity.name)))
+            )
             emitter.emit(BEGIN, number, clock)
         think = activity.kind == "think" and self.task.is_reference
         requests = requests_of(activity)
@@ -238,7 +242,7 @@ class Body:
     def call(self, activity: Activity, call: Call) -> None:
         """Emit a single request."""
         emitter = self.emitter
-        site = emitter.site(self.task, f"{self.label}:{activity.name}", (call.task, call.entry))
+        site = emitter.site(self.task, ActivityRef(*self.ref, activity.name), (call.task, call.entry))
         target = emitter.sites[site].entry
         if call.kind == "send":
             emitter.emit(SEND, target, site)

@@ -14,7 +14,9 @@ from typing import Final
 from mup.errors import SimulationError, UsageError
 from mup.lqn.distributions import Constant, Distribution, Exponential, Uniform
 from mup.lqn.lowered import Lowered, Source, check_sources, has_front, measured, onward
-from mup.lqn.model import LOCK, Entry, Model, Task, entry_label
+from mup.lqn.model import LOCK, Entry, Model, Task
+from mup.lqn.refs import FORWARD as HANDING_ON
+from mup.lqn.refs import EntryRef
 from simulator.program.body import Body
 from simulator.program.emitter import Emitter
 from simulator.program.instructions import (
@@ -144,7 +146,9 @@ class _Compiler:
             joins=tuple(self.out.joins),
             tasks=tasks,
             entries=tuple(
-                self.out.compiled.get(i, unreached(task=self.out.tasks[t], label=entry_label(t, e)))
+                self.out.compiled.get(
+                    i, unreached(task=self.out.tasks[t], label=self.out.names.entries[EntryRef(t, e)])
+                )
                 for (t, e), i in self.out.entries.items()
             ),
             sites=tuple(self.out.sites),
@@ -185,7 +189,7 @@ class _Compiler:
             return Population(
                 task.name, self.out.tasks[task.name], target, int(task.threads), -1, -1, nothing
             )
-        label = source.label
+        label = task.name if task.is_reference else self.out.names.source(EntryRef(*source.key))
         rank = self.out.ranks.index(entry.priority)
         self.out.sites.append(SiteSpec(f"-> {label}", target, rank, index))
         start = self.out.emit(DELAY, b=self.out.distribution(entry.arrivals))
@@ -279,9 +283,9 @@ class _Compiler:
         rest = 1 - math.fsum(f.probability for f in chances)
         odds = [f.probability for f in chances] + ([rest] if rest > 1e-12 else [])
         self.out.emit_choice(odds, range(first, first + len(odds)))
-        label = entry_label(task.name, entry.name)
+        place = self.out.names.beside(EntryRef(task.name, entry.name), HANDING_ON)
         for forward in chances:
-            site = self.out.site(task, f"{label}:forward", (forward.task, forward.entry))
+            site = self.out.site(task, place, (forward.task, forward.entry))
             self.out.emit(FORWARD, self.out.sites[site].entry, site)
 
     def front(self, task: Task, body: Body, phase: str) -> None:
@@ -296,7 +300,8 @@ class _Compiler:
             # Behind the clocks of the activities, which may still go on when the reply leaves.
             clock = len(body.timers) + len(body.graph.activities)
             self.out.timers = max(self.out.timers, clock + 1)
-            self.out.activities.append(ActivitySpec(f"{body.label}:front.{phase}"))
+            names = self.out.names
+            self.out.activities.append(ActivitySpec(names.activity(names.beside(body.ref, f"front.{phase}"))))
             self.out.emit(BEGIN, number, clock)
         self.out.emit(FRONT_TAKE)
         self.out.spend(home, measured(time), number, BY_FRONT)

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from mup.lqn.distributions import Distribution
 from mup.lqn.lowered import Lowered, targets
-from mup.lqn.model import Entry, Task, entry_label
+from mup.lqn.model import Entry, Task
+from mup.lqn.refs import ActivityRef, CallRef, EntryRef, Names
 from simulator.program.instructions import (
     BY_REPLICA,
     BY_WORKER,
@@ -29,6 +30,7 @@ class Emitter:
     """The code so far, with its tables, and what is still wanted or missing.
 
     Attributes:
+        names: Of the elements, as results have them.
         timed: Whether every execution of every activity is timed.
         ranks: All priorities, the most urgent first: a rank is an index.
         compiled: What is known of the entries that load reaches, by index.
@@ -39,6 +41,7 @@ class Emitter:
     def __init__(self, lowered: Lowered, *, activities: bool) -> None:
         self.lowered = lowered
         self.model = model = lowered.model
+        self.names = Names(model.tasks)
         self.timed = activities
         self.code: list[Instruction] = []
         self.distributions: list[Distribution] = []
@@ -62,17 +65,17 @@ class Emitter:
         """Note that an entry is reachable; return its index."""
         index = self.entries[task.name, entry.name]
         if index not in self.compiled:
-            label = entry_label(task.name, entry.name)
+            label = self.names.entries[EntryRef(task.name, entry.name)]
             ends = ENDS[entry.token]
             self.compiled[index] = EntryCode(self.tasks[task.name], label, 0, 0, False, entry.waits, ends)
             self.wanted.append((task, entry))
         return index
 
-    def site(self, caller: Task, label: str, target: tuple[str, str]) -> int:
+    def site(self, caller: Task, place: ActivityRef, target: tuple[str, str]) -> int:
         """Add a place that requests come from; return its index."""
         task, entry = self.lowered.target(*target)
         rank = self.ranks.index(caller.priority + entry.priority)
-        name = f"{label} -> {entry_label(*target)}"
+        name = self.names.call(CallRef(place, EntryRef(*target)))
         self.sites.append(SiteSpec(name, self.want(task, entry), rank, -1))
         return len(self.sites) - 1
 

@@ -20,7 +20,7 @@ from simulator.program.instructions import (
     RETURN,
     Instruction,
 )
-from simulator.program.tables import JoinSpec, Program
+from simulator.program.tables import Program
 
 __all__ = ["optimise"]
 
@@ -47,7 +47,7 @@ def optimise(program: Program) -> Program:
         elif operation == LOOP:
             code[address] = (operation, a, final(b), c)
     # Where a quorum suffices, a late carrier may meet another one that has taken its place.
-    overtaken = {_entry_of(j) for j in program.joins if j.needed < j.arrivals}
+    overtaken = {j.entry for j in program.joins if j.needed < j.arrivals}
     for address, (operation, a, b, c) in enumerate(code):
         if operation != FORK:
             continue
@@ -55,18 +55,13 @@ def optimise(program: Program) -> Program:
         if code[following][0] == JOIN:
             join = code[following][1]
             spec = program.joins[join]
-            if _entry_of(spec) in overtaken:
+            if spec.entry in overtaken:
                 continue
             if spec.needed == spec.arrivals == 2 and _is_plain_branch(program, code, a, following):
                 code[address] = (FORK_JOIN, a, following, c)
                 code[following] = (BRANCH_END, join, b, c)
     choices = tuple(replace(c, addresses=tuple(final(a) for a in c.addresses)) for c in program.choices)
     return replace(program, code=tuple(code), choices=choices)
-
-
-def _entry_of(join: JoinSpec) -> str:
-    """Return the path of the entry a join belongs to."""
-    return join.where.rpartition(".precedences")[0]
 
 
 def _is_plain_branch(program: Program, code: list[Instruction], start: int, join: int) -> bool:

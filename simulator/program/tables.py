@@ -44,6 +44,7 @@ class JoinSpec:
 
     Attributes:
         where, label: Path of the precedence; the name results use.
+        entry: Index of the entry it is in.
         slot: Which counter of the request counts the arrivals.
         needed, arrivals: How many let the join go on; how many come in all.
         timer: Which clock of the request says when the branches began; -1 if none does.
@@ -52,6 +53,7 @@ class JoinSpec:
 
     where: str
     label: str
+    entry: int
     slot: int
     needed: int
     arrivals: int

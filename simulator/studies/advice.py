@@ -17,7 +17,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from mup.lqn.model import Entry, Model, entry_label
+from mup.lqn.model import Entry, Model
+from mup.lqn.refs import EntryRef, Names
 from mup.lqn.uncertainty import Replicate, apply
 from mup.lqn.visits import EntryKey, activity_visits, entry_rates
 from mup.statistics.student import t_quantile
@@ -89,17 +90,19 @@ def suspects(model: Model) -> list[Suspect]:
         return []
     work = _Work(model)
     replicates = model.uncertainty.replicates
-    found: dict[tuple[str, str], FloatArray] = {}
+    names = Names(model.tasks)
+    found: dict[tuple[EntryRef | str, str], FloatArray] = {}
     for kind in KINDS:
         for number, replicate in enumerate(replicates):
             changed = getattr(replicate, kind)
             if changed:
-                for label, effect in work.effects(Replicate(**{kind: changed})).items():
-                    row = found.setdefault((label, kind), np.zeros(len(replicates)))
+                for of, effect in work.effects(Replicate(**{kind: changed})).items():
+                    row = found.setdefault((of, kind), np.zeros(len(replicates)))
                     row[number] = effect
     freedom = model.uncertainty.freedom
     return [
-        Suspect(label, kind, row, work.amount(label, kind), freedom) for (label, kind), row in found.items()
+        Suspect(of if isinstance(of, str) else names.entries[of], kind, row, work.amount(of, kind), freedom)
+        for (of, kind), row in found.items()
     ]
 
 
@@ -115,10 +118,13 @@ class _Work:
                 self._rates[key] = self._rates.get(key, 0.0) + rate
         self._costs: dict[EntryKey, float] = {}
 
-    def effects(self, replicate: Replicate) -> dict[str, float]:
-        """Return by how much work each entry or front makes a cycle longer, callees as they are."""
+    def effects(self, replicate: Replicate) -> dict[EntryRef | str, float]:
+        """Return by how much work each entry, or the front of a task, makes a cycle longer.
+
+        Callees stay as they are.
+        """
         changed = apply(self._model, replicate)
-        found = {}
+        found: dict[EntryRef | str, float] = {}
         for old, new in zip(self._model.tasks, changed.tasks, strict=True):
             if new is old:
                 continue
@@ -128,20 +134,17 @@ class _Work:
                 rate = self._rates.get((old.name, before.name), 0.0)
                 if after is not before and rate > 0:
                     effect = rate * (self._own(after) - self._own(before))
-                    found[entry_label(old.name, before.name)] = effect
+                    found[EntryRef(old.name, before.name)] = effect
         return found
 
-    def amount(self, label: str, kind: str) -> float:
-        """Return the work per cycle that one kind of numbers stands for."""
-        if kind == "fronts":
-            return self._front(label, self._model)
-        for key, entry in self._entries.items():
-            if entry_label(*key) == label:
-                rate = self._rates.get(key, 0.0)
-                if kind in ("demands", "delays"):
-                    return rate * self._own(entry, calls=False, only=kind)
-                return rate * self._own(entry)
-        return 0.0
+    def amount(self, of: EntryRef | str, kind: str) -> float:
+        """Return the work per cycle that one kind of numbers of an entry, or a front, stands for."""
+        if isinstance(of, str):
+            return self._front(of, self._model)
+        rate, entry = self._rates.get(of, 0.0), self._entries[of]
+        if kind in ("demands", "delays"):
+            return rate * self._own(entry, calls=False, only=kind)
+        return rate * self._own(entry)
 
     def _front(self, task: str, model: Model) -> float:
         front = model.task(task).front

@@ -18,6 +18,7 @@ from typing import Any, Final, Literal
 from mup.errors import UsageError
 from mup.lqn.edits import with_clients, with_pool, with_replicas
 from mup.lqn.model import Model
+from mup.lqn.refs import ResourceRef
 from simulator.studies.rehearsal import Rehearsal
 from simulator.studies.whatif import causes
 
@@ -166,8 +167,8 @@ def most_utilized(model: Model, utilization: Mapping[str, float]) -> str:
         utilization: Of at least one service.
     """
     top = max(utilization.values())
-    equal = {f"task {name}" for name, share in utilization.items() if share >= (1 - EQUAL) * top}
-    found = [name.removeprefix("task ") for name in causes(model, equal)]
+    equal = {ResourceRef("task", name) for name, share in utilization.items() if share >= (1 - EQUAL) * top}
+    found = [ref.name for ref in causes(model, equal)]
     return max(found, key=lambda name: utilization[name])
 
 

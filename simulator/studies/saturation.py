@@ -18,7 +18,8 @@ from typing import Any, Final
 
 from mup.errors import LimitError
 from mup.lqn.distributions import Constant
-from mup.lqn.model import Activity, Call, Entry, Model, Task, entry_label
+from mup.lqn.model import Activity, Call, Entry, Model, Task
+from mup.lqn.refs import EntryRef, Names, ResourceRef
 from mup.lqn.visits import entry_rates
 from simulator.api import Progress, compiled, simulate
 from simulator.figures.result import Result
@@ -168,18 +169,18 @@ def saturation(
     # Rate of cycles per second that one client, or one arrival per second, of each source adds ...
     speeds: list[float] = []
     # ... and the share of each resource that is used at the present load.
-    shares: dict[str, float] = {}
+    shares: dict[ResourceRef, float] = {}
     for source in sources:
         single = _with_clients(model, source, 1)
         alone = short(single)
         rate = alone.cycle.throughput.mean
         speeds.append(1.0 if source.is_open else rate)
-        for name, share in _shares(single, alone).items():
-            shares[name] = shares.get(name, 0.0) + share * speeds[-1] * source.present
+        for ref, share in _shares(single, alone).items():
+            shares[ref] = shares.get(ref, 0.0) + share * speeds[-1] * source.present
     present = {s.name: s.present for s in sources}
     is_open = frozenset(s.name for s in sources if s.is_open)
     total = math.fsum(speed * s.present for speed, s in zip(speeds, sources, strict=True))
-    bounds = {name: total / share for name, share in shares.items() if share > 0}
+    bounds = {ref: total / share for ref, share in shares.items() if share > 0}
     bounds = dict(sorted(bounds.items(), key=lambda item: item[1]))
     if not bounds:
         return Saturation(
@@ -203,18 +204,18 @@ def saturation(
                 (resource, throughput), confirmed = found, True
     load = {name: throughput / total * value for name, value in present.items()}
     return Saturation(
-        resource=resource,
+        resource=resource.label,
         throughput=throughput,
         load=load,
         present=present,
         is_open=is_open,
-        bounds=bounds,
+        bounds={ref.label: rate for ref, rate in bounds.items()},
         confirmed=confirmed,
         cut=cut,
     )
 
 
-def _shares(model: Model, result: Result) -> dict[str, float]:
+def _shares(model: Model, result: Result) -> dict[ResourceRef, float]:
     """Return how many seconds one cycle keeps each resource busy, divided by its capacity.
 
     Of a task: the time per request that was answered, times the requests of a cycle; should clients send
@@ -223,21 +224,20 @@ def _shares(model: Model, result: Result) -> dict[str, float]:
     found = {}
     program = compiled(model)
     (requests,) = entry_rates(model).values()
-    for name, figure in utilizations(result).items():
-        kind, _, element = name.partition(" ")
-        if kind == "processor":
-            index, server = next((i, s) for i, s in enumerate(program.servers) if s.name == element)
+    for ref, figure in utilizations(result).items():
+        if ref.kind == "processor":
+            index, server = next((i, s) for i, s in enumerate(program.servers) if s.name == ref.name)
             demand = program.populations[0].nominal.demand[index]
-            found[name] = demand / (server.speed * server.cores)
-        elif result.tasks[element].throughput.mean > 0:
-            often = math.fsum(rate for (task, _), rate in requests.items() if task == element)
-            found[name] = figure.mean / result.tasks[element].throughput.mean * often
+            found[ref] = demand / (server.speed * server.cores)
+        elif result.tasks[ref.name].throughput.mean > 0:
+            often = math.fsum(rate for (task, _), rate in requests.items() if task == ref.name)
+            found[ref] = figure.mean / result.tasks[ref.name].throughput.mean * often
     return found
 
 
 def _overload(
-    model: Model, source: _Source, bounds: Mapping[str, float], alone: Result, short: _Short
-) -> tuple[str, float] | None:
+    model: Model, source: _Source, bounds: Mapping[ResourceRef, float], alone: Result, short: _Short
+) -> tuple[ResourceRef, float] | None:
     """Return what is full under about twice the load that fills it, and the throughput then.
 
     ``alone``: what one client shows.
@@ -254,9 +254,9 @@ def _overload(
         horizon = max(CYCLES_EACH * clients, cycles) / lowest
         result = short(changed, horizon=horizon, max_events=MOST_EVENTS)
         shares = utilizations(result)
-        full = {name for name, figure in shares.items() if figure.mean >= FULL}
+        full = {ref for ref, figure in shares.items() if figure.mean >= FULL}
         if full:
-            first = min(causes(changed, full), key=lambda name: bounds.get(name, math.inf))
+            first = min(causes(changed, full), key=lambda ref: bounds.get(ref, math.inf))
             # Cycles that do not wait for what they sent can be more than are served. Without messages there
             # are no such cycles, and a bound may be too low: under load, code and data stay in caches.
             limit = bounds.get(first, math.inf) if _sends(model) else math.inf
@@ -273,6 +273,7 @@ def _sends(model: Model) -> bool:
 def _sources(model: Model) -> list[_Source]:
     """Return everything load comes from, each as clients that do not think before a cycle if it is open."""
     found = []
+    names = Names(model.tasks)
     for task in model.tasks:
         if task.is_reference:
             rate = task.entries[0].arrivals
@@ -285,7 +286,7 @@ def _sources(model: Model) -> list[_Source]:
             continue
         for entry in task.entries:
             if entry.arrivals is not None:
-                label = entry_label(task.name, entry.name)
+                label = names.source(EntryRef(task.name, entry.name))
                 clients = _callers(model, task.name, entry.name)
                 found.append(_Source(label, clients, 1 / entry.arrivals.mean, is_open=True))
     return found

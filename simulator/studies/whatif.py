@@ -21,6 +21,7 @@ from mup.lqn.edits import (
     with_think,
 )
 from mup.lqn.model import Model
+from mup.lqn.refs import ResourceRef
 from mup.lqn.routing_edits import with_count, with_probability
 from simulator.figures.result import Figure, Result
 
@@ -142,11 +143,11 @@ def grid(model: Model, axes: Sequence[Axis]) -> list[Scenario]:
     return scenarios
 
 
-def utilizations(result: Result) -> dict[str, Figure]:
-    """Return the utilization of everything that can be full: ``task B``, ``processor host``."""
-    found = {f"task {name}": t.utilization for name, t in result.tasks.items()}
-    found |= {f"processor {name}": p.utilization for name, p in result.processors.items()}
-    return {name: figure for name, figure in found.items() if figure is not None}
+def utilizations(result: Result) -> dict[ResourceRef, Figure]:
+    """Return the utilization of everything that can be full."""
+    found = {ResourceRef("task", name): t.utilization for name, t in result.tasks.items()}
+    found |= {ResourceRef("processor", name): p.utilization for name, p in result.processors.items()}
+    return {ref: figure for ref, figure in found.items() if figure is not None}
 
 
 NEARLY_FULL = 0.95
@@ -171,32 +172,32 @@ def bottleneck(model: Model, result: Result) -> tuple[str, Figure] | None:
     if not shares:
         return None
     top = max(figure.mean for figure in shares.values())
-    full = {name for name, figure in shares.items() if figure.mean >= NEARLY_FULL * top}
+    full = {ref for ref, figure in shares.items() if figure.mean >= NEARLY_FULL * top}
     # Several causes are equally guilty, the fullest is named.
-    return max(
-        ((name, shares[name]) for name in causes(model, full)), key=lambda item: (item[1].mean, item[0])
-    )
+    found = max(causes(model, full), key=lambda ref: (shares[ref].mean, ref.label))
+    return found.label, shares[found]
 
 
-def causes(model: Model, full: AbstractSet[str]) -> list[str]:
+def causes(model: Model, full: AbstractSet[ResourceRef]) -> list[ResourceRef]:
     """Return those of some full tasks and processors that neither call nor run on another of them.
 
     Args:
         model: What they belong to.
-        full: At least one of ``task B``, ``processor host``, ...
+        full: At least one of them.
     """
-    found = [name for name in full if not (_used_by(model, name) & full)]
+    found = [ref for ref in full if not (_used_by(model, ref) & full)]
     # Only sends can go round in circles; then nobody is to blame alone.
     return sorted(found or full)
 
 
-def _used_by(model: Model, name: str) -> set[str]:
+def _used_by(model: Model, ref: ResourceRef) -> set[ResourceRef]:
     """Return the tasks a task calls, directly or not, and the processors it runs on itself."""
-    kind, _, task = name.partition(" ")
-    if kind == "processor":
-        return {f"processor {outer}" for outer in _machines(model, model.processor(task).parent)}
-    used = {f"processor {placed}" for placed in _machines(model, model.task(task).processor)}
-    pending, seen = [task], {task}
+    if ref.kind == "processor":
+        return {
+            ResourceRef("processor", outer) for outer in _machines(model, model.processor(ref.name).parent)
+        }
+    used = {ResourceRef("processor", placed) for placed in _machines(model, model.task(ref.name).processor)}
+    pending, seen = [ref.name], {ref.name}
     while pending:
         for entry in model.task(pending.pop()).entries:
             targets = [call.task for activity in entry.activities for call in activity.calls]
@@ -204,7 +205,7 @@ def _used_by(model: Model, name: str) -> set[str]:
                 if target not in seen:
                     seen.add(target)
                     pending.append(target)
-                    used.add(f"task {target}")
+                    used.add(ResourceRef("task", target))
     return used
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from mup.errors import SimulationError
 from mup.lqn.lowered.requests import EntryKey
-from mup.lqn.model import Entry, Model, Task, entry_label
+from mup.lqn.model import Entry, Model, Task
 
 __all__ = ["Source", "check_sources", "clients_of", "is_source", "sources_of", "tasks_with_sources"]
 
@@ -34,11 +34,6 @@ class Source:
     def key(self) -> EntryKey:
         """Task and entry."""
         return self.task.name, self.entry.name
-
-    @property
-    def label(self) -> str:
-        """What results call it: the task of a scenario, else the entry."""
-        return self.task.name if self.task.is_reference else entry_label(*self.key)
 
 
 def is_source(task: Task, entry: Entry) -> bool:
