@@ -144,6 +144,11 @@ class Project:
         """Folder for run directories and other things mup writes."""
         return self.root / ".mup"
 
+    @property
+    def client_class(self) -> str:
+        """Name of the client's class, which its scenario has in models; "" if there is no client."""
+        return self.client.rpartition(":")[2]
+
     def service(self, name: str) -> ServiceConfig:
         """Return the service of this name.
 

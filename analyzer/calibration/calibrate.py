@@ -284,14 +284,17 @@ def calibrate(
     )
     by_endpoint: dict[str, list[Execution]] = {}
     left_out: dict[Path, set[str]] = {}
+    mixed: set[Path] = set()
     for execution in observed.executions:
         part = observed.parts[observed.window_of[execution.request]]
         if execution.endpoint in part.outdated:
             # What an older version of an endpoint did counts as load of the machine, and as nothing else.
             left_out.setdefault(part.path, set()).add(execution.endpoint)
+            if execution.role == "client":
+                mixed.add(part.path)
         else:
             by_endpoint.setdefault(execution.endpoint, []).append(execution)
-    _outdated_warnings(book, left_out)
+    _outdated_warnings(book, left_out, mixed)
     for task in model.tasks:
         if task.role in ("service", "reference"):
             _read_task(book, task, plans, stale, by_endpoint)
@@ -795,7 +798,10 @@ def shifted(distribution: Distribution, seconds: float) -> Distribution:
     return distribution.scaled(1 + seconds / distribution.mean)
 
 
-def _outdated_warnings(book: _Book, left_out: Mapping[Path, Collection[str]]) -> None:
+def _outdated_warnings(
+    book: _Book, left_out: Mapping[Path, Collection[str]], mixed: Collection[Path]
+) -> None:
+    """Say which parts of a run are older than the source, and which had another client (``mixed``)."""
     for directory in book.run.directories:
         inside = [labels for path, labels in left_out.items() if directory in (path, *path.parents)]
         labels = sorted({label for some in inside for label in some})
@@ -804,7 +810,7 @@ def _outdated_warnings(book: _Book, left_out: Mapping[Path, Collection[str]]) ->
                 f"{directory.name} is older than the source of {', '.join(labels)}:"
                 " what it shows of that is left out"
             )
-        if any(label.endswith(".scenario") for label in labels):
+        if any(directory in (path, *path.parents) for path in mixed):
             book.warnings.append(
                 f"the client of {directory.name} was another one: how often paths are taken is a mixture"
             )

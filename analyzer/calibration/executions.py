@@ -13,6 +13,7 @@ from typing import NamedTuple
 from analyzer.calibration.rundir import Window
 from mup.events.reader import Log
 from mup.events.record import CENSORED, FAILED, QUEUED, Event, attempt_number
+from mup.lqn.refs import EndpointRef, QueryRef, destination
 
 __all__ = ["Attempt", "Execution", "Moment", "Operation", "SiteKey", "Step", "collect", "within"]
 
@@ -72,8 +73,12 @@ class Operation:
     @property
     def is_query(self) -> bool:
         """True if the destination is a query (``db.qry``) rather than an endpoint (``B/epB/``)."""
-        owner, dot, _ = self.dest.partition(".")
-        return bool(dot) and "/" not in owner
+        return isinstance(self.to, QueryRef)
+
+    @property
+    def to(self) -> EndpointRef | QueryRef:
+        """The destination."""
+        return destination(self.dest)
 
 
 @dataclass(slots=True)

@@ -143,7 +143,7 @@ def explore(
             **describe_host(),
             project=project.name,
             mup=_version(),
-            client=project.client.rpartition(":")[2],
+            client=project.client_class,
             seed=settings.seed,
             complete=False,
             fingerprints=fingerprints(application),
@@ -223,7 +223,7 @@ def _resumed(
             where=where,
             hint="start a new run with 'mup explore'",
         )
-    client = project.client.rpartition(":")[2]
+    client = project.client_class
     if info.client != client:
         raise LogError(f"cannot be resumed: its client is {info.client!r}, now it is {client!r}", where=where)
     if not same_machine(info, RunInfo(**describe_host(), project=project.name)):

@@ -17,6 +17,7 @@ import numpy as np
 
 from analyzer.calibration.executions import Execution
 from analyzer.calibration.observed import FloatArray, Observed, Sample
+from mup.lqn.refs import QueryRef
 
 __all__ = ["FrameworkWork", "framework_work", "logged_cpu", "query_cpu"]
 
@@ -147,8 +148,8 @@ def framework_work(observed: Observed) -> FrameworkWork:
             exchanges[index] += stands_for
         seen[execution.service][index] += stands_for * logged_cpu(execution) / float(observed.slowness[index])
         for operation in execution.operations.values():
-            if operation.is_query:
-                queries[operation.dest.split(".", 1)[0]][index] += stands_for
+            if isinstance(operation.to, QueryRef):
+                queries[operation.to.database][index] += stands_for
         if execution.arrive is not None and not execution.queued:
             dispatch[execution.service].add((execution.begin.time - execution.arrive) / 1e9, index)
     return FrameworkWork(

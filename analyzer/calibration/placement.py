@@ -60,7 +60,7 @@ def placement_of(project: Project) -> Placement:
     tasks = {service.name: service.host for service in project.services if service.host}
     tasks.update({database.name: database.host for database in project.databases if database.host})
     if project.client_host:
-        tasks[project.client.rpartition(":")[2]] = project.client_host
+        tasks[project.client_class] = project.client_host
     limits = {service.name: service.cpus for service in project.services if service.cpus is not None}
     return Placement(machines=machines, tasks=tasks, limits=limits)
 

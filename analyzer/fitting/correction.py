@@ -20,6 +20,7 @@ from analyzer.fitting.forward import Settings, with_settings
 from analyzer.fitting.measures import long_name, value_of
 from analyzer.fitting.parameters import Parameter
 from mup.lqn.model import Model
+from mup.lqn.refs import FigureRef
 from simulator import simulate
 
 __all__ = ["Simulated", "simulated_means"]
@@ -85,9 +86,8 @@ def simulated_means(
 
 
 def _half_width(document: dict[str, Any], measure: str) -> float:
-    group, _, rest = long_name(measure).partition(".")
-    figures = document[group]
-    if group != "cycle":
-        name, _, rest = rest.rpartition(".")
-        figures = figures[name]
-    return float(figures[rest]["ci95"] or 0.0)
+    ref = FigureRef.parse(long_name(measure))
+    figures = document[ref.group]
+    if ref.group != "cycle":
+        figures = figures[ref.name]
+    return float(figures[ref.figure]["ci95"] or 0.0)

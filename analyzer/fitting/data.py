@@ -18,9 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from analyzer.fitting.forward import Settings
-from analyzer.fitting.measures import SHORT, is_measure
+from analyzer.fitting.measures import SHORT, is_measure, long_name
 from analyzer.fitting.parameters import KINDS, parameter
 from mup.errors import UsageError, did_you_mean
+from mup.lqn.refs import FigureRef, ParameterRef
 
 __all__ = ["Data", "Series", "Trial", "grouped", "read_data", "read_series", "settings_of"]
 
@@ -230,7 +231,7 @@ class _Columns:
                 return
         if is_measure(name):
             self.measures[index] = name
-        elif name.partition(".")[0] in KINDS:
+        elif ParameterRef.parse(name).kind in KINDS:
             parameter(name)
             self.settings[index] = name
         else:
@@ -265,7 +266,7 @@ class _Columns:
                     f"line {number}: half-widths, counts and seconds must be > 0", where=self.path
                 )
             weights = [
-                weigh.get("count" if m.rpartition(".")[2] in TIMES else "seconds", 1.0)
+                weigh.get("count" if FigureRef.parse(long_name(m)).figure in TIMES else "seconds", 1.0)
                 for m in self.measures.values()
             ]
             settings = settings_of(dict(zip(self.settings.values(), key, strict=True)))

@@ -19,6 +19,7 @@ from analyzer.fitting.measures import long_name, value_of
 from analyzer.fitting.parameters import Parameter
 from mup.errors import SimulationError, UsageError
 from mup.lqn.model import Model
+from mup.lqn.refs import FigureRef
 from simulator.analytic import estimate
 from simulator.analytic.product_form import Means, ProductForm, mean_values, product_form
 
@@ -86,7 +87,7 @@ def forward_of(
         UsageError: The model has no such parameter or figure, or a setting is out of range.
     """
     for measure in measures:
-        if long_name(measure).rpartition(".")[2] in ("p50", "p90", "p95", "p99"):
+        if FigureRef.parse(long_name(measure)).figure in ("p50", "p90", "p95", "p99"):
             raise UsageError(
                 f"{measure!r} is a percentile; fitted are means",
                 hint="leave the column out, or begin it with '#'",
@@ -281,10 +282,9 @@ class ExactForward:
         Raises:
             LookupError: There is none.
         """
-        group, _, rest = measure.partition(".")
+        group, name, figure = FigureRef.parse(measure)
         if group == "cycle":
-            return {"throughput": _throughput, "response_time": _response, "cycle_time": _cycle}[rest]
-        name, _, figure = rest.rpartition(".")
+            return {"throughput": _throughput, "response_time": _response, "cycle_time": _cycle}[figure]
         labels, tasks = self._groups[0][0].form.labels, self._groups[0][0].form.tasks
         if group == "entries":
             plan = labels.index(name) if name in labels else -1

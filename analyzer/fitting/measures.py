@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from mup.errors import UsageError, did_you_mean
+from mup.lqn.refs import FigureRef
 
 __all__ = ["is_measure", "known_measures", "long_name", "value_of"]
 
@@ -20,7 +21,7 @@ def long_name(name: str) -> str:
 
 def is_measure(name: str) -> bool:
     """Tell whether a name has the form of a measured figure."""
-    return long_name(name).partition(".")[0] in GROUPS
+    return FigureRef.parse(long_name(name)).group in GROUPS
 
 
 def known_measures(document: Mapping[str, Any]) -> list[str]:
@@ -42,12 +43,11 @@ def value_of(document: Mapping[str, Any], measure: str) -> float:
     Raises:
         UsageError: The model has no such figure; the closest names are suggested.
     """
-    group, _, rest = long_name(measure).partition(".")
-    figures, figure = document.get(group, {}), rest
-    if group != "cycle":
-        name, _, figure = rest.rpartition(".")
-        figures = figures.get(name, {})
-    value = figures.get(figure)
+    ref = FigureRef.parse(long_name(measure))
+    figures = document.get(ref.group, {})
+    if ref.group != "cycle":
+        figures = figures.get(ref.name, {})
+    value = figures.get(ref.figure)
     if not isinstance(value, Mapping):
         known = [*SHORT, *known_measures(document)]
         raise UsageError(f"the model has no figure {measure!r}; {did_you_mean(measure, known)}")

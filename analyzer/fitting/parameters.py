@@ -14,6 +14,7 @@ from typing import Final, cast
 from mup.errors import UsageError, did_you_mean
 from mup.lqn.edits import with_think
 from mup.lqn.model import Model
+from mup.lqn.refs import EntryRef, Names, ParameterRef
 from mup.lqn.routing_edits import place_of
 from mup.lqn.time_edits import TimeKind, mean_time, with_time
 from mup.lqn.visits import activity_visits
@@ -73,6 +74,21 @@ class Parameter:
             return with_think(model, value)
         return Change(self.kind, self.name, int(value) if self.whole else value).apply(model)
 
+    def owner(self, model: Model) -> str:
+        """Return the task, or processor, of a model that it belongs to.
+
+        Raises:
+            UsageError: The model has no such parameter.
+        """
+        names = Names(model.tasks)
+        if self.kind == "calls":
+            return names.spoken_call(self.name).caller.task
+        if self.kind in (*TIMES, "arrivals") and (entry := names.spoken_entry(self.name)) is not None:
+            return entry.task
+        if self.kind in (*TIMES, "probability"):
+            return names.spoken_activity(self.name).task
+        return self.name
+
     def read(self, model: Model) -> float | None:
         """Return its value in a model; None if it was never measured.
 
@@ -88,7 +104,7 @@ def parameter(path: str) -> Parameter:
     Raises:
         UsageError: No such kind, or a name is missing or given where there is none.
     """
-    kind, _, name = path.partition(".")
+    kind, name = ParameterRef.parse(path)
     if kind not in KINDS:
         raise UsageError(f"no parameter {path!r}; {did_you_mean(kind, list(KINDS))}")
     if not name and kind not in LOADS:
@@ -122,14 +138,21 @@ def _think(model: Model, _: str) -> float:
 
 
 def _arrivals(model: Model, name: str) -> float | None:
-    found = {}
+    names = Names(model.tasks)
+    found, places = {}, {}
     for task in model.tasks:
         for entry in task.entries:
             if entry.arrivals is not None:
-                found[task.name if task.is_reference else f"{task.name}/{entry.name}"] = (
-                    1 / entry.arrivals.mean
-                )
-    return found.get(name, next(iter(found.values()), None))
+                ref = EntryRef(task.name, entry.name)
+                rate = 1 / entry.arrivals.mean
+                if task.is_reference:
+                    found[task.name] = rate
+                else:
+                    found[names.source(ref)] = places[ref] = rate
+    if name in found or not name:
+        return found.get(name, next(iter(found.values()), None))
+    there = names.spoken_entry(name)
+    return next(iter(found.values()), None) if there is None else places.get(there)
 
 
 def _probability(model: Model, name: str) -> float | None:
@@ -143,18 +166,10 @@ def _probability(model: Model, name: str) -> float | None:
 
 
 def _calls(model: Model, name: str) -> float | None:
-    start, arrow, target = name.rpartition("->")
-    if not arrow:
-        raise UsageError(f"a call is spelt TASK/entry:ACTIVITY->TARGET, got {name!r}")
-    for call in place_of(model, start).activity.calls:
-        if target in (
-            call.task,
-            f"{call.task}{call.entry}",
-            f"{call.task}.{call.entry}",
-            f"{call.task}/{call.entry}",
-        ):
-            return None if call.count is None else call.count.mean
-    raise UsageError(f"{start!r} does not call {target!r}")
+    ref = Names(model.tasks).spoken_call(name)
+    calls = model.task(ref.caller.task).entry(ref.caller.entry).activity(ref.caller.activity).calls
+    count = next(call.count for call in calls if (call.task, call.entry) == ref.target)
+    return None if count is None else count.mean
 
 
 READERS: Final[dict[str, Callable[[Model, str], float | None]]] = {

@@ -17,7 +17,8 @@ from analyzer.fitting.forward import Settings
 from analyzer.fitting.parameters import Parameter
 from analyzer.fitting.predictions import Prediction, draws_of
 from analyzer.fitting.structures import FTest
-from mup.lqn.model import Model, entry_label
+from mup.lqn.model import Model
+from mup.lqn.refs import Names
 from mup.lqn.uncertainty import Replicate, Uncertainty
 
 __all__ = ["REPLICATES", "comparison", "document", "fitted_model", "ranking", "with_replicates"]
@@ -185,10 +186,8 @@ def _replicate(
 
 def _activities(model: Model, name: str) -> list[str]:
     """Return the activities a parameter's name stands for, as results name them."""
-    found = []
-    for task, entry, activity in model.walk():
-        label = entry_label(task.name, entry.name)
-        entries = (label, f"{task.name}/{entry.name}", f"{task.name}.{entry.name}")
-        if name in entries or name in [f"{e}:{activity.name}" for e in entries]:
-            found.append(f"{label}:{activity.name}")
-    return found
+    names = Names(model.tasks)
+    owner = names.spoken_entry(name)
+    if owner is None:
+        return [names.activity(names.spoken_activity(name))]
+    return [names.activity(ref) for ref in names.activities() if ref.owner == owner]

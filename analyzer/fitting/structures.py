@@ -18,7 +18,8 @@ from analyzer.fitting.parameters import Parameter, parameter
 from analyzer.fitting.regression import Problem, minimise
 from mup.errors import MupError, UsageError, did_you_mean
 from mup.lqn.distributions import Constant, Exponential
-from mup.lqn.model import Activity, Entry, Model, Task, entry_label
+from mup.lqn.model import Activity, Entry, Model, Task
+from mup.lqn.refs import EntryRef, Names
 from simulator.analytic import estimate
 
 __all__ = ["FTest", "check_called", "compare", "kept", "simplified"]
@@ -107,9 +108,10 @@ def simplified(model: Model, task: str) -> tuple[Model, list[Wanted]]:
     """
     check_called(model, task)
     times = estimate(model).entries
+    names = Names(model.tasks)
     wanted, entries = [], []
     for entry in model.task(task).entries:
-        label = entry_label(task, entry.name)
+        label = names.entries[EntryRef(task, entry.name)]
         seconds = times[label][1] or 0.0
         wait = Activity(name="delay", demand=Constant(0.0), delay=Exponential(seconds))
         entries.append(Entry(name=entry.name, start="delay", activities=(wait,), arrivals=entry.arrivals))
@@ -150,6 +152,6 @@ def kept(wanted: Sequence[Wanted], model: Model, task: str) -> list[Wanted]:
             parameter.read(model)
         except MupError:
             return False
-        return parameter.name != task and not parameter.name.startswith((f"{task}/", f"{task}."))
+        return parameter.owner(model) != task
 
     return [w for w in wanted if there(w.parameter)]

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from scipy.optimize import nnls
 
 from mup.errors import UsageError, did_you_mean
-from mup.lqn.model import entry_label
+from mup.lqn.refs import Names
 from simulator.networks.inlined import InlinedLqn, held_pools, requests_of
 
 __all__ = ["Columns", "beginnings", "column_names", "match_columns", "require_clients"]
@@ -72,17 +72,17 @@ def match_columns(lqn: InlinedLqn, names: Sequence[str]) -> Columns:
 
 def _count(lqn: InlinedLqn, name: str) -> FloatArray:
     model = lqn.model
-    labels = [(t.name, entry_label(t.name, e.name)) for t in model.tasks for e in t.entries]
+    labels = [(ref.task, label) for ref, label in Names(model.tasks).entries.items()]
     # What a request is engaged in counts once, however many branches it has.
     wanted = {i for i, (task, label) in enumerate(labels) if name in (task, label)}
     if wanted:
         return np.array(
             [sum(r.entry in wanted for r in requests_of(lqn, s)) for s in range(lqn.system.size)], dtype=float
         )
-    path = tuple(name.split(">"))
     row = np.zeros(lqn.system.size)
     for index, position in enumerate(lqn.positions):
-        if position.path[-len(path) :] == path:
+        ends = (">".join(position.path[i:]) for i in range(len(position.path)))
+        if name in ends:
             row += lqn.counts[index]
     return row
 

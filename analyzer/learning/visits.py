@@ -23,6 +23,7 @@ from analyzer.learning.traces import FloatArray, Traces
 from mup.errors import LogError, UsageError
 from mup.events.reader import log_files, read_log
 from mup.events.record import Event
+from mup.lqn.refs import service_of
 
 __all__ = ["Run", "queue_lengths", "read_runs", "traces_of_runs"]
 
@@ -348,7 +349,7 @@ def visits_and_calls(folder: Path, *, by_entry: bool = False) -> LoggedVisits:
                 station[request] = log.names.get(name, service) if by_entry else service
         # The name of a call is that of what is called: SERVICE/path/, as the callee's own records have it.
         chosen = log.records["event"] == Event.COMM_START
-        callees = {n: text if by_entry else text.partition("/")[0] for n, text in log.names.items()}
+        callees = {n: text if by_entry else service_of(text) for n, text in log.names.items()}
         requests = log.records["request"][chosen].tolist()
         for request, name in zip(requests, log.records["name"][chosen].tolist(), strict=True):
             if name in callees:

@@ -139,7 +139,9 @@ def command(
 
 def _task_name(found: Estimate) -> str:
     """Return the service all classes are endpoints of, or ``station``."""
-    owners = {name.partition("/")[0] if "/" in name else "" for name in found.classes}
+    from mup.lqn.refs import service_of
+
+    owners = set(map(service_of, found.classes))
     only = owners.pop() if len(owners) == 1 else ""
     return only if only and " " not in only else "station"
 

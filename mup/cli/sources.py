@@ -104,7 +104,7 @@ def uncalibrated(path: Path, client: str | None = None) -> Model:
     name = path.resolve().stem
     if is_project(path):
         project = load_project(path)
-        name, client = project.name, client or project.client.rpartition(":")[2] or None
+        name, client = project.name, client or project.client_class or None
     elif client is None and len(application.clients) == 1:
         client = application.clients[0].name
     return translate(application, name=name, client=client)

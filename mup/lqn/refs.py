@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
@@ -33,11 +33,14 @@ __all__ = [
     "FigureRef",
     "JoinRef",
     "Names",
+    "ParameterRef",
     "QueryRef",
     "ResourceRef",
     "WorkNames",
+    "destination",
     "entry_label",
     "halves",
+    "service_of",
 ]
 
 ARROW: Final = " -> "
@@ -161,6 +164,42 @@ class FigureRef(NamedTuple):
             return cls(group, "", rest)
         name, _, figure = rest.rpartition(".")
         return cls(group, name, figure)
+
+
+class ParameterRef(NamedTuple):
+    """A number of a model that is fitted or set, ``demand.B/epB/``; ``name`` is "" where there is one only.
+
+    Kinds have no points; what the name stands for, the kind says.
+    """
+
+    kind: str
+    name: str
+
+    @classmethod
+    def parse(cls, text: str) -> ParameterRef:
+        """Return what a text stands for; whether a model has it shows when it is read."""
+        kind, _, name = text.partition(".")
+        return cls(kind, name)
+
+
+@lru_cache(maxsize=4096)
+def destination(text: str) -> EndpointRef | QueryRef:
+    """Return what an event log names: ``B/epB/`` is an endpoint, ``db.find`` a query.
+
+    Services and databases of a project have neither points nor slashes in their names (``mup.names``), so the
+    first of these ends them.
+    """
+    service, slash, path = text.partition("/")
+    database, point, query = text.partition(".")
+    if point and len(database) < len(service):
+        return QueryRef(database, query)
+    return EndpointRef(service, f"{slash}{path}")
+
+
+def service_of(label: str) -> str:
+    """Return the service of a label of an endpoint, ``B`` of ``B/epB/``; "" if it is none."""
+    service, slash, _ = label.partition("/")
+    return service if slash else ""
 
 
 def entry_label(task: str, entry: str) -> str:
