@@ -9,6 +9,8 @@ import click
 from mup.cli.vocabulary import examples, option
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rich.console import Console
 
     from analyzer.learning.network_learning import LearnedNetwork
@@ -83,7 +85,7 @@ def command(
     check_result(output, starts=("{", "<"), as_json=as_json)
     check_picture(plot)
     read = read_traces(traces, servers=None if servers is None else _servers(servers))
-    pairs = [_ends(text) for text in without]
+    pairs = [_ends(text, read.names) for text in without]
     announce_compilation()
     try:
         learned = learn_network(
@@ -132,13 +134,14 @@ def _servers(text: str) -> list[float]:
         ) from None
 
 
-def _ends(text: str) -> tuple[str, str]:
+def _ends(text: str, stations: Sequence[str]) -> tuple[str, str]:
     from mup.errors import UsageError
+    from mup.lqn.refs import halves
 
-    start, arrow, end = text.partition("->")
-    if not (start and arrow and end):
+    found = [ends for ends in halves(text, "->") if all(ends)]
+    if not found:
         raise UsageError(f"--without: must be FROM->TO, got {text!r}", hint='for example --without "M2->M3"')
-    return start, end
+    return next((ends for ends in found if set(ends) <= set(stations)), found[0])
 
 
 def _show(out: Console, learned: LearnedNetwork) -> None:
