@@ -11,12 +11,13 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from host_profiles import profile
 from rich.console import Console
 
-from analyzer.host.measure import MAX_REPEATS, PARTS, REPEATS, _Parts
+from analyzer.host.measure import MAX_REPEATS, PARTS, REPEATS, _Parts, profile_host
 from analyzer.host.placement import on_host
 from analyzer.host.profile import (
     HostProfile,
@@ -86,6 +87,7 @@ def test_explore_goes_on_without_a_profile_on_a_busy_machine(
 ) -> None:
     """What the first exploration does is said before, and that there is no profile after it."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr("analyzer.host.measure.REPEATS", 0)
     text = io.StringIO()
     ensure_profile(Console(file=text, width=400), wanted=True)
     said = text.getvalue()
@@ -99,18 +101,51 @@ def test_explore_goes_on_without_a_profile_on_a_busy_machine(
 @pytest.mark.slow
 @pytest.mark.services
 @pytest.mark.usefixtures("busy")
-def test_a_disturbed_profile_that_is_kept_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """With ``--accept-disturbed`` it is written, marked, and everybody who reads it is told."""
+def test_a_disturbed_profile_that_is_kept_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With ``--accept-disturbed`` it is written, whole, and marked; everybody who reads it is told."""
     path = tmp_path / "host.json"
+    measured: list[HostProfile] = []
+
+    def once(*arguments: Any, **options: Any) -> HostProfile:
+        """Measure this machine the first time: what is printed for people is of the same profile."""
+        measured.extend([] if measured else [profile_host(*arguments, **options)])
+        return measured[0]
+
+    monkeypatch.setattr("analyzer.host.measure.profile_host", once)
+    words = ["host", "--duration", "1", "--accept-disturbed", "-o", str(path)]
     with pytest.raises(SystemExit) as caught:
-        main(["host", "--duration", "1", "--accept-disturbed", "-o", str(path)])
+        main([*words, "--json"])
     assert caught.value.code == 0
-    out = " ".join(capsys.readouterr().out.split())
+    printed = HostProfile.from_json(json.loads(capsys.readouterr().out))
     kept = load_profile(path)
+    assert printed == kept == measured[0]
+    _assert_whole(kept)
     assert "other programs used" in kept.disturbed
     assert kept.disturbed in kept.doubt
-    assert "is doubtful (" in out
     assert json.loads(path.read_text())["disturbed"] == kept.disturbed
+    path.unlink()
+    with pytest.raises(SystemExit) as caught:
+        main(words)
+    assert caught.value.code == 0
+    assert "is doubtful (" in " ".join(capsys.readouterr().out.split())
+    assert load_profile(path) == kept
+
+
+def _assert_whole(found: HostProfile) -> None:
+    """This machine, every figure, a processor for models."""
+    assert found.measured
+    assert found.identity == this_machine()
+    assert len(found.speed) == min(4, found.cores)
+    figures = (found.parallel, found.sharing, found.interpreter_lock)
+    assert all(figure is not None and figure.mean > 0 for figure in figures)
+    assert {timer.kind for timer in found.timers} >= {"sleep", "asyncio"}
+    assert len(found.cold) == 16
+    assert len(found.scheduler.extra) == len(found.scheduler.loads) == 3
+    assert {"ps", "fitted"} <= set(found.scheduler.errors)
+    assert found.scheduler.source in ("trace", "fit")
+    assert found.processor("host").cores == found.cores
 
 
 @pytest.mark.slow

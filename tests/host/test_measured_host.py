@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 
@@ -10,7 +9,6 @@ import msgspec
 import pytest
 
 from analyzer.host.fitting import fit_migration, predict_rounds, ring_model
-from analyzer.host.profile import HostProfile, load_profile, this_machine
 from analyzer.host.ring import Burst, Phase, Process, RingPlan, RingReport
 from analyzer.host.stage import measure
 from analyzer.host.tracing import TRACEFS, recorded
@@ -81,29 +79,6 @@ def test_a_ring_runs_and_stops() -> None:
     if recording is not None:
         assert "sched_switch" in recording.text
         assert not list((TRACEFS / "instances").glob(f"mup-host-{os.getpid()}"))
-
-
-@pytest.mark.slow
-@pytest.mark.services
-def test_command_profiles_this_machine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`mup host --json` prints the profile it writes: this machine, every figure, a processor for models."""
-    path = tmp_path / "host.json"
-    with pytest.raises(SystemExit) as caught:
-        main(["host", "--duration", "1", "--accept-disturbed", "--json", "-o", str(path)])
-    assert caught.value.code == 0
-    printed = HostProfile.from_json(json.loads(capsys.readouterr().out))
-    assert printed == load_profile(path)
-    assert printed.measured
-    assert printed.identity == this_machine()
-    assert len(printed.speed) == min(4, printed.cores)
-    figures = (printed.parallel, printed.sharing, printed.interpreter_lock)
-    assert all(figure is not None and figure.mean > 0 for figure in figures)
-    assert {timer.kind for timer in printed.timers} >= {"sleep", "asyncio"}
-    assert len(printed.cold) == 16
-    assert len(printed.scheduler.extra) == len(printed.scheduler.loads) == 3
-    assert {"ps", "fitted"} <= set(printed.scheduler.errors)
-    assert printed.scheduler.source in ("trace", "fit")
-    assert printed.processor("host").cores == printed.cores
 
 
 def test_bad_input_is_one_message(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
