@@ -88,6 +88,12 @@ def profiled_machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
         yield
 
 
+@pytest.fixture
+def short_probes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Probes of this process take a seventh of their time, for tests in which speeds may be rough."""
+    monkeypatch.setattr("mup.workload.speed.UNITS", 20)
+
+
 @dataclass(frozen=True)
 class Family:
     """A command and everything it starts, recognised by a variable in their environment."""

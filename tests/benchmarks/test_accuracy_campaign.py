@@ -199,6 +199,7 @@ def test_windows_are_as_long_as_needed() -> None:
 @pytest.mark.services
 @pytest.mark.slow
 @pytest.mark.repeats
+@pytest.mark.usefixtures("short_probes")
 def test_from_a_seed_to_a_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A system is explored, predicted and measured; a rerun finds nothing to do; the stored run can be used again."""
     short = ["--explore-seconds", "4", "--points", "two", "--repeats", "1", "--void", "1", "--observed", "1"]

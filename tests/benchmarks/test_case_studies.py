@@ -520,6 +520,7 @@ SHORT = (
 
 @pytest.mark.slow
 @pytest.mark.services
+@pytest.mark.usefixtures("short_probes")
 def test_the_short_form_on_real_services(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """One user calibrates a model of the right size; it predicts three loads, the last beyond saturation.
 

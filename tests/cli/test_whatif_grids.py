@@ -87,7 +87,9 @@ def test_edits_do_what_they_say(capsys: pytest.CaptureFixture[str], file: str) -
         (("--calls", "A/a/:miss->B/b/=3"), 1.5),
         (("--probability", "A/a/:miss=0.9"), 0.9),
     ):
-        result = scenario(capsys, file, *arguments, "--no-difference")["scenarios"][0]["result"]
+        result = scenario(capsys, file, *arguments, "--no-difference", "--no-saturation")["scenarios"][0][
+            "result"
+        ]
         ratio = result["entries"]["B/b/"]["throughput"]["mean"] / result["cycle"]["throughput"]["mean"]
         assert ratio == pytest.approx(per_cycle, rel=0.05)
 
@@ -216,7 +218,7 @@ def test_files_are_written(capsys: pytest.CaptureFixture[str], file: str, tmp_pa
     """CSV has the differences; the chart has one curve per value of the shorter axis."""
     table, picture = tmp_path / "grid.csv", tmp_path / "grid.svg"
     code, out, _ = run(
-        capsys, "whatif", file, "--clients", "1,8", "--pool", "B=1,2", *FAST,
+        capsys, "whatif", file, "--clients", "1,8", "--pool", "B=1,2", *FAST, "--no-saturation",
         "--csv", str(table), "--plot", str(picture),
     )  # fmt: skip
     assert code == 0

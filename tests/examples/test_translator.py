@@ -26,7 +26,7 @@ from mup.project import Project, load_project
 from mup.runtime.launcher import Deployment
 from mup.workload.measure import Measurement, measure_load
 
-pytestmark = [pytest.mark.services, pytest.mark.slow]
+pytestmark = [pytest.mark.services, pytest.mark.slow, pytest.mark.usefixtures("short_probes")]
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "translator"
@@ -129,12 +129,12 @@ def test_two_of_three_paths_are_observed(measured: tuple[Measurement, Path]) -> 
 def test_pools_and_replicas_change_the_deployment(project: Project) -> None:
     """A what-if can be tried for real."""
     figures = measure_load(
-        project, clients=2, duration=1.0, warmup=0.3, pools={"B": 1}, replicas={"A": 2}, repeats=2
+        project, clients=2, duration=0.5, warmup=0.2, pools={"B": 1}, replicas={"A": 2}, repeats=2
     )
     assert figures.errors == 0, figures.first_error
     # A run that the machine disturbed is in no figure.
     assert len(figures.runs) == 2
-    assert figures.window_seconds == pytest.approx(1.0 * figures.repeats)
+    assert figures.window_seconds == pytest.approx(0.5 * figures.repeats)
 
 
 def test_attach_measures_a_running_system(project: Project, deployment: Deployment) -> None:
@@ -182,7 +182,7 @@ def _mup(*words: str, env: dict[str, str] | None = None) -> subprocess.Completed
 
 def test_the_command_prints_one_document() -> None:
     """`mup load --json` has the documented keys, alone on stdout."""
-    done = _mup(
+    done = completed(
         "load",
         str(EXAMPLE),
         "--clients",
@@ -206,7 +206,7 @@ def test_the_command_prints_one_document() -> None:
 
 def test_the_command_shows_units() -> None:
     """The table for people has units, and progress stays off stdout."""
-    done = _mup("load", str(EXAMPLE), "--clients", "1", "--duration", "0.5", "--warmup", "0.1")
+    done = completed("load", str(EXAMPLE), "--clients", "1", "--duration", "0.5", "--warmup", "0.1")
     assert done.returncode == 0, done.stderr
     for text in ("response time, mean", "ms", "cycles/s", "utilization of A"):
         assert text in done.stdout

@@ -6,6 +6,7 @@ import os
 import resource
 import signal
 import subprocess
+import time
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -176,6 +177,7 @@ def test_disk_has_room_again(tmp_path: Path, capfd: pytest.CaptureFixture[str]) 
 
             def off(service: str, count: int) -> bool:
                 """Serve some requests; return whether so many logs of the service are off."""
+                time.sleep(0.05)
                 assert all(system.ask(service, "/job/").status == 200 for _ in range(20))
                 text = system.ask(service, "/mup/metrics").raw.decode()
                 return f'mup_event_logs_off{{service="{service}",replica="0"}} {count}' in text

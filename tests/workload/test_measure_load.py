@@ -21,6 +21,8 @@ from mup.workload.measure import measure_load
 from mup.workload.measurement import Measurement
 
 ROOT = Path(__file__).resolve().parents[2]
+pytestmark = pytest.mark.usefixtures("short_probes")
+
 FILES = {
     "mup.toml": '[project]\nclient = "workload:User"\n[services.S]\nclass = "service:S"\n',
     "service.py": """

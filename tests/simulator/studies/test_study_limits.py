@@ -93,9 +93,9 @@ def test_a_grid_keeps_the_scenarios_that_are_done() -> None:
     change = Change("calls", "A.a:x->B.b", ENDLESS)
     endless = Scenario((change,), with_count(step, "A.a:x->B.b", ENDLESS))
     others = (Scenario((), step), endless)
-    (base,) = run_scenarios(others, precision=0.2, max_seconds=8.0, limits=False, workers=2)
+    (base,) = run_scenarios(others, precision=0.2, max_seconds=4.0, limits=False, workers=2)
     assert base.result.cycle.throughput.mean > 0
-    assert base.limits == (Reached(f"the simulation of '{endless}'", "seconds", 8.0),)
+    assert base.limits == (Reached(f"the simulation of '{endless}'", "seconds", 4.0),)
     with pytest.raises(LimitError, match="the grid of scenarios ended at its limit of 1e-06 s"):
         run_scenarios(others, max_seconds=1e-6)
 
