@@ -21,7 +21,7 @@ from machine import describe
 from mup.events.reader import LogStream, read_header
 from mup.events.record import Event
 from mup.events.writer import EventWriter
-from mup.runtime.worker_communication import EventLog
+from mup.runtime.client.events import EventLog
 
 RECORDS = 200_000
 REPEATS = 7

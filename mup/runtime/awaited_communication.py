@@ -12,11 +12,11 @@ from mup.databases.command import Command, parse_command
 from mup.databases.driver import AsyncDriver, open_async_driver
 from mup.errors import CallTimeoutError, CommunicationError, QueryError, UsageError
 from mup.events.record import FAILED, Event
-from mup.events.writer import EventWriter
 from mup.future import MupFuture
-from mup.runtime.client.awaited import Network
-from mup.runtime.client.blocking import Operation
-from mup.runtime.client.request import call_headers, call_seconds
+from mup.runtime.client.awaited import AwaitedCall
+from mup.runtime.client.events import EventLog, Operation
+from mup.runtime.client.network import Network
+from mup.runtime.client.request import call_seconds
 from mup.runtime.wire import Request
 from mup.runtime.worker_communication import Channel, WorkerCommunication, WorkerTools
 
@@ -97,9 +97,9 @@ class AwaitedCommunication(WorkerCommunication):
         self.sampled = request.sampled
 
     @property
-    def writer(self) -> EventWriter | None:
-        """Log of this execution; None = it is not logged."""
-        return self.network.log.writer if self.sampled else None
+    def events(self) -> EventLog:
+        """Log of this execution."""
+        return self._log
 
     def call(
         self,
@@ -120,9 +120,17 @@ class AwaitedCommunication(WorkerCommunication):
                 raise CallTimeoutError(f"no time left for {dest_ms}{path}: the deadline has passed")
             seconds = min(seconds, left)
         self.calls += 1
-        complete = {**self._trace_headers(), **call_headers(headers)}
-        network = self.network
-        return network.future(self, dest_ms, path, params, complete, seconds, method, idempotent=idempotent)
+        return AwaitedCall(
+            self,
+            dest_ms,
+            path,
+            params,
+            self._complete(headers),
+            seconds,
+            method,
+            retried=True,
+            idempotent=idempotent,
+        )
 
     def query(
         self, db_name: str, qry_name: str, coll_name: str, qry_txt: str | bytes | Mapping[str, Any]
@@ -131,12 +139,11 @@ class AwaitedCommunication(WorkerCommunication):
         site = self._log.site(sys._getframe(1))  # noqa: SLF001 - the only way to see who calls
         self.calls += 1
         operation = self._operation(self.calls, site, f"{db_name}.{qry_name}", self._tools.patience)
-        operation.log(Event.COMM_START, 0)
+        operation.log(Event.COMM_START)
         try:
             command = parse_command(qry_txt)
         except BaseException:
-            operation.log(Event.CONTACT_DEST, FAILED)
-            operation.log(Event.COMM_FINISH, FAILED)
+            operation.finish(FAILED)
             raise
         return AwaitedQuery(operation, self._shared, db_name, coll_name, command)
 
@@ -164,42 +171,38 @@ class AwaitedQuery(MupFuture):
 
     def __await__(self) -> Generator[Any, None, Any]:
         """Wait for the documents. Not a generator itself, so that the frame above is the one that awaits."""
-        log = self._tools.network.log
-        return self._wait(log.waiting_site(1) if log.writer is not None else 0).__await__()
+        events = self._operation.events
+        return self._wait(events.waiting_site(1) if events.writer is not None else 0).__await__()
 
     async def _wait(self, site: int) -> list[dict[str, Any]]:
         operation = self._operation
-        operation.log(Event.WAIT_START, 0, site)
+        operation.wait(Event.WAIT_START, 0, site)
         flags = FAILED
         try:
             documents = await asyncio.shield(self._answer)
             flags = 0
         finally:
-            operation.log(Event.WAIT_END, flags, site)
+            operation.wait(Event.WAIT_END, flags, site)
         return documents
 
     async def _run(self, db: str, collection: str, command: Command) -> None:
         operation = self._operation
-        contacted = False
         try:
             driver = await self._tools.driver(db)
-            operation.log(Event.CONTACT_DEST, 0)
-            contacted = True
+            operation.contact()
             async with asyncio.timeout(max(0.001, operation.deadline - time.monotonic())):
                 documents = await driver.execute(collection, command)
         except CommunicationError as error:
-            self._fail(error, contacted=contacted)
+            self._fail(error)
         except TimeoutError:
-            self._fail(CallTimeoutError(f"{operation.name}: no answer in time"), contacted=contacted)
+            self._fail(CallTimeoutError(f"{operation.name}: no answer in time"))
         except Exception as error:  # noqa: BLE001 - whatever it is, it belongs to whoever waits
-            self._fail(QueryError(f"database {db!r}: {type(error).__name__}: {error}"), contacted=contacted)
+            self._fail(QueryError(f"database {db!r}: {type(error).__name__}: {error}"))
         else:
-            operation.log(Event.COMM_FINISH, 0)
+            operation.finish()
             self._answer.set_result(documents)
 
-    def _fail(self, error: CommunicationError, *, contacted: bool) -> None:
-        # Every commStart has its contactDest and commFinish, so that readers need no special case.
-        if not contacted:
-            self._operation.log(Event.CONTACT_DEST, 0)
-        self._operation.log(Event.COMM_FINISH, FAILED)
+    def _fail(self, error: CommunicationError) -> None:
+        self._operation.contact()
+        self._operation.finish(FAILED)
         self._answer.set_exception(error)

@@ -18,9 +18,9 @@ import msgspec
 
 from mup.events.writer import open_log
 from mup.runtime.awaited_communication import AwaitedCommunication, AwaitedTools
-from mup.runtime.client.awaited import EventLog as AwaitedLog
-from mup.runtime.client.awaited import Network
-from mup.runtime.client.blocking import CONNECT_SECONDS
+from mup.runtime.client.events import EventLog
+from mup.runtime.client.exchange import CONNECT_SECONDS
+from mup.runtime.client.network import Network
 from mup.runtime.client.sockets import ConnectionPool
 from mup.runtime.execution import Execution, describe
 from mup.runtime.loops import new_event_loop
@@ -28,7 +28,7 @@ from mup.runtime.pinning import pin
 from mup.runtime.threads import receive_slot
 from mup.runtime.wire import FrameBuffer, Line, LogOff, Ready, Request, Retried, Sender
 from mup.runtime.worker import ServiceRun, become_worker_process
-from mup.runtime.worker_communication import EventLog, WorkerTools
+from mup.runtime.worker_communication import WorkerTools
 
 __all__ = ["run_loop"]
 
@@ -85,7 +85,7 @@ class _Loop:
         self._log_off = False
         network = Network(
             run.registry,
-            AwaitedLog(writer, run.source),
+            log,
             run.replica,
             {},
             cache=run.registry_cache,
@@ -93,10 +93,6 @@ class _Loop:
         )
         self._retries = network.retries = run.retries(0)
         if self._retries is not None:
-            # Loaded where a service has retries.
-            from mup.runtime.client.retried_awaits import RetriedClientFuture  # noqa: PLC0415
-
-            network.future = RetriedClientFuture
             self._retries.report = self._report
         self._tools = AwaitedTools(tools, network)
         failure = await self._set_up()

@@ -29,7 +29,7 @@ from mup.errors import DeploymentError, MupError
 from mup.events.settings import LogSettings
 from mup.events.writer import open_log
 from mup.retries import RetryPolicy
-from mup.runtime.client.resolver import CACHE_SECONDS
+from mup.runtime.client.replicas import CACHE_SECONDS
 from mup.runtime.debugging import Debugging
 from mup.runtime.dispatch import Dispatch
 from mup.runtime.front import MAX_BODIES, MAX_BODY, Front, Limits

@@ -16,14 +16,16 @@ from typing import TYPE_CHECKING
 from mup.communication import DEFAULT_TIMEOUT
 from mup.events.settings import LogSettings
 from mup.events.writer import open_log
-from mup.runtime.client.resolver import CACHE_SECONDS, Resolver
+from mup.runtime.client.events import EventLog
+from mup.runtime.client.replicas import CACHE_SECONDS
+from mup.runtime.client.resolver import Resolver
 from mup.runtime.client.sockets import ConnectionPool
 from mup.runtime.debugging import NO_HURRY, Debugging
 from mup.runtime.dispatch import Dispatch
 from mup.runtime.execution import Execution, describe
 from mup.runtime.origin import KnownHosts
 from mup.runtime.wire import BlockingChannel, Line, LogOff, Ready, Request
-from mup.runtime.worker_communication import EventLog, WorkerCommunication, WorkerTools
+from mup.runtime.worker_communication import WorkerCommunication, WorkerTools
 from mup.service import MS
 
 if TYPE_CHECKING:

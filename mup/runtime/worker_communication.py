@@ -7,20 +7,17 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
-from types import CodeType, FrameType
+from types import CodeType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mup.communication import DEFAULT_TIMEOUT, Communication, Cookie, Headers, UploadedFile
 from mup.errors import MupError
-from mup.events.ids import attempt_of, child_id
 from mup.events.record import FAILED, Event
-from mup.events.sites import SiteTable
-from mup.events.writer import EventWriter
 from mup.future import MupFuture
-from mup.retries import IDEMPOTENT
-from mup.runtime.client.blocking import CallFuture, Operation, QueryFuture, connect_and_send
-from mup.runtime.client.request import RawRequest, Wording, call_headers, call_path, call_seconds, worded
+from mup.runtime.client.blocking import CallFuture, QueryFuture
+from mup.runtime.client.events import EventLog, Operation
+from mup.runtime.client.exchange import Call
+from mup.runtime.client.request import call_headers, call_path, call_seconds, worded
 from mup.runtime.client.resolver import Resolver
 from mup.runtime.client.sockets import ConnectionPool
 from mup.runtime.content import Content
@@ -34,9 +31,8 @@ from mup.runtime.wire import Answer, FromWorker, Request
 if TYPE_CHECKING:
     from mup.databases.runner import QueryRunner
     from mup.runtime.client.retries import Retries
-    from mup.runtime.client.sockets import Connection
 
-__all__ = ["Channel", "EventLog", "WorkerCommunication", "WorkerTools"]
+__all__ = ["Channel", "WorkerCommunication", "WorkerTools"]
 
 
 class Channel(Protocol):
@@ -47,36 +43,6 @@ class Channel(Protocol):
 
     def hold(self, answer: Answer) -> None:
         """Send an answer together with the news that the worker is free, which comes next."""
-
-
-class EventLog:
-    """The records of one worker; does nothing without a writer.
-
-    Attributes:
-        writer: Where the records go; None = nowhere.
-        write: ``EventWriter.write``, or nothing.
-    """
-
-    def __init__(self, writer: EventWriter | None, source: Path) -> None:
-        self.writer = writer
-        self.write: Callable[..., None] = writer.write if writer else _write_nothing
-        self._sites = SiteTable(writer, source) if writer else None
-
-    def name(self, text: str) -> int:
-        """Return the id of a name."""
-        return self.writer.name(text) if self.writer else 0
-
-    def site(self, frame: FrameType) -> int:
-        """Return the site of the call that ``frame`` is executing."""
-        return self._sites.of_frame(frame, "call") if self._sites else 0
-
-    def stamp(self) -> tuple[int, int]:
-        """Return the time and the CPU time of now, for a record to be written later."""
-        return (time.monotonic_ns(), time.thread_time_ns()) if self.writer else (0, 0)
-
-
-def _write_nothing(*_: object) -> None:
-    pass
 
 
 @dataclass(slots=True)
@@ -235,27 +201,20 @@ class WorkerCommunication(Communication):
     ) -> MupFuture:
         """Call an endpoint of a service; see :meth:`Communication.call`."""
         tools = self._tools
-        complete, seconds = call_headers(headers), call_seconds(timeout, tools.patience)
+        complete, seconds = self._complete(headers), call_seconds(timeout, tools.patience)
         plain = call_path(path)
         site = self._log.site(sys._getframe(1))  # noqa: SLF001 - the only way to see who calls
         self._seq += 1
-        seq = self._seq
         route = tools.resolver.route(dest_ms, plain, method)
-        operation = self._operation(seq, site, f"{dest_ms}{route.key}", seconds)
-        operation.log(Event.COMM_START, 0)
+        operation = self._operation(self._seq, site, f"{dest_ms}{route.key}", seconds)
+        operation.log(Event.COMM_START)
         try:
-            words = worded(route, path, params, method)
-            request_of = partial(self._call_request, words, complete)
-            if tools.retries is None:
-                future = CallFuture(operation, self._sender(dest_ms, request_of, seq, operation), tools.pool)
-            else:
-                harmless = words.method in IDEMPOTENT if idempotent is None else idempotent
-                future = self._retried(tools.retries, operation, dest_ms, request_of, seq, harmless)
+            message = worded(route, path, params, complete, method, further=self._further)
         except BaseException:
-            # Every commStart has its contactDest and commFinish, so that readers need no special case.
-            operation.log(Event.CONTACT_DEST, FAILED)
-            operation.log(Event.COMM_FINISH, FAILED)
+            operation.finish(FAILED)
             raise
+        call = Call(operation, dest_ms, message, tools.resolver, retries=tools.retries, idempotent=idempotent)
+        future = CallFuture(call, tools.resolver, tools.pool)
         self._calls.append(future)
         return future
 
@@ -275,8 +234,7 @@ class WorkerCommunication(Communication):
         try:
             handle = tools.query_runner().submit(db_name, coll_name, qry_txt, log)
         except BaseException:
-            operation.log(Event.CONTACT_DEST, FAILED)
-            operation.log(Event.COMM_FINISH, FAILED)
+            operation.finish(FAILED)
             raise
         return QueryFuture(operation, handle)
 
@@ -359,62 +317,26 @@ class WorkerCommunication(Communication):
         deadline = time.monotonic() + seconds
         if request.deadline is not None:
             deadline = min(deadline, request.deadline)
-        name_id = self._log.name(name)
-        write = self._log.write
+        return Operation(self._log, request.request, request.trace, seq, site, name, deadline)
 
-        def log(event: Event, flags: int = 0, at: int = site) -> None:
-            write(event, request.request, request.trace, seq, at, name_id, flags)
+    @property
+    def _further(self) -> str:
+        """Lines that calls have if this request is not logged."""
+        return "" if self._request.sampled else "X-Mup-Sampled: 0\r\n"
 
-        return Operation(log, self._log.site, name, deadline)
+    def _complete(self, headers: Mapping[str, str] | None) -> dict[str, str]:
+        """Return the headers of a call, with what it passes on of a trace that came with the request.
 
-    def _sender(
-        self, service: str, request_of: Callable[..., RawRequest], seq: int, operation: Operation
-    ) -> Callable[..., Connection]:
-        """Return what sends a request."""
-        tools = self._tools
-        request_with = partial(request_of, seq)
-        return partial(connect_and_send, operation, service, request_with, tools.resolver, tools.pool)
-
-    def _retried(
-        self,
-        retries: Retries,
-        operation: Operation,
-        service: str,
-        request_of: Callable[..., RawRequest],
-        seq: int,
-        idempotent: bool,
-    ) -> CallFuture:
-        """Return a call that may be made again."""
-        # Loaded where a service has retries.
-        from mup.runtime.client.retried_calls import RetriedCallFuture  # noqa: PLC0415
-
-        def send(attempt: Operation, number: int, **place: Any) -> Connection:
-            return self._sender(service, request_of, attempt_of(seq, number), attempt)(**place)
-
-        return RetriedCallFuture(
-            operation, send, self._tools.pool, retries, service=service, idempotent=idempotent
-        )
+        Raises:
+            UsageError: One cannot be sent.
+        """
+        if not self._request.traceparent:
+            return call_headers(headers)
+        return call_headers({**self._trace_headers(), **(headers or {})})
 
     def _trace_headers(self) -> dict[str, str]:
-        """Return what calls pass on of a trace that came with the request."""
-        if not self._request.traceparent:
-            return {}
         state = self.headers.get("tracestate")
         return {"traceparent": self.traceparent, **({"tracestate": state} if state else {})}
-
-    def _call_request(self, words: Wording, headers: dict[str, str], seq: int, seconds: float) -> RawRequest:
-        complete = {
-            **self._trace_headers(),
-            "X-Mup-Request": f"{child_id(self._request.request, seq):016x}",
-            "X-Mup-Trace": f"{self._request.trace:016x}",
-            "X-Mup-Deadline": f"{seconds * 1000:.0f}",
-            **headers,
-        }
-        if not self._request.sampled:
-            complete["X-Mup-Sampled"] = "0"
-        if words.body is not None and not any(name.lower() == "content-type" for name in headers):
-            complete["Content-Type"] = "application/json"
-        return RawRequest(words.method, words.target, complete, words.body)
 
 
 def _header_in(headers: Sequence[tuple[bytes, bytes]], wanted: bytes) -> str:

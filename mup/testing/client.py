@@ -20,6 +20,7 @@ from mup.events.ids import new_id
 from mup.events.settings import LogSettings
 from mup.routes import pick, query_string
 from mup.runtime import wire
+from mup.runtime.client.events import EventLog
 from mup.runtime.client.reply import decode_body
 from mup.runtime.client.resolver import Resolver
 from mup.runtime.client.sockets import ConnectionPool
@@ -27,7 +28,7 @@ from mup.runtime.dispatch import Dispatch
 from mup.runtime.execution import Execution
 from mup.runtime.refusals import no_endpoint, wrong_method
 from mup.runtime.worker import ServiceRun
-from mup.runtime.worker_communication import EventLog, WorkerTools
+from mup.runtime.worker_communication import WorkerTools
 from mup.service import MS, check_service
 from mup.testing.stubs import StubCall, StubCommunication, Stubs
 

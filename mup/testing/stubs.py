@@ -155,7 +155,7 @@ class StubCommunication(WorkerCommunication):
         complete = call_headers(headers)
         call_seconds(timeout, self._tools.patience)
         # What fails in production fails in a test.
-        worded(_NOBODY.find(call_path(path), method), path, params, method)
+        worded(_NOBODY.find(call_path(path), method), path, params, complete, method)
         try:
             arrives = msgspec.json.decode(msgspec.json.encode({} if params is None else params))
         except (TypeError, ValueError, msgspec.MsgspecError) as error:

@@ -45,7 +45,7 @@ from mup.workload.limits import allow_many_files
 from mup.workload.result import LoadResult
 
 if TYPE_CHECKING:
-    from mup.runtime.client.awaited import EventLog
+    from mup.runtime.client.events import EventLog
     from mup.workload.client import Client
 
 __all__ = ["LoadDriver", "LoadResult"]
@@ -359,7 +359,7 @@ def _import_client(target: str, source: str) -> type[Client]:
 
 def _open_log(config: dict[str, Any], client: type[Client]) -> EventLog:
     from mup.events.writer import open_log  # noqa: PLC0415
-    from mup.runtime.client.awaited import EventLog  # noqa: PLC0415
+    from mup.runtime.client.events import EventLog  # noqa: PLC0415
 
     header = {"role": "client", "service": client.__name__, "replica": 0, "worker": 0}
     settings = msgspec.convert(config["log"], LogSettings)

@@ -26,7 +26,9 @@ from typing import Any
 from mup.errors import CommunicationError, DeploymentError, MupError, UsageError
 from mup.events.ids import new_id
 from mup.events.record import FAILED, Event
-from mup.runtime.client.awaited import CallStats, ClientCommunication, EventLog, Network
+from mup.runtime.client.events import EventLog
+from mup.runtime.client.network import CallStats, Network
+from mup.runtime.client.scenario import ClientCommunication
 from mup.workload.arrivals import Arrivals
 from mup.workload.client import Client, ThinkTime
 from mup.workload.result import Cycle, EndpointStats, LoadResult
@@ -456,7 +458,7 @@ class _User:
     def think(self, seconds: float | str, distribution: ThinkTime) -> Awaitable[None]:
         """Start a think time; see `Client.think`."""
         # Above this: Client.think, and above that, the scenario.
-        site = self._round.log.site("call", 2) if self._comm.writer is not None else 0
+        site = self._comm.events.site(sys._getframe(2))  # noqa: SLF001 - the only way to see who thinks
         mean = self._random.choice(self._round.recorded(seconds)) if isinstance(seconds, str) else seconds
         wanted = mean * self._round.settings.think_scale
         if distribution == "exponential" and wanted > 0:
@@ -465,7 +467,7 @@ class _User:
 
     async def _think(self, wanted: float, site: int) -> None:
         owner, comm = self._round, self._comm
-        writer = comm.writer
+        writer = comm.events.writer
         if writer is not None:
             writer.write(Event.THINK_START, comm.request, comm.trace, 0, site, self._name)
         owner.longest_think = max(owner.longest_think, wanted)
@@ -523,7 +525,7 @@ class _User:
         owner, comm = self._round, self._comm
         self._name = owner.log.name(f"{type(self._client).__name__}.scenario")
         comm.begin(new_id(), new_id(), sampled=owner.log.chosen())
-        writer = comm.writer
+        writer = comm.events.writer
         self._thought = 0.0
         self._paused = False
         error: Exception | None = None

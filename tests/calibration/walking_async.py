@@ -25,7 +25,7 @@ from mup.events.record import Event
 from mup.events.sites import Site
 from mup.events.writer import EventWriter
 from mup.lqn import Model
-from mup.runtime.client.awaited import EventLog
+from mup.runtime.client.events import EventLog
 
 HEAD = "import asyncio\nfrom mup import EP, MS\nfrom mup.errors import CallError, MupError\n"
 

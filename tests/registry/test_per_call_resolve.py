@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 from registries import ask, entry, registry
 
-from mup.runtime.client import awaited as awaited_calls
-from mup.runtime.client.awaited import ClientCommunication, EventLog, Network
+from mup.runtime.client import network as awaited_calls
+from mup.runtime.client.events import EventLog
+from mup.runtime.client.network import Network
+from mup.runtime.client.scenario import ClientCommunication
 
 pytestmark = pytest.mark.services
 

@@ -15,7 +15,9 @@ from typing import Any
 import pytest
 from deployments import System, ask, make_project, running, wait_for
 
-from mup.runtime.client.awaited import ClientCommunication, EventLog, Network
+from mup.runtime.client.events import EventLog
+from mup.runtime.client.network import Network
+from mup.runtime.client.scenario import ClientCommunication
 from mup.runtime.registry_client import RegistryClient
 from mup.testing import TestClient
 

@@ -22,7 +22,9 @@ from deployments import System, make_project, running
 
 from mup.errors import DeploymentError, NoReplicaError
 from mup.project import Project, load_project
-from mup.runtime.client.awaited import ClientCommunication, EventLog, Network
+from mup.runtime.client.events import EventLog
+from mup.runtime.client.network import Network
+from mup.runtime.client.scenario import ClientCommunication
 from mup.runtime.launcher import Deployment
 from mup.runtime.listening import listen
 from mup.runtime.registry_client import RegistryClient

@@ -31,7 +31,9 @@ from deployments import System, make_project, running
 from mup.cli.main import cli
 from mup.errors import DeploymentError, NoReplicaError, ProjectError, UsageError
 from mup.project import load_project
-from mup.runtime.client.awaited import ClientCommunication, EventLog, Network
+from mup.runtime.client.events import EventLog
+from mup.runtime.client.network import Network
+from mup.runtime.client.scenario import ClientCommunication
 from mup.runtime.launcher import Deployment
 from mup.runtime.registry_client import RegistryClient
 from mup.tls import TLS_CA, TlsFiles

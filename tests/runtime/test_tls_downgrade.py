@@ -23,7 +23,9 @@ from deployments import System, make_project, running
 
 from mup.cli.pool import _resize
 from mup.errors import DeploymentError, NoReplicaError
-from mup.runtime.client.awaited import ClientCommunication, EventLog, Network
+from mup.runtime.client.events import EventLog
+from mup.runtime.client.network import Network
+from mup.runtime.client.scenario import ClientCommunication
 from mup.runtime.launcher import Deployment
 from mup.runtime.registry_client import RegistryClient
 from mup.tls import TLS_CA, TlsFiles

@@ -13,7 +13,7 @@ import pytest
 
 from mup import Client
 from mup.project import Project
-from mup.runtime.client.awaited import EventLog
+from mup.runtime.client.events import EventLog
 from mup.workload import engine
 from mup.workload.arrivals import Arrivals
 from mup.workload.driver import LoadDriver

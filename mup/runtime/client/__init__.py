@@ -1,10 +1,13 @@
-"""How does one service call another? One core without sockets, and two shells: blocking and awaited.
+"""How does one service call another? One core that neither sends nor waits, and two shells that do.
 
+exchange   the core: how a call goes, step by step, and the rules for what goes wrong
 request    the arguments of a call, checked, and the bytes of a request
 reply      the bytes of a response, and its body decoded
+replicas   which replicas there are, and which one a call goes to
 retries    whether a failed call is made again, and when
-resolver   which replicas there are, and which one a call goes to
-sockets    connections of a blocking worker
-blocking   calls of a blocking worker: sent at once, read when they are asked for
-awaited    calls of an event loop
+events     what is logged of it
+
+blocking   the shell of workers that block; sockets: their connections; resolver: asks the registry
+awaited    the shell of event loops; streams: their connections; network: asks the registry
+scenario   what clients of a load may do with it
 """

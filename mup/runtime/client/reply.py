@@ -6,6 +6,7 @@ skipped.
 
 from __future__ import annotations
 
+import zlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from mup.errors import CallError
 from mup.runtime.header_rules import header_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 __all__ = ["BrokenError", "RawResponse", "ResponseReader", "call_error", "decode_body"]
 
@@ -40,12 +41,39 @@ class BrokenError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RawResponse:
-    """Status, headers by lower-case name, body, and whether the connection can be used again."""
+    """A response as it has come.
+
+    Attributes:
+        status: HTTP status.
+        headers: By lower-case name.
+        body: The bytes.
+        keep: Whether the connection can be used again.
+        cookies: Values of ``Set-Cookie``.
+    """
 
     status: int
     headers: Mapping[str, str]
     body: bytes
     keep: bool
+    cookies: Sequence[str] = ()
+
+    @property
+    def serves_nobody(self) -> bool:
+        """Whether a replica has refused what another one may serve at once, and has done nothing."""
+        return self.status == 503 and self.headers.get("x-mup-refused") in ("draining", "no_worker")
+
+    def content(self) -> bytes:
+        """Return the body as it was before it was compressed: servers outside of mup may do that.
+
+        Raises:
+            ValueError: It cannot be.
+        """
+        if self.headers.get("content-encoding", "").lower() not in ("gzip", "x-gzip", "deflate"):
+            return self.body
+        try:
+            return zlib.decompress(self.body, wbits=zlib.MAX_WBITS | 32)
+        except zlib.error as error:
+            raise ValueError(f"it is not compressed as it says: {error}") from error
 
 
 @dataclass(slots=True)
@@ -53,6 +81,7 @@ class _Partial:
     """What has come of a response."""
 
     headers: dict[str, str] = field(default_factory=dict)
+    cookies: list[str] = field(default_factory=list)
     body: list[bytes] = field(default_factory=list)
     count: int = 0
     status: int = 0
@@ -132,7 +161,9 @@ class ResponseReader:
     def _result(partial: _Partial, keep: bool) -> RawResponse:
         body = partial.body
         content = body[0] if len(body) == 1 else b"".join(body)
-        return RawResponse(status=partial.status, headers=partial.headers, body=content, keep=keep)
+        return RawResponse(
+            status=partial.status, headers=partial.headers, body=content, keep=keep, cookies=partial.cookies
+        )
 
     # Events of the parser.
 
@@ -148,7 +179,10 @@ class ResponseReader:
         partial.count += 1
         if partial.count > MAX_HEADERS:
             raise BrokenError(f"more than {MAX_HEADERS} headers")
-        partial.headers[name.decode("latin-1").lower()] = header_text(value).strip()
+        lower, text = name.decode("latin-1").lower(), header_text(value).strip()
+        partial.headers[lower] = text
+        if lower == "set-cookie":
+            partial.cookies.append(text)
 
     def on_headers_complete(self) -> None:
         """Learn what kind of response it is.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote, urlsplit
 
 import msgspec
@@ -20,6 +20,7 @@ from mup.runtime.header_rules import TOKEN, VALUE, check_call_headers, is_text
 
 __all__ = [
     "Address",
+    "Message",
     "RawRequest",
     "TlsAddress",
     "address_of",
@@ -37,6 +38,9 @@ _WITH_LENGTH = frozenset({"POST", "PUT", "PATCH"})
 
 _SAFE_IN_TARGET = "/:@!$&'()*+,;=-._~%?"
 """What stays as it is in paths and query strings: "%", too, for they may be encoded already."""
+_TO_STRANGERS = (("accept", "Accept: */*\r\n"), ("user-agent", "User-Agent: mup\r\n"))
+_FIRST = frozenset({"host", "accept-encoding"})
+"""Headers of `start_of_head`."""
 _encode = msgspec.json.Encoder().encode
 
 Address = tuple[str, int]
@@ -123,12 +127,40 @@ def encoded(request: RawRequest, start: str) -> bytes:
     raise CommunicationError(f"a header or the path cannot be sent: {problem}")
 
 
-class Wording(NamedTuple):
-    """What a call says to its endpoint: method, target as it is sent, and the body if there is one."""
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What a call says to its endpoint.
+
+    Attributes:
+        method: HTTP method.
+        target: Path and query as they are sent.
+        lines: Headers as they are sent.
+        body: None = there is none.
+        external: Whether it goes outside of mup.
+        own: Headers that stand in ``lines`` instead of those every request begins with.
+    """
 
     method: str
     target: str
-    body: bytes | None
+    lines: str = ""
+    body: bytes | None = None
+    external: bool = False
+    own: frozenset[str] = frozenset()
+
+    def encoded(self, start: str) -> bytes:
+        """Return the bytes of the request.
+
+        Args:
+            start: What `start_of_head` says, and further headers.
+        """
+        method, body = self.method, self.body
+        if self.own:
+            first, *rest = start.splitlines(keepends=True)
+            start = first + "".join(line for line in rest if line.partition(":")[0].lower() not in self.own)
+        if body is None:
+            length = "Content-Length: 0\r\n\r\n" if method in _WITH_LENGTH else "\r\n"
+            return f"{method} {self.target}{start}{self.lines}{length}".encode()
+        return f"{method} {self.target}{start}{self.lines}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
 
 def call_seconds(timeout: float | None, patience: float) -> float:
@@ -182,21 +214,34 @@ def call_headers(headers: Mapping[str, str] | None, *, external: bool = False) -
                 f"a header cannot be sent: {name!r} and its value have to be texts of one line,"
                 " without control characters"
             )
-        texts[name] = text
+        # Who calls, and how long it waits, is not the caller's to say.
+        if external or not name.lower().startswith("x-mup-"):
+            texts[name] = text
     return texts
 
 
 def worded(
-    route: Route, path: str, params: Mapping[str, Any] | None, method: str, *, external: bool = False
-) -> Wording:
+    route: Route,
+    path: str,
+    params: Mapping[str, Any] | bytes | None,
+    headers: Mapping[str, str],
+    method: str,
+    *,
+    external: bool = False,
+    base: str = "",
+    further: str = "",
+) -> Message:
     """Return what a call says to its endpoint.
 
     Args:
         route: What `CallRoutes.find` has returned for the path.
         path: Of the call, with its query string.
-        params: Of the call.
+        params: Of the call; bytes = the body itself.
+        headers: From `call_headers`.
         method: Of the call; "" = the one of the endpoint.
         external: Whether it goes outside of mup, where no params are no body.
+        base: Path in front of the path.
+        further: Lines of other headers.
 
     Raises:
         UsageError: That cannot be sent, or does not fit the endpoint.
@@ -205,15 +250,25 @@ def worded(
     if not TOKEN.fullmatch(method):
         raise UsageError(f"no HTTP method is called {method!r}")
     plain, _, query = path.partition("?")
-    target, rest = target_of(route, plain, params)
     body = None
-    if method not in WITHOUT_BODY:
-        body = None if external and not rest else _body(rest)
-    elif rest:
-        query = f"{query}&{query_string(rest)}" if query else query_string(rest)
+    if isinstance(params, bytes):
+        target, body = plain, params or None
+    else:
+        target, rest = target_of(route, plain, params)
+        if method not in WITHOUT_BODY:
+            body = None if external and not rest else _body(rest)
+        elif rest:
+            query = f"{query}&{query_string(rest)}" if query else query_string(rest)
     if query:
         target = f"{target}?{query}"
-    return Wording(method, quote(target, safe=_SAFE_IN_TARGET), body)
+    names = frozenset(name.lower() for name in headers) if headers else frozenset()
+    lines = "".join([f"{name}: {value}\r\n" for name, value in headers.items()]) + further
+    if body is not None and not isinstance(params, bytes) and "content-type" not in names:
+        lines += "Content-Type: application/json\r\n"
+    if external:
+        lines += "".join(line for name, line in _TO_STRANGERS if name not in names)
+    target = quote(base + target, safe=_SAFE_IN_TARGET)
+    return Message(method, target, lines, body, external, names & _FIRST if external else frozenset())
 
 
 def _body(params: Mapping[str, Any] | None) -> bytes:

@@ -19,8 +19,10 @@ from mup.runtime.client.reply import BrokenError, RawResponse, ResponseReader
 from mup.runtime.client.request import Address, RawRequest, TlsAddress, encoded, start_of_head
 from mup.tls import TlsFiles, caller_files, client_context, why_refused
 
-__all__ = ["Connection", "ConnectionPool"]
+__all__ = ["IDLE_SECONDS", "Connection", "ConnectionPool"]
 
+IDLE_SECONDS = 60.0
+"""How long an idle connection is kept: longer than users usually think, shorter than servers usually wait."""
 _PIECE = 65536
 _SHORTEST = 1e-3
 """Seconds a timeout has at least: 0 would mean not to wait for what is there already."""
@@ -55,10 +57,12 @@ class Connection:
 
     Attributes:
         address: Of the server.
+        since: When it became idle, in seconds of the monotonic clock.
+        start: What `start_of_head` says of it.
         used: Whether it has carried a request before this one.
     """
 
-    __slots__ = ("_input", "_reader", "_sock", "_start", "address", "used")
+    __slots__ = ("_input", "_reader", "_sock", "address", "since", "start", "used")
 
     def __init__(self, address: Address, timeout: float, tls: TlsFiles | None = None) -> None:
         self._sock = _connected(address, timeout, tls)
@@ -67,8 +71,9 @@ class Connection:
         self._input = select.poll()
         self._input.register(self._sock, select.POLLIN)
         self._reader = ResponseReader()
-        self._start = start_of_head(address)
+        self.start = start_of_head(address)
         self.address = address
+        self.since = 0.0
         self.used = False
 
     def readable(self) -> bool:
@@ -82,8 +87,11 @@ class Connection:
             CommunicationError: A header or the target would change the meaning of the request.
             OSError: The connection broke, or it took longer than ``timeout`` seconds.
         """
-        data = encoded(request, self._start)
-        self._reader.expect(request.method)
+        self.send_data(encoded(request, self.start), request.method, timeout)
+
+    def send_data(self, data: bytes, method: str, timeout: float) -> None:
+        """Send the bytes of a whole request with some method; raises ``OSError`` as :meth:`send` does."""
+        self._reader.expect(method)
         try:
             sent = self._sock.send(data)
         except (BlockingIOError, ssl.SSLWantWriteError, ssl.SSLWantReadError):
@@ -176,7 +184,7 @@ class ConnectionPool:
         idle = self._idle[address]
         while idle and not fresh:
             connection = idle.pop()
-            if not connection.readable():
+            if time.monotonic() - connection.since < IDLE_SECONDS and not connection.readable():
                 return connection
             connection.close()  # the server has closed it meanwhile
         return Connection(address, timeout, self._tls)
@@ -204,6 +212,7 @@ class ConnectionPool:
     def give_back(self, connection: Connection, response: RawResponse) -> None:
         """Keep a connection whose response has been read, if it can be used again."""
         if response.keep:
+            connection.since = time.monotonic()
             self._idle[connection.address].append(connection)
         else:
             connection.close()

@@ -1,0 +1,148 @@
+"""What is written in the event log about calls? The log of a process, and one operation in it."""
+
+from __future__ import annotations
+
+import inspect
+import random
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+
+from mup.events.record import FAILED, Event, attempt_flag
+from mup.events.sites import SiteTable
+from mup.events.writer import EventWriter
+
+__all__ = ["EventLog", "Operation"]
+
+_COROUTINE = inspect.CO_COROUTINE | inspect.CO_ITERABLE_COROUTINE | inspect.CO_ASYNC_GENERATOR
+
+
+def _write_nothing(*_: object) -> None:
+    pass
+
+
+class EventLog:
+    """The log of a worker or of a process of clients; without a writer, every method does nothing.
+
+    Args:
+        writer: Where records go.
+        source: Folder that sites are named relative to.
+        sample: One in so many executions is logged.
+
+    Attributes:
+        writer: Where records go; None = nowhere.
+        write: ``EventWriter.write``, or nothing.
+    """
+
+    def __init__(self, writer: EventWriter | None, source: Path, sample: int = 1) -> None:
+        self.writer = writer
+        self.write: Callable[..., None] = writer.write if writer else _write_nothing
+        self._sample = sample
+        self._sites = SiteTable(writer, source) if writer else None
+
+    def name(self, text: str) -> int:
+        """Return the id of a name."""
+        return self.writer.name(text) if self.writer else 0
+
+    def site(self, frame: FrameType) -> int:
+        """Return the site of the call that ``frame`` is executing."""
+        return self._sites.of_frame(frame, "call") if self._sites else 0
+
+    def waiting_site(self, depth: int) -> int:
+        """Return the site of the ``await`` that waits ``depth`` frames above the caller.
+
+        Coroutines of asyncio in between (``wait_for``) are passed over. 0 if a task that asyncio has made
+        waits (``gather``): nothing tells where it comes from.
+        """
+        if self._sites is None:
+            return 0
+        frame = sys._getframe(depth + 1)  # noqa: SLF001
+        while frame.f_globals.get("__name__", "").partition(".")[0] == "asyncio":
+            outer = frame.f_back
+            if outer is None or not outer.f_code.co_flags & _COROUTINE:
+                return 0
+            frame = outer
+        return self._sites.of_frame(frame, "await")
+
+    def stamp(self) -> tuple[int, int]:
+        """Return the time and the CPU time of now, for a record to be written later."""
+        return (time.monotonic_ns(), time.thread_time_ns()) if self.writer else (0, 0)
+
+    def chosen(self) -> bool:
+        """Return whether a new execution is logged: drawn at random, as the front of a service does."""
+        return self._sample == 1 or random.random() * self._sample < 1
+
+
+@dataclass(slots=True)
+class Operation:
+    """One call or query of an execution, as far as the event log and its deadline are concerned.
+
+    Every ``commStart`` has its ``contactDest`` and ``commFinish``, so that readers need no special case.
+
+    Attributes:
+        events: Where records go.
+        request, trace: Ids of the execution.
+        seq: Number of the operation in it.
+        site: Of the code that began it.
+        name: Destination: ``B/epB/`` or ``db.qry``.
+        deadline: Seconds of the monotonic clock.
+        placed: Whether records of the exchange have the site, too: it goes on within that code.
+        attempt: Number of the attempt, from 0.
+        contacted: Whether ``contactDest`` has been written for this attempt.
+    """
+
+    events: EventLog
+    request: int
+    trace: int
+    seq: int
+    site: int
+    name: str
+    deadline: float
+    placed: bool = True
+    attempt: int = 0
+    contacted: bool = False
+    _name: int = -1
+
+    def rename(self, name: str) -> None:
+        """Take the name that has been found out."""
+        self.name = name
+        self._name = -1
+
+    def log(self, event: Event, flags: int = 0, now: int | None = None) -> None:
+        """Write a record of this operation."""
+        events = self.events
+        if events.writer is None:
+            return
+        if self._name < 0:
+            self._name = events.name(self.name)
+        flags |= attempt_flag(self.attempt)
+        at = self.site if self.placed or event is Event.COMM_START else 0
+        events.write(event, self.request, self.trace, self.seq, at, self._name, flags, now)
+
+    def wait(self, event: Event, flags: int, site: int) -> None:
+        """Write a record of waiting: that is for the call as a whole, whatever the attempt."""
+        events = self.events
+        if events.writer is not None:
+            if self._name < 0:
+                self._name = events.name(self.name)
+            events.write(event, self.request, self.trace, self.seq, site, self._name, flags)
+
+    def contact(self, flags: int = 0) -> None:
+        """Note that the request is on its way, unless that is known."""
+        if not self.contacted:
+            self.contacted = True
+            self.log(Event.CONTACT_DEST, flags)
+
+    def finish(self, flags: int = 0) -> None:
+        """Note that the exchange of this attempt has ended."""
+        self.contact(flags & FAILED)
+        self.log(Event.COMM_FINISH, flags)
+
+    def again(self) -> None:
+        """Note that another attempt begins."""
+        self.attempt += 1
+        self.contacted = False
+        self.log(Event.COMM_START)

@@ -1,0 +1,333 @@
+"""How does one call go, whatever carries it? Choose a replica, send, read the response, perhaps again.
+
+`Call.steps` is the core of both shells. It does no input or output and waits for nothing: it yields what is
+to be done next (`Choose`, `Send`, ...), and is sent what came of it or thrown what went wrong. A worker that
+blocks (`mup.runtime.client.blocking`) runs it to where it has to wait for the callee, and goes on in ``get``;
+an event loop (`mup.runtime.client.awaited`) goes on when the response has come.
+
+One set of rules holds for both:
+
+- *Refused.* A replica that cannot be reached within `CONNECT_SECONDS` has not got the request: it is dropped,
+  and another one is chosen at once. So is one that answers that it serves nobody (503 with ``X-Mup-Refused``,
+  while it stops or has no worker); if there is no other, a new connection may reach its successor on the same
+  port.
+- *Stale.* A kept connection that breaks while the request is sent, or ends within `STALE_SECONDS` of it
+  without a byte of a response, was closed by the server while it was idle: the request was not executed, and
+  is sent once more, on a new connection to the same replica. Every other connection that breaks is an error:
+  the request may have been executed.
+- *Retries.* What has failed all the same is made again if `mup.runtime.client.retries` allows, as an attempt
+  with records of its own; a request that may have been executed only if the call is idempotent. There is one
+  budget per worker and destination.
+- *Deadlines.* Connecting, sending, waiting and attempts share the one of the call; it is told to the callee.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Collection, Generator
+from typing import Any, NamedTuple, Protocol
+
+from mup.errors import (
+    BrokenCallError,
+    CallTimeoutError,
+    CommunicationError,
+    MupError,
+    NoReplicaError,
+)
+from mup.events.ids import attempt_of, child_id
+from mup.events.record import FAILED
+from mup.future import Response
+from mup.retries import IDEMPOTENT
+from mup.runtime.client.events import Operation
+from mup.runtime.client.reply import BrokenError, RawResponse, decode_body
+from mup.runtime.client.request import Address, Message
+from mup.runtime.client.retries import Failure, Retries, failure_of_answer, failure_of_error
+
+__all__ = [
+    "CONNECT_SECONDS",
+    "Call",
+    "Choose",
+    "Locate",
+    "Pause",
+    "Peers",
+    "Receive",
+    "Send",
+    "StaleError",
+    "Step",
+]
+
+STALE_SECONDS = 0.05
+CONNECT_SECONDS = 2.0
+"""How long a call tries to connect to one replica. A machine that is gone does not even refuse."""
+_ALMOST = 0.002
+"""Seconds before a deadline at which timers may call it over."""
+_log = logging.getLogger("mup.runtime")
+
+
+class Locate(NamedTuple):
+    """Find out what the service is, and so what is to be said to it: set `Call.message`."""
+
+
+class Choose(NamedTuple):
+    """Choose a replica, but none of these. Give its address, or raise `CommunicationError`."""
+
+    refused: Collection[Address]
+
+
+class Send(NamedTuple):
+    """Send the request. Give whether the connection was kept from an earlier one, or raise ``OSError``."""
+
+    address: Address
+    fresh: bool
+
+
+class Receive(NamedTuple):
+    """Wait for the response. Give it, or raise `BrokenError`; ``TimeoutError`` at `Call.until`."""
+
+
+class Pause(NamedTuple):
+    """Wait until a time of the monotonic clock."""
+
+    until: float
+
+
+Step = Locate | Choose | Send | Receive | Pause
+_LOCATE, _RECEIVE = Locate(), Receive()
+
+
+class StaleError(OSError):
+    """A kept connection broke while the request was sent."""
+
+
+class Peers(Protocol):
+    """What is kept of the servers of a process."""
+
+    def drop(self, name: str, address: Address) -> None:
+        """Do not choose a replica of a service any more."""
+
+    def forget(self, address: Address) -> None:
+        """Close the idle connections to a server."""
+
+
+class Call:
+    """One call: what is said, to which service, and what came of it.
+
+    Args:
+        operation: Its records and deadline.
+        service: Name of the service called.
+        message: What is said; None = to be found out.
+        peers: What it shares with other calls.
+        retries: Decides whether it is made again; None = it is not.
+        idempotent: Whether executing it twice does no harm; None = as HTTP says of its method.
+        early: Whether the request counts as sent once a replica is chosen: connecting is part of the
+            exchange.
+        decoded: Whether the body of the response is to be decoded.
+
+    Attributes:
+        until: Deadline of the attempt under way, in seconds of the monotonic clock.
+        sent: When the request was sent.
+        flags: Of the record that ends the exchange.
+        response: What was answered.
+        error: Why nothing was.
+    """
+
+    __slots__ = (
+        "_began",
+        "_decoded",
+        "_early",
+        "_idempotent",
+        "_lost",
+        "_peers",
+        "_retries",
+        "error",
+        "flags",
+        "message",
+        "operation",
+        "response",
+        "sent",
+        "service",
+        "until",
+    )
+
+    def __init__(
+        self,
+        operation: Operation,
+        service: str,
+        message: Message | None,
+        peers: Peers,
+        *,
+        retries: Retries | None = None,
+        idempotent: bool | None = None,
+        early: bool = False,
+        decoded: bool = True,
+    ) -> None:
+        self.operation = operation
+        self.service = service
+        self.message = message
+        self.until = operation.deadline
+        self.sent = 0.0
+        self.flags = 0
+        self.response: Response | None = None
+        self.error: MupError | None = None
+        self._began = 0.0
+        self._lost = False
+        self._peers = peers
+        self._retries = retries
+        self._idempotent = idempotent
+        self._early = early
+        self._decoded = decoded
+
+    def data(self, start: str) -> bytes:
+        """Return the request as it is sent now, to a server whose `start_of_head` is given."""
+        operation, message = self.operation, self.message
+        assert message is not None  # noqa: S101 - a replica of an unknown service cannot be chosen
+        if message.external:
+            return message.encoded(start)
+        caused = child_id(operation.request, attempt_of(operation.seq, operation.attempt))
+        milliseconds = max(self.until - time.monotonic(), 0.001) * 1000
+        return message.encoded(
+            f"{start}X-Mup-Request: {caused:016x}\r\nX-Mup-Trace: {operation.trace:016x}\r\n"
+            f"X-Mup-Deadline: {milliseconds:.0f}\r\n"
+        )
+
+    def steps(self) -> Generator[Step, Any, None]:
+        """Make the call; afterwards ``response`` or ``error`` is set, and its last record is written."""
+        operation, retries = self.operation, self._retries
+        if retries is not None:
+            retries.called(self.service)
+        while True:
+            raw: RawResponse | None = None
+            self.error = None
+            self._lost = False
+            self._began = time.monotonic()
+            try:
+                if self.message is None:
+                    yield _LOCATE
+                if retries is not None:
+                    self.until = retries.limit(operation.deadline, self._began, idempotent=self._harmless)
+                raw = yield from self._attempt()
+            except MupError as error:
+                self.error = error
+            except TimeoutError:
+                self.error = self._late()
+            except Exception as error:  # noqa: BLE001 - whatever it is: nobody may wait for ever
+                self.error = BrokenCallError(
+                    f"call of {operation.name} failed: {error or type(error).__name__}"
+                )
+            pause = self._pause(raw) if retries is not None else None
+            operation.finish(FAILED if self.error is not None else self.flags)
+            if pause is None:
+                break
+            yield Pause(time.monotonic() + pause)
+            operation.again()
+        if raw is not None:
+            self._finish(raw)
+
+    @property
+    def _harmless(self) -> bool:
+        """Whether the call may be executed twice."""
+        if self._idempotent is not None or self.message is None:
+            return bool(self._idempotent)
+        return self.message.method in IDEMPOTENT
+
+    def _attempt(self) -> Generator[Step, Any, RawResponse]:
+        """Return the response of the first replica that serves the request.
+
+        Raises:
+            CommunicationError: There is none.
+        """
+        operation, peers = self.operation, self._peers
+        refused: list[Address] = []
+        answer: RawResponse | None = None  # of a replica that serves nobody
+        problem = ""
+        address: Address | None = None
+        fresh = False
+        while True:
+            try:
+                if address is None:
+                    address = yield Choose(refused)
+            except CommunicationError as error:
+                if answer is None:
+                    if problem and type(error) is NoReplicaError:
+                        raise NoReplicaError(f"{error.message}: {problem}") from error
+                    raise
+                # A replica that was reloaded has a successor on its port, which new connections reach.
+                address, fresh = refused[-1], True
+            if self._early:
+                operation.contact()
+            if self.until <= time.monotonic():
+                raise CallTimeoutError(f"no time left for {operation.name}: its deadline has passed")
+            try:
+                used = yield Send(address, fresh)
+            except StaleError:
+                fresh = True
+                continue
+            except OSError as error:
+                if answer is not None and fresh:
+                    return answer
+                host, port = address
+                if isinstance(error, TimeoutError) and self.until - time.monotonic() < _ALMOST:
+                    raise CallTimeoutError(
+                        f"{operation.name}: no connection to {host}:{port} in time"
+                    ) from error
+                problem = " ".join(str(error).split()) or "no connection in time"
+                _log.warning("%s: %s:%d cannot be reached: %s", operation.name, host, port, problem)
+                peers.drop(self.service, address)
+                refused.append(address)
+                address, fresh = None, False
+                continue
+            operation.contact()
+            self.sent = time.monotonic()
+            try:
+                raw: RawResponse = yield _RECEIVE
+            except TimeoutError:
+                self._lost = True
+                raise
+            except BrokenError as error:
+                if used and error.empty and time.monotonic() - self.sent < STALE_SECONDS:
+                    peers.forget(address)
+                    fresh = True
+                    continue
+                self._lost = True
+                raise BrokenCallError(f"call of {operation.name} failed: {error}") from error
+            if not raw.serves_nobody or (answer is not None and fresh):
+                return raw
+            answer = raw
+            peers.forget(address)
+            peers.drop(self.service, address)
+            refused.append(address)
+            address, fresh = None, False
+
+    def _late(self) -> CallTimeoutError:
+        seconds = round(self.until - self._began, 3)
+        return CallTimeoutError(f"{self.operation.name}: no answer within {seconds:.3g} s")
+
+    def _pause(self, raw: RawResponse | None) -> float | None:
+        """Return the seconds until the next attempt; None = there is none."""
+        failure: Failure | None = None
+        if raw is not None:
+            failure = failure_of_answer(raw.status, raw.headers.get("retry-after"))
+        elif isinstance(self.error, CommunicationError):
+            failure = failure_of_error(self.error, lost=self._lost)
+        if failure is None:
+            return None
+        assert self._retries is not None  # noqa: S101 - by the caller
+        return self._retries.pause(
+            failure,
+            name=self.operation.name,
+            service=self.service,
+            attempt=self.operation.attempt,
+            left=self.operation.deadline - time.monotonic(),
+            idempotent=self._harmless,
+        )
+
+    def _finish(self, raw: RawResponse) -> None:
+        body: Any = raw.body
+        try:
+            if self._decoded:
+                body = decode_body(raw.content(), raw.headers.get("content-type", ""))
+        except ValueError as problem:
+            self.error = CommunicationError(f"{self.operation.name}: the body of the response: {problem}")
+        else:
+            self.response = Response(raw.status, raw.headers, body)
