@@ -81,10 +81,10 @@ def meetings(plans: Sequence[Plan]) -> dict[int, list[int]]:
 
     met: dict[int, list[int]] = {}
     for index, plan in enumerate(plans):
-        sent = [(c.target, c.count[0]) for s in plan.steps for c in s.calls if c.kind == "send"]
+        sent = [(c.target, c.count[0]) for s in plan.steps for c in s.calls if not c.awaited]
         if not sent:
             continue
-        awaited = [c.target for s in plan.steps for c in s.calls if c.kind != "send"]
+        awaited = [c.target for s in plan.steps for c in s.calls if c.awaited]
         groups = [_own(plan).union(*(places(t, frozenset()) for t in awaited))]
         for target, count in sent:
             groups += [places(target, frozenset())] * (2 if count > 1 else 1)

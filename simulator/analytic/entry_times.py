@@ -15,8 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betainc, gammainc, gammaincc
 
-from mup.lqn.distributions import Distribution
-from mup.lqn.model import Entry
+from mup.lqn.lowered import Arc, Block, Fork, Graph, Loop
 
 __all__ = ["ActivityGraph", "EntryTimes", "Moments", "Overlap", "latest", "meeting"]
 
@@ -167,45 +166,30 @@ class _Token:
     variance: float
 
 
-@dataclass(slots=True)
-class _Block:
-    """Activities between a start and what follows nothing; bodies of loops are blocks of their own."""
-
-    start: str
-    order: list[int]
-    bodies: dict[int, list[_Block]]
-
-
 class ActivityGraph:
-    """The activities of an entry that can be reached, in an order in which times can be evaluated.
+    """The activities of an entry that a request can get to, with what is waited for.
 
     Attributes:
         start, ends: Its first activity, and all that nothing follows.
-        visits: Mean executions per request, of every activity that can be reached.
+        visits: Mean executions per request, of every activity that ever runs.
         held: Activities the thread waits for.
         awaited: Activities the caller waits for.
         width: At most how many flows of a request are under way at once.
-        missing: Probabilities (index of the precedence) and counts that were never measured.
+
+    Args:
+        graph: Of the entry; nothing in it is unmeasured.
     """
 
-    def __init__(self, entry: Entry) -> None:
-        self._entry = entry
-        self._after = {name: i for i, p in enumerate(entry.precedences) for name in p.pre}
-        self._behind: dict[str, list[int]] = {}
-        for index, precedence in enumerate(entry.precedences):
-            for name in precedence.post:
-                self._behind.setdefault(name, []).append(index)
-        self.visits: dict[str, float] = {}
-        self.missing: list[str] = []
-        self.width = 1  # raised on the way
-        self.start = entry.start
-        self.ends: set[str] = set()
-        self._reached: set[str] = set()
-        self._reach(entry.start)
-        self._top = self._block(entry.start, 1.0)
-        self._carried = self._follow(entry.start)
-        replying = {a.name for a in entry.activities if a.replies and a.name in self.visits}
-        self.held = set(self.visits) if entry.waits else self._before(self._carried)
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._waits = graph.entry.waits
+        self.start = graph.start
+        self.ends = graph.ends
+        self.visits = graph.visits
+        forks = [arc.then for arc in _arcs(graph.top) if isinstance(arc.then, Fork)]
+        self.width = 1 + sum(max(sum(not self._idle(n) for n, _ in f.ways), 1) - 1 for f in forks)
+        replying = {name for name in graph.replying if name in self.visits}
+        self.held = set(self.visits) if self._waits else self._before(graph.carried)
         self.awaited = self._before(replying) if replying else set(self.held)
         self._replying = sorted(replying)
         self._branches: dict[int, list[frozenset[str]]] = {}
@@ -215,13 +199,15 @@ class ActivityGraph:
     def times(self, moments: Mapping[str, Moments]) -> EntryTimes:
         """Evaluate the graph for activities of these times."""
         if len(self.visits) == 1:
-            only = moments[self._entry.start]
+            only = moments[self.start]
             return EntryTimes(only, only)
         self._shares, self._overlaps = {}, []
-        tokens = self._run(self._top, moments)
-        end = self._end(self._top, tokens)
-        if self._entry.waits:
-            others = [tokens[n] for n in self.ends if n in tokens and n not in self._carried]
+        top = self._graph.top
+        tokens = self._run(top, moments)
+        end = self._end(top, tokens)
+        if self._waits:
+            carried = self._graph.carried
+            others = [tokens[n] for n in self.ends if n in tokens and n not in carried]
             if others:
                 mean, variance = latest([(t.mean, t.variance) for t in (end, *others)])
                 end = _Token(1.0, (), mean, variance)
@@ -241,16 +227,16 @@ class ActivityGraph:
         they are joined: that is what waiting for the answer to a call at once looks like. The last of a link
         are the activities that have to be over, too.
         """
-        for index, precedence in enumerate(self._entry.precedences):
-            arriving = [n for n in precedence.pre if n in self.visits]
+        for arc in self._graph.arcs.values():
+            arriving = [n for n in arc.arriving if n in self.visits]
             beside: tuple[str, ...] = ()
-            if precedence.join == "and" and len(precedence.pre) > 1:
+            if arc.join is not None:
                 beside = tuple(n for n in arriving if self._computes(n))
                 arriving = [n for n in arriving if n not in beside]
                 if len(arriving) != 1:
                     continue
-            following = self._next(index)
-            if precedence.fork == "and":
+            following = [name for name, _ in arc.then.ways]
+            if isinstance(arc.then, Fork):
                 calling = [n for n in following if not self._computes(n)]
                 following = calling if len(calling) == 1 else following[:1]
             flow = sum(self.visits[n] for n in arriving)
@@ -259,218 +245,126 @@ class ActivityGraph:
                     if flow > 0 and post in self.visits:
                         yield name, post, min(self.visits[name] / flow, 1.0) * self.visits[post], beside
 
+    def _joined_next(self, name: str) -> bool:
+        """Tell whether nothing but a join of several branches follows an activity."""
+        arc = self._graph.after.get(name)
+        return arc is not None and arc.join is not None
+
     def _computes(self, name: str) -> bool:
-        """Tell whether a branch is one activity that calls nobody and then waits to be joined."""
-        index = self._after.get(name)
-        joined = index is not None and self._entry.precedences[index].join == "and"
-        return joined and not self._entry.activity(name).calls
-
-    def _odds(self, index: int) -> Sequence[float]:
-        precedence = self._entry.precedences[index]
-        if precedence.fork != "or" or len(precedence.post) == 1:
-            return (1.0,) * len(precedence.post)
-        if precedence.probabilities is None:
-            path = f"precedences[{index}].probabilities"
-            if path not in self.missing:
-                self.missing.append(path)
-            return (1 / len(precedence.post),) * len(precedence.post)
-        return precedence.probabilities
-
-    def _counts(self, index: int) -> list[Moments]:
-        found = []
-        for k, count in enumerate(self._entry.precedences[index].counts):
-            if count is None:
-                path = f"precedences[{index}].counts[{k}]"
-                if path not in self.missing:
-                    self.missing.append(path)
-            found.append(_moments(count))
-        return found
-
-    def _next(self, index: int) -> list[str]:
-        """Return the activities a precedence may continue with, bodies of loops included."""
-        precedence = self._entry.precedences[index]
-        if precedence.fork == "loop":
-            bodies = [b for b, n in zip(precedence.bodies, self._counts(index), strict=True) if n[0] > 0]
-            return bodies + ([precedence.continuation] if precedence.continuation else [])
-        return [n for n, p in zip(precedence.post, self._odds(index), strict=True) if p > 0]
-
-    def _reach(self, start: str) -> None:
-        stack = [start]
-        while stack:
-            name = stack.pop()
-            if name not in self._reached:
-                self._reached.add(name)
-                if name in self._after:
-                    stack.extend(self._next(self._after[name]))
-
-    def _block(self, start: str, visits: float) -> _Block:
-        """Order the precedences behind an activity; note visits, ends and width on the way."""
-        block = _Block(start, [], {})
-        self.visits[start] = visits
-        fresh = [start]
-        seen: set[int] = set()
-        while fresh:
-            name = fresh.pop()
-            index = self._after.get(name)
-            if index is None:
-                self.ends.add(name)
-                continue
-            precedence = self._entry.precedences[index]
-            arriving = [n for n in precedence.pre if n in self._reached]
-            if index in seen or any(n not in self.visits for n in arriving):
-                continue
-            seen.add(index)
-            block.order.append(index)
-            flows = [self.visits[n] for n in arriving]
-            flow = sum(flows) if precedence.join == "or" else min(flows)
-            if precedence.fork == "loop":
-                bodies = []
-                for body, count in zip(precedence.bodies, self._counts(index), strict=True):
-                    if count[0] > 0:
-                        bodies.append(self._block(body, flow * count[0]))
-                block.bodies[index] = bodies
-                if precedence.continuation:
-                    self.visits[precedence.continuation] = flow
-                    fresh.append(precedence.continuation)
-                else:
-                    self.ends.update(arriving)
-                continue
-            if precedence.fork == "and":
-                self.width += max(sum(not self._idle(n) for n in precedence.post), 1) - 1
-            for post, chance in zip(precedence.post, self._odds(index), strict=True):
-                if chance > 0:
-                    self.visits[post] = flow * chance
-                    fresh.append(post)
-        return block
+        """Tell whether a branch is one activity that calls nothing and then waits to be joined."""
+        return self._joined_next(name) and not self._graph.activities[name].calls
 
     def _idle(self, name: str) -> bool:
         """Tell whether a branch consists of an activity that does nothing: it only waits to be joined."""
-        activity = self._entry.activity(name)
-        index = self._after.get(name)
+        activity = self._graph.activities[name]
         busy = activity.calls or any(t is None or t.mean > 0 for t in (activity.demand, activity.delay))
-        return not busy and index is not None and self._entry.precedences[index].join == "and"
+        return not busy and self._joined_next(name)
 
-    def _follow(self, start: str) -> set[str]:
-        """Return what the flow that starts here can reach itself, loop bodies included."""
-        reached: set[str] = set()
-        stack = [start]
-        while stack:
-            name = stack.pop()
-            if name in reached or name not in self.visits:
-                continue
-            reached.add(name)
-            index = self._after.get(name)
-            if index is not None:
-                precedence = self._entry.precedences[index]
-                stack.extend(precedence.post[:1] if precedence.fork == "and" else precedence.post)
-        return reached
-
-    def _before(self, goals: set[str]) -> set[str]:
-        """Return these activities and everything they come after."""
+    def _before(self, goals: Iterable[str]) -> set[str]:
+        """Return these activities, of those that ever run, and everything they come after."""
         found: set[str] = set()
         stack = list(goals)
         while stack:
             name = stack.pop()
-            if name in found:
+            if name in found or name not in self.visits:
                 continue
             found.add(name)
-            for index in self._behind.get(name, ()):
-                stack.extend(n for n in self._entry.precedences[index].pre if n in self.visits)
-            following = self._after.get(name)
-            if following is not None and self._entry.precedences[following].fork == "loop":
-                for body in self._entry.precedences[following].bodies:
-                    stack.extend(self._follow(body))
+            into = self._graph.into.get(name)
+            if into is not None:
+                stack.extend(into.arriving)
+            following = self._graph.after.get(name)
+            if following is not None and isinstance(following.then, Loop):
+                for body in following.then.bodies:
+                    stack.extend(self._graph.flow_from(body.start))
         return found
 
-    def _run(self, block: _Block, moments: Mapping[str, Moments]) -> dict[str, _Token]:
+    def _run(self, block: Block, moments: Mapping[str, Moments]) -> dict[str, _Token]:
         """Return the tokens at the end of every activity of a block, from time 0 at its start."""
         mean, variance = moments[block.start]
         tokens = {block.start: _Token(1.0, (), mean, variance)}
-        for index in block.order:
-            precedence = self._entry.precedences[index]
-            arriving = [tokens[n] for n in precedence.pre if n in tokens]
-            token = self._joined(index, arriving)
-            if precedence.fork == "loop":
-                token = self._looped(index, block.bodies[index], token, moments)
-                if precedence.continuation is None:
-                    tokens[precedence.pre[0]] = token
+        for arc in block.arcs:
+            arriving = [tokens[n] for n in arc.arriving if n in tokens]
+            token = self._joined(arc, arriving)
+            ways = arc.then.ways
+            if isinstance(arc.then, Loop):
+                token = self._looped(arc.then, block.bodies[arc.index], token, moments)
+                if arc.then.continuation is None:
+                    tokens[arc.arriving[0]] = token
                     continue
-                ends, odds = [precedence.continuation], [1.0]
-            else:
-                ends, odds = list(precedence.post), list(self._odds(index))
+                ways = ((arc.then.continuation, 1.0),)
             forks = token.forks
-            if precedence.fork == "and" and len(ends) > 1:
-                forks = (*forks, (index, token.mean, token.variance))
-            for name, chance in zip(ends, odds, strict=True):
-                if chance > 0:
-                    more, noise = moments[name]
-                    tokens[name] = _Token(
-                        token.chance * chance, forks, token.mean + more, token.variance + noise
-                    )
+            if isinstance(arc.then, Fork) and len(ways) > 1:
+                forks = (*forks, (arc.index, token.mean, token.variance))
+            for name, chance in ways:
+                more, noise = moments[name]
+                tokens[name] = _Token(token.chance * chance, forks, token.mean + more, token.variance + noise)
         return tokens
 
-    def _joined(self, index: int, arriving: list[_Token]) -> _Token:
-        precedence = self._entry.precedences[index]
+    def _joined(self, arc: Arc, arriving: list[_Token]) -> _Token:
         if len(arriving) == 1:
             return arriving[0]
-        if precedence.join == "or":
+        if arc.join is None:
             return _mixed(arriving)
         common = _common(arriving)
         fork, start, noise = common[-1] if common else (-1, 0.0, 0.0)
         times = [(t.mean - start, t.variance - noise) for t in arriving]
-        needed = None if precedence.quorum is None else min(precedence.quorum, len(arriving))
+        needed = min(arc.join.needed, len(arriving)) if arc.join.quorum else None
         mean, variance = latest(times, needed)
         if fork >= 0 and min(m for m, _ in times) > 0:
-            self._share(index, fork, times, mean, None if needed else mean)
+            self._share(arc, fork, times, mean, None if needed else mean)
         return _Token(min(t.chance for t in arriving), common, start + mean, noise + variance)
 
-    def _share(self, index: int, fork: int, times: list[Moments], mean: float, last: float | None) -> None:
+    def _share(self, arc: Arc, fork: int, times: list[Moments], mean: float, last: float | None) -> None:
         """Note how the branches that meet here share the time until then.
 
         Args:
-            index: The precedence that joins them.
-            fork: The one they come from.
+            arc: What joins them.
+            fork: Index of the arc they come from.
             times: Of each, since the fork.
             mean: Until they are joined.
             last: Until all are over, if that is known.
         """
-        if index not in self._branches:
-            before = self._before(set(self._entry.precedences[fork].pre))
-            sets = [
-                self._before({n}) - before for n in self._entry.precedences[index].pre if n in self.visits
-            ]
+        split = self._graph.arcs[fork]
+        if arc.index not in self._branches:
+            before = self._before(split.arriving)
+            sets = [self._before({n}) - before for n in arc.arriving if n in self.visits]
             alone = [s - set().union(*(o for o in sets if o is not s)) for s in sets]
-            self._branches[index] = [frozenset(s) for s in alone]
-        branches = self._branches[index]
+            self._branches[arc.index] = [frozenset(s) for s in alone]
+        branches = self._branches[arc.index]
         counted, together = meeting(times, last)
         scale = mean / sum(counted)
         for branch, share, (time, _) in zip(branches, counted, times, strict=True):
             for name in branch:
                 self._shares[name] = self._shares.get(name, 1.0) * min(share * scale / time, 1.0)
-        forks = self.visits[self._entry.precedences[fork].post[0]]
+        forks = self.visits[split.then.ways[0][0]]
         for i, one in enumerate(branches):
             for j in range(i + 1, len(branches)):
                 pair = times[i][0], times[j][0]
                 self._overlaps.append(Overlap(one, branches[j], forks, pair, together[i][j]))
 
     def _looped(
-        self, index: int, bodies: list[_Block], token: _Token, moments: Mapping[str, Moments]
+        self, loop: Loop, bodies: list[Block], token: _Token, moments: Mapping[str, Moments]
     ) -> _Token:
-        counts = [c for c in self._counts(index) if c[0] > 0]
         mean, variance = token.mean, token.variance
-        for (times, spread), body in zip(counts, bodies, strict=True):
+        for repeated, body in zip(loop.bodies, bodies, strict=True):
+            times, spread = repeated.count.mean, repeated.count.variance
             end = self._end(body, self._run(body, moments))
             mean += times * end.mean
             variance += times * end.variance + spread * end.mean**2
         return _Token(token.chance, token.forks, mean, variance)
 
-    def _end(self, block: _Block, tokens: dict[str, _Token]) -> _Token:
-        carried = self._carried if block is self._top else self._follow(block.start)
+    def _end(self, block: Block, tokens: dict[str, _Token]) -> _Token:
+        graph = self._graph
+        carried = graph.carried if block is graph.top else graph.flow_from(block.start)
         return _mixed([t for n, t in tokens.items() if n in self.ends and n in carried])
 
 
-def _moments(count: Distribution | None) -> Moments:
-    return (1.0, 0.0) if count is None else (count.mean, count.variance)
+def _arcs(block: Block) -> Iterator[Arc]:
+    """Yield all arcs of a block and of the bodies of its loops."""
+    yield from block.arcs
+    for bodies in block.bodies.values():
+        for body in bodies:
+            yield from _arcs(body)
 
 
 def _common(tokens: Iterable[_Token]) -> tuple[tuple[int, float, float], ...]:

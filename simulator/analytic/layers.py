@@ -12,15 +12,30 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from mup.errors import ModelError, SimulationError, UncalibratedError
-from mup.lqn.distributions import Constant, Distribution
+from mup.errors import ModelError
+from mup.lqn.distributions import Constant
+from mup.lqn.lowered import (
+    Graph,
+    Lowered,
+    Passed,
+    check_sources,
+    has_front,
+    is_awaited,
+    is_limited,
+    machines,
+    measured,
+    onward,
+    pinned_together,
+    requests_of,
+    slices_of,
+    wholes,
+)
 from mup.lqn.model import LOCK, Activity, CallKind, Entry, Front, Model, Processor, Task
 from mup.lqn.refs import EntryRef, Names
 from simulator.analytic.entry_times import ActivityGraph, Moments
 
 __all__ = ["CallPlan", "Layers", "Plan", "Station", "Step", "targets"]
 
-MAX_LISTED = 20
 SECOND_PHASES = 3
 NOTHING = Constant(0.0)
 
@@ -32,6 +47,11 @@ class CallPlan:
     target: int
     count: Moments
     kind: CallKind
+
+    @property
+    def awaited(self) -> bool:
+        """Whether the caller waits for the reply."""
+        return is_awaited(self.kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +115,21 @@ class Station:
 
 @dataclass(slots=True)
 class Layers:
-    """A model as stations and plans; plans are listed such that callers come before what they call."""
+    """A model as stations and plans; plans are listed such that callers come before what they call.
+
+    Attributes:
+        order: Indices of all plans, callers before what they call.
+        roots: The plans of reference tasks.
+        caused, handed: Per plan, the requests each of its own causes, and where they are handed on to.
+    """
 
     model: Model
     stations: list[Station] = field(default_factory=list)
     plans: list[Plan] = field(default_factory=list)
     order: list[int] = field(default_factory=list)
     roots: list[int] = field(default_factory=list)
+    caused: list[tuple[Passed, ...]] = field(default_factory=list)
+    handed: list[tuple[tuple[int, float], ...]] = field(default_factory=list)
     of_task: dict[int, list[int]] = field(default_factory=dict)
     doubts: list[str] = field(default_factory=list)
 
@@ -120,9 +148,11 @@ class Layers:
 class _Builder:
     def __init__(self, model: Model) -> None:
         self.model = model
+        self.lowered = Lowered(model)
+        self.wholes = wholes(model)
+        self.pinned = pinned_together(model)
         self.layers = Layers(model)
         self.tasks = {t.name: i for i, t in enumerate(model.tasks)}
-        self.missing: list[str] = []
         self.names = Names(model.tasks)
         self.plan_of: dict[tuple[str, str], int] = {}
         self.processor_station: dict[str, int] = {}
@@ -131,43 +161,20 @@ class _Builder:
 
     def build(self) -> Layers:
         model, layers = self.model, self.layers
-        arriving = any(e.arrivals is not None for t in model.tasks for e in t.entries)
-        if not model.reference_tasks and not arriving:
-            raise SimulationError(
-                "the model has no reference task: nothing would ever happen",
-                where=model.name,
-                hint="add a task of role 'reference' with the clients that send requests, or arrivals",
-            )
+        check_sources(model)
+        self.lowered.check_measured()
         for processor in model.processors:
             self.processor(processor)
-        for task in model.tasks:
-            for entry in task.entries:
-                if task.is_reference or entry.arrivals is not None:
-                    layers.roots.append(self.plan(task, entry))
-        layers.roots = [r for r in layers.roots if model.tasks[layers.plans[r].task].is_reference]
-        if self.missing:
-            self.refuse()
+        for source in self.lowered.sources:
+            plan = self.plan(source.task, source.entry)
+            layers.plans[plan].arrivals = source.rate
+            if source.task.is_reference:
+                layers.roots.append(plan)
         self.sort()
+        layers.caused = [tuple(_caused(plan)) for plan in layers.plans]
+        layers.handed = [plan.forwards for plan in layers.plans]
         self.pools()
         return layers
-
-    def refuse(self) -> None:
-        shown = [f"  {path}" for path in self.missing[:MAX_LISTED]]
-        if len(self.missing) > MAX_LISTED:
-            shown.append(f"  ... and {len(self.missing) - MAX_LISTED} more")
-        listing = "\n".join(shown)
-        raise UncalibratedError(
-            f"{len(self.missing)} numbers that clients can reach were never measured\n{listing}",
-            where=self.model.name,
-            hint="run 'mup explore' and 'mup model' to measure them, or set them in the model file",
-        )
-
-    def known(self, time: Distribution | None, where: str) -> Distribution:
-        if time is None:
-            if where not in self.missing:
-                self.missing.append(where)
-            return NOTHING
-        return time
 
     def processor(self, processor: Processor) -> int | None:
         """Return the station of a processor; None if it has a core for every thread."""
@@ -176,7 +183,7 @@ class _Builder:
         parent = None
         if processor.parent is not None:
             parent = self.whole(processor, self.model.processor(processor.parent))
-        if processor.discipline == "infinite" or processor.cores == math.inf:
+        if not is_limited(processor):
             return parent
         station = Station(
             name=f"processors[{processor.name!r}]",
@@ -190,7 +197,7 @@ class _Builder:
             self.layers.doubts.append(f"{station.name}: priorities are not estimated, taken as {found}")
         if processor.migration is not None:
             self.layers.doubts.append(f"{station.name}: threads are taken to move to idle cores at once")
-        whole = any(p.parent == processor.name for p in self.model.processors)
+        whole = processor.name in self.wholes
         if processor.discipline == "cores" and processor.migration is None and not whole:
             # Threads that never move: one queue per core, as good as chosen at random.
             station.servers, station.replicas = 1, int(processor.cores)
@@ -202,7 +209,7 @@ class _Builder:
         """Return the station a part is a part of: the core it is pinned to with others, or all cores."""
         station = self.processor(parent)
         core = part.pinned_core(parent)
-        if core is None or sum(p.pinned_core(parent) == core for p in self.model.processors) < 2:
+        if core is None or (parent.name, core) not in self.pinned:
             return station
         if (parent.name, core) not in self.core_station:
             name = f"core {core} of processors[{parent.name!r}]"
@@ -213,11 +220,9 @@ class _Builder:
         return self.core_station[parent.name, core]
 
     def _parent_speed(self, processor: Processor) -> float:
-        speed, parent = 1.0, processor.parent
-        while parent is not None:
-            above = self.model.processor(parent)
+        speed = 1.0
+        for above in machines(self.model, processor.parent):
             speed *= above.speed * above.available
-            parent = above.parent
         return speed
 
     def place(self, task: Task) -> tuple[int | None, float]:
@@ -241,8 +246,7 @@ class _Builder:
                 where=f"{where}.token",
                 hint="simulate the model instead",
             )
-        graph = ActivityGraph(entry)
-        self.missing += [f"{where}.{path}" for path in graph.missing]
+        graph = ActivityGraph(self.lowered.graph(task.name, entry.name))
         index = len(plans)
         self.plan_of[task.name, entry.name] = index
         station, speed = self.place(task)
@@ -250,41 +254,24 @@ class _Builder:
         plan = Plan(self.tasks[task.name], label, graph, (), station)
         plans.append(plan)
         self.layers.of_task.setdefault(plan.task, []).append(index)
-        plan.steps = tuple(
-            self.step(task, a, speed, f"{where}.activities[{a.name!r}]")
-            for a in entry.activities
-            if graph.visits.get(a.name, 0.0) > 0
+        plan.steps = tuple(self.step(task, a, speed) for a in entry.activities if a.name in graph.visits)
+        plan.forwards = tuple(
+            (self.plan(*self.lowered.target(forward.task, forward.entry)), forward.probability)
+            for forward in onward(entry)
         )
-        if entry.arrivals is not None:
-            if entry.arrivals.mean <= 0:
-                raise SimulationError(
-                    "requests would arrive all at once: the time between arrivals is 0",
-                    where=f"{where}.arrivals",
-                )
-            plan.arrivals = 1 / entry.arrivals.mean
-        forwards = []
-        for forward in entry.forwards:
-            if forward.probability > 0:
-                target = self.model.task(forward.task)
-                forwards.append((self.plan(target, target.entry(forward.entry)), forward.probability))
-        plan.forwards = tuple(forwards)
-        if task.front is not None and not task.is_reference:
+        if task.front is not None and has_front(task):
             plan.before, plan.behind = self.front(task, task.front)
         return index
 
-    def step(self, task: Task, activity: Activity, speed: float, where: str) -> Step:
-        demand = self.known(activity.demand, f"{where}.demand")
-        delay = self.known(activity.delay, f"{where}.delay")
+    def step(self, task: Task, activity: Activity, speed: float) -> Step:
+        demand, delay = measured(activity.demand), measured(activity.delay)
+        requests = requests_of(activity)
         calls = []
-        for k, call in enumerate(activity.calls):
-            count = self.known(call.count, f"{where}.calls[{k}].count")
-            if count.mean > 0:
-                target = self.model.task(call.task)
-                plan = self.plan(target, target.entry(call.entry))
-                calls.append(CallPlan(plan, (count.mean, count.variance), call.kind))
-        slices = 1.0
-        if activity.interleaved:
-            slices += sum(c.count[0] for c in calls)
+        for request in requests:
+            plan = self.plan(*self.lowered.target(request.call.task, request.call.entry))
+            calls.append(CallPlan(plan, (request.count.mean, request.count.variance), request.call.kind))
+        cut = slices_of(activity, requests)
+        slices = 1.0 if cut is None else cut.number
         mean, variance = demand.mean / speed / slices, _finite(demand.variance) / (speed * slices) ** 2
         return Step(
             activity.name,
@@ -303,7 +290,7 @@ class _Builder:
         station, speed = self.place(home)
         made: list[int | None] = []
         for phase in ("request", "reply"):
-            time = self.known(getattr(front, phase), f"tasks[{task.name!r}].front.{phase}")
+            time = measured(getattr(front, phase))
             if time.mean == 0:
                 made.append(None)
                 continue
@@ -312,8 +299,8 @@ class _Builder:
             plan = Plan(
                 self.tasks[task.name],
                 f"{task.name}.front.{phase}",
-                ActivityGraph(entry),
-                (self.step(home, activity, speed, ""),),
+                ActivityGraph(Graph(entry)),
+                (self.step(home, activity, speed),),
                 station,
             )
             self.layers.plans.append(plan)
@@ -357,7 +344,7 @@ class _Builder:
             graph = plan.graph
             for step in plan.steps:
                 for call in step.calls:
-                    endless = call.kind == "send" or step.name not in graph.held
+                    endless = not call.awaited or step.name not in graph.held
                     callers = width.setdefault(layers.plans[call.target].task, {})
                     callers[plan.task] = max(callers.get(plan.task, 0), math.inf if endless else graph.width)
             for target, _ in plan.forwards:
@@ -416,7 +403,7 @@ class _Builder:
         found: set[int] = set()
         for index in reversed(self.layers.order):
             plan = self.layers.plans[index]
-            waited = [c.target for s in plan.steps for c in s.calls if c.kind != "send"]
+            waited = [c.target for s in plan.steps for c in s.calls if c.awaited]
             waited += [t for t in (*(f for f, _ in plan.forwards), plan.before, plan.behind) if t is not None]
             own = any(step.slices > 0 or step.delay[0] > 0 for step in plan.steps)
             if not own and all(target in found for target in waited):
@@ -439,6 +426,17 @@ def targets(plan: Plan) -> Iterator[int]:
     for front in (plan.before, plan.behind):
         if front is not None:
             yield front
+
+
+def _caused(plan: Plan) -> Iterator[Passed]:
+    """Yield the requests that one request of a plan causes, those to its front included."""
+    for step in plan.steps:
+        visits = plan.graph.visits[step.name]
+        for call in step.calls:
+            yield Passed(call.target, visits, call.count[0], call.awaited)
+    for front in (plan.before, plan.behind):
+        if front is not None:
+            yield Passed(front, 1.0, 1.0, awaited=False)
 
 
 def _finite(variance: float) -> float:

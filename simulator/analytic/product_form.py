@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mup.errors import MupError, SimulationError
+from mup.lqn.lowered import Fork, Graph, passed_on, wholes
 from mup.lqn.model import Model, Processor
 from simulator.analytic.layers import Layers, Plan, Station, Step
 
@@ -94,12 +95,15 @@ def _without_idle_queues(model: Model) -> Model:
 
     def alone(processor: Processor) -> bool:
         users = [t for t in model.tasks if t.processor == processor.name]
-        part = processor.parent is not None or any(p.parent == processor.name for p in model.processors)
+        part = processor.parent is not None or processor.name in parted
         threads = sum(t.threads * t.replicas for t in users if not t.is_reference)
-        forks = any(p.fork == "and" for t in users for e in t.entries for p in e.precedences)
         clients = any(t.is_reference or t.front is not None for t in users)
-        return not part and not clients and not forks and threads <= processor.cores
+        if part or clients or threads > processor.cores:
+            return False
+        graphs = (Graph(entry) for task in users for entry in task.entries)
+        return not any(isinstance(arc.then, Fork) for graph in graphs for arc in graph.arcs.values())
 
+    parted = wholes(model)
     free = [replace(p, discipline="infinite", migration=None) if alone(p) else p for p in model.processors]
     return replace(model, processors=tuple(free))
 
@@ -151,15 +155,11 @@ def _times(plan: Plan, step: Step) -> list[tuple[float, float]]:
 def _collect(layers: Layers) -> ProductForm:
     plans, count = layers.plans, len(layers.stations)
     work, delays = np.zeros((len(plans), count)), np.zeros(len(plans))
-    visits, own = np.zeros(len(plans)), np.zeros(len(plans))
+    own = np.zeros(len(plans))
     root = layers.roots[0]
-    visits[root] = 1.0
+    arriving = [float(index == root) for index in range(len(plans))]
+    visits = np.array(passed_on(layers.order, layers.caused, layers.handed, arriving))
     think = 0.0
-    for index in layers.order:
-        plan = plans[index]
-        for step in plan.steps:
-            for call in step.calls:
-                visits[call.target] += visits[index] * plan.graph.visits[step.name] * call.count[0]
     for index in reversed(layers.order):
         plan = plans[index]
         for step in plan.steps:

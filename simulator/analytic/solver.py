@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from mup.errors import SimulationError
+from mup.lqn.lowered import passed_on
 from mup.lqn.model import Model
 from mup.lqn.refs import EntryRef, Names
 from simulator.analytic.doubts import doubts, meetings
@@ -425,28 +426,11 @@ class _Solver:
 
     def flow(self) -> None:
         """Propagate the rates of the roots to everything they call, and add up the loads."""
-        rates = [0.0] * len(self.plans)
-        # Of these, those somebody waits for: the others are not handed on.
-        waited = [0.0] * len(self.plans)
-        for member, root in zip(self.roots, self.layers.roots, strict=True):
-            rates[root] = member.rate
-        for index in self.layers.order:
-            plan = self.plans[index]
-            if index not in self.layers.roots:
-                rates[index] += plan.arrivals
-            for step in plan.steps:
-                visits = rates[index] * plan.graph.visits[step.name]
-                for call in step.calls:
-                    rates[call.target] += visits * call.count[0]
-                    if call.kind != "send":
-                        waited[call.target] += visits * call.count[0]
-            for target, chance in plan.forwards:
-                rates[target] += waited[index] * chance
-                waited[target] += waited[index] * chance
-            for front in (plan.before, plan.behind):
-                if front is not None:
-                    rates[front] += rates[index]
-        self.rates = rates
+        layers = self.layers
+        arriving = [plan.arrivals for plan in self.plans]
+        for member, root in zip(self.roots, layers.roots, strict=True):
+            arriving[root] = member.rate
+        self.rates = rates = passed_on(layers.order, layers.caused, layers.handed, arriving)
         total = np.zeros((ROWS, self.width))
         for rate, load in zip(rates, self.local, strict=True):
             total += rate * load

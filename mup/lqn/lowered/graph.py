@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from mup.lqn.distributions import Distribution, Geometric
-from mup.lqn.model import Activity, Entry, Precedence
+from mup.lqn.model import ONCE, Activity, Entry, Precedence
 
 __all__ = ["Arc", "Block", "Choice", "Fork", "Graph", "Join", "Loop", "Repeated", "Then", "Unmeasured"]
 
@@ -168,8 +168,9 @@ class Block:
 class Graph:
     """The activities of an entry that a request can get to, and how they hang together.
 
-    Of a choice without probabilities every alternative is taken to be equally likely, of a loop without a
-    count the body is left out; both are in ``unmeasured``.
+    A number that was never measured may be anything, so what depends on it can be reached: alternatives of
+    a choice without probabilities are taken to be equally likely, a loop without a count to run once. All
+    such numbers are in ``unmeasured``.
 
     Attributes:
         entry: What this is the graph of.
@@ -213,10 +214,14 @@ class Graph:
         return frozenset(a.name for a in self.entry.activities if a.replies and a.name in self.reached)
 
     @cached_property
+    def arcs(self) -> dict[int, Arc]:
+        """All arcs a request can get to, by their indices, in order of the file."""
+        return dict(sorted((arc.index, arc) for arc in self._order))
+
+    @cached_property
     def joins(self) -> dict[int, Join]:
         """All joins of several branches, by the index of their arcs, in order of the file."""
-        arcs = sorted({arc.index: arc for arc in self._order}.items())
-        return {index: arc.join for index, arc in arcs if arc.join is not None}
+        return {index: arc.join for index, arc in self.arcs.items() if arc.join is not None}
 
     @cached_property
     def forks(self) -> dict[int, int]:
@@ -293,8 +298,8 @@ class Graph:
             for number, (body, count) in enumerate(zip(precedence.bodies, precedence.counts, strict=True)):
                 if count is None:
                     self.unmeasured.append(Unmeasured(f"precedences[{index}]", f"counts[{number}]"))
-                elif count.mean > 0:
-                    bodies.append(Repeated(body, count))
+                if count is None or count.mean > 0:
+                    bodies.append(Repeated(body, ONCE if count is None else count))
             mixed = bool(bodies) and all(isinstance(body.count, Geometric) for body in bodies)
             return Loop(tuple(bodies), precedence.continuation, mixed)
         if precedence.fork != "or" or len(post) == 1:

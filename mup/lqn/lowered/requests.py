@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from mup.errors import ModelError, UncalibratedError
 from mup.lqn.distributions import Distribution, Geometric
 from mup.lqn.lowered.graph import Graph
-from mup.lqn.model import Activity, Call, CallKind, Entry, Forward, Task, entry_label
+from mup.lqn.model import ONCE, Activity, Call, CallKind, Entry, Forward, Task, entry_label
 
 __all__ = [
     "EntryKey",
@@ -48,12 +48,10 @@ class Request:
     """A call that is made, as often as its count says; one with a count of 0 is none.
 
     Attributes:
-        number: Of the call among those of its activity.
         call: What is called.
         count: How often.
     """
 
-    number: int
     call: Call
     count: Distribution
 
@@ -64,11 +62,11 @@ def is_awaited(kind: CallKind) -> bool:
 
 
 def requests_of(activity: Activity) -> tuple[Request, ...]:
-    """Return the calls an activity makes, in order; those of unknown count are left out."""
+    """Return the calls an activity makes, in order; one whose count was never measured is taken to be one."""
     return tuple(
-        Request(number, call, call.count)
-        for number, call in enumerate(activity.calls)
-        if call.count is not None and call.count.mean > 0
+        Request(call, ONCE if call.count is None else call.count)
+        for call in activity.calls
+        if call.count is None or call.count.mean > 0
     )
 
 
@@ -228,9 +226,10 @@ def passed_on(
         handed: Per index, where a request whose reply is awaited is handed on to, and how likely.
         arriving: Per index, requests per second from outside; their replies are not awaited.
     """
-    rates = list(arriving)
-    waited = [0.0] * len(rates)
+    rates = [0.0] * len(arriving)
+    waited = [0.0] * len(arriving)
     for index in order:
+        rates[index] += arriving[index]
         for passed in caused[index]:
             more = rates[index] * passed.visits * passed.count
             rates[passed.target] += more
