@@ -18,6 +18,7 @@ from analyzer.fitting.parameters import Parameter, parameter
 from analyzer.fitting.regression import Problem, minimise
 from mup.errors import MupError, UsageError, did_you_mean
 from mup.lqn.distributions import Constant, Exponential
+from mup.lqn.lowered import tasks_behind, tasks_with_sources
 from mup.lqn.model import Activity, Entry, Model, Task
 from mup.lqn.refs import EntryRef, Names
 from simulator.analytic import estimate
@@ -131,17 +132,7 @@ def simplified(model: Model, task: str) -> tuple[Model, list[Wanted]]:
 
 def _reached(tasks: Sequence[Task]) -> set[str]:
     """Return the tasks that load gets to."""
-    by_name = {t.name: t for t in tasks}
-    pending = [t for t in tasks if t.is_reference or any(e.arrivals is not None for e in t.entries)]
-    reached = {t.name for t in pending}
-    while pending:
-        for entry in pending.pop().entries:
-            targets = [c.task for a in entry.activities for c in a.calls] + [f.task for f in entry.forwards]
-            for target in targets:
-                if target not in reached:
-                    reached.add(target)
-                    pending.append(by_name[target])
-    return reached
+    return tasks_behind(tasks_with_sources(tasks), {t.name: t for t in tasks})
 
 
 def kept(wanted: Sequence[Wanted], model: Model, task: str) -> list[Wanted]:

@@ -25,6 +25,7 @@ from mup.lqn.composed_uncertainty import (
     work_of,
 )
 from mup.lqn.distributions import Constant
+from mup.lqn.lowered import tasks_behind, tasks_with_sources
 from mup.lqn.model import Activity, Call, Entry, Model, Processor, Task, entry_label
 from mup.lqn.refs import ActivityRef, Names
 from mup.lqn.routing_edits import place_of
@@ -205,17 +206,7 @@ def _free(name: str, taken: set[str]) -> str:
 def _reached(tasks: Iterable[Task]) -> set[str]:
     """Return the names of the tasks that requests can get to."""
     by_name = {t.name: t for t in tasks}
-    found: set[str] = set()
-    waiting = [t.name for t in by_name.values() if t.is_reference or any(e.arrivals for e in t.entries)]
-    while waiting:
-        name = waiting.pop()
-        if name in found:
-            continue
-        found.add(name)
-        for entry in by_name[name].entries:
-            waiting += [call.task for activity in entry.activities for call in activity.calls]
-            waiting += [forward.task for forward in entry.forwards]
-    return found
+    return tasks_behind(tasks_with_sources(by_name.values()), by_name)
 
 
 def _with_activity(entry: Entry, activity: Activity) -> Entry:

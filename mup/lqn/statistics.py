@@ -23,6 +23,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from mup.lqn.lowered import Graph, Lowered
 from mup.lqn.model import Entry, Model, Task
 from mup.lqn.refs import Names
 
@@ -154,48 +155,15 @@ def reached_entries(model: Model) -> set[tuple[str, str]]:
     Without any source of requests everything is reached. Branches of probability 0 lead nowhere, neither do
     loops and calls repeated 0 times.
     """
-    entries = {(task.name, entry.name): entry for task in model.tasks for entry in task.entries}
-    stack = [
-        (task.name, entry.name)
-        for task in model.tasks
-        for entry in task.entries
-        if task.is_reference or entry.arrivals is not None
-    ]
-    if not stack:
-        return set(entries)
-    reached: set[tuple[str, str]] = set()
-    while stack:
-        key = stack.pop()
-        if key not in reached:
-            reached.add(key)
-            entry = entries[key]
-            possible = possible_activities(entry)
-            calls = [c for a in entry.activities if a.name in possible for c in a.calls]
-            stack += [(c.task, c.entry) for c in calls if c.count is None or c.count.mean > 0]
-            stack += [(f.task, f.entry) for f in entry.forwards if f.probability > 0]
-    return reached
+    lowered = Lowered(model)
+    if not lowered.sources:
+        return {(task.name, entry.name) for task in model.tasks for entry in task.entries}
+    return lowered.reached()
 
 
 def possible_activities(entry: Entry) -> set[str]:
     """Return the activities of an entry that no branch of probability 0 (or loop of count 0) cuts off."""
-    following: dict[str, list[str]] = {}
-    for precedence in entry.precedences:
-        factors: list[float | None] = [None] * len(precedence.post)
-        if precedence.probabilities is not None:
-            factors = list(precedence.probabilities)
-        for index, count in enumerate(precedence.counts):
-            factors[index] = None if count is None else count.mean
-        possible = [name for name, f in zip(precedence.post, factors, strict=True) if f is None or f > 0]
-        for name in precedence.pre:
-            following.setdefault(name, []).extend(possible)
-    found: set[str] = set()
-    stack = [entry.start]
-    while stack:
-        name = stack.pop()
-        if name not in found:
-            found.add(name)
-            stack += following.get(name, [])
-    return found
+    return set(Graph(entry).reached)
 
 
 def _merged(paths: Iterable[Mapping[str, Any]]) -> list[_Path]:

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Final, Literal, NamedTuple, NoReturn
 
-from mup.errors import SimulationError, UncalibratedError, UsageError
+from mup.errors import UsageError
 from mup.lqn.distributions import (
     Constant,
     Distribution,
@@ -30,7 +30,28 @@ from mup.lqn.distributions import (
     Hyperexponential,
     with_scv,
 )
-from mup.lqn.model import LOCK, Activity, Call, Entry, Model, Precedence, Processor, Task
+from mup.lqn.lowered import (
+    Arc,
+    Choice,
+    Fork,
+    Graph,
+    Join,
+    Loop,
+    Lowered,
+    Request,
+    Slices,
+    Source,
+    Then,
+    check_sources,
+    has_front,
+    measured,
+    onward,
+    pinned_together,
+    requests_of,
+    slices_of,
+    targets,
+)
+from mup.lqn.model import LOCK, Activity, Call, Entry, Model, Processor, Task
 from mup.lqn.refs import ActivityRef, EntryRef, Names
 
 __all__ = ["MAX_REPEATS", "Code", "Do", "EntrySpec", "JoinRule", "Op", "Pool", "Population", "compile_code"]
@@ -39,7 +60,6 @@ JoinRule = Literal["siblings", "anonymous"]
 
 MAX_REPEATS: Final = 8
 MAX_SCV: Final = 100.0
-MAX_LISTED: Final = 20
 NEGLIGIBLE: Final = 1e-12
 """A stage shorter than this part of the model's longest time takes none: calibration leaves remainders of
 1e-28 s, which would make the equations singular in double precision."""
@@ -169,21 +189,20 @@ def _with_shared_cores(model: Model) -> Model:
 
     These processors come last, behind those of the model.
     """
-    added: dict[str, Processor] = {}
+    pinned = pinned_together(model)
+    if not pinned:
+        return model
+    place = {p.name: at for at, p in enumerate(model.processors)}
     processors = list(model.processors)
-    taken = {p.name for p in processors}
-    for parent in model.processors:
-        places = [(i, p.pinned_core(parent)) for i, p in enumerate(model.processors)]
-        cores = [core for _, core in places if core is not None]
-        for at, core in places:
-            if core is None or cores.count(core) < 2:
-                continue
-            name = f"{parent.name}.core{core}"
-            while name in taken:
-                name += "'"
-            added[name] = Processor(name=name, parent=parent.name)
-            processors[at] = replace(processors[at], parent=name, core=None)
-    return replace(model, processors=(*processors, *added.values())) if added else model
+    added = []
+    for (parent, core), parts in sorted(pinned.items(), key=lambda item: place[item[0][0]]):
+        name = f"{parent}.core{core}"
+        while name in place:
+            name += "'"
+        added.append(Processor(name=name, parent=parent))
+        for part in parts:
+            processors[place[part.name]] = replace(part, parent=name, core=None)
+    return replace(model, processors=(*processors, *added))
 
 
 def phases(time: Distribution, stages: int) -> list[tuple[float, list[float]]]:
@@ -234,6 +253,7 @@ class _Compiler:
 
     def __init__(self, model: Model, stages: int, join: JoinRule) -> None:
         self.model = model
+        self.lowered = Lowered(model)
         self.stages = stages
         self.join_rule = join
         self.code = Code(model)
@@ -247,7 +267,6 @@ class _Compiler:
         self.wanted: list[tuple[Task, Entry]] = []
         self.seen: set[int] = set()
         self.known_pools: dict[tuple[str, str | ActivityRef], int] = {}
-        self.missing: list[str] = []
         self.holding: tuple[int, ...] = ()
         longest = max((time.mean for time in _times(model) if time is not None), default=0.0)
         self.too_fast = 1 / (NEGLIGIBLE * longest) if longest > 0 else math.inf
@@ -256,28 +275,21 @@ class _Compiler:
 
     def run(self) -> Code:
         self.check_processors()
-        sources: list[tuple[Task, Entry]] = []
-        for task in self.model.tasks:
-            for entry in task.entries:
-                if entry.arrivals is not None:
-                    sources.append((task, entry))
-                elif task.is_reference:
-                    index = self.want(task, entry)
-                    population = Population(self.tasks[task.name], index, float(task.threads), -1)
-                    self.code.populations.append(population)
-        for task, entry in sources:
-            self.source(task, entry)
-        if not self.code.populations:
-            raise SimulationError(
-                "the model has neither clients nor arrivals: nothing would ever happen",
-                where=self.model.name,
-                hint="add a task of role 'reference' with the clients that send requests",
-            )
+        check_sources(self.model)
+        self.lowered.check_measured()
+        for source in self.lowered.sources:
+            if not source.is_open:
+                task = source.task
+                population = Population(
+                    self.tasks[task.name], self.want(task, source.entry), float(task.threads), -1
+                )
+                self.code.populations.append(population)
+        for source in self.lowered.sources:
+            if source.is_open:
+                self.source(source)
         while self.wanted:
             task, entry = self.wanted.pop()
             self.compile_entry(task, entry)
-        if self.missing:
-            self.refuse_missing()
         return self.code
 
     def check_processors(self) -> None:
@@ -291,17 +303,6 @@ class _Compiler:
                     f"processor {processor.name!r}: threads that stick to a core are treated as sharing all"
                 )
 
-    def refuse_missing(self) -> NoReturn:
-        shown = [f"  {path}" for path in self.missing[:MAX_LISTED]]
-        if len(self.missing) > MAX_LISTED:
-            shown.append(f"  ... and {len(self.missing) - MAX_LISTED} more")
-        listing = "\n".join(shown)
-        raise UncalibratedError(
-            f"{len(self.missing)} numbers that clients can reach were never measured\n{listing}",
-            where=self.model.name,
-            hint="run 'mup explore' and 'mup model' to measure them, or set them in the model file",
-        )
-
     def want(self, task: Task, entry: Entry) -> int:
         index = self.entry_index[task.name, entry.name]
         if index not in self.seen:
@@ -309,15 +310,10 @@ class _Compiler:
             self.wanted.append((task, entry))
         return index
 
-    def source(self, task: Task, entry: Entry) -> None:
-        assert entry.arrivals is not None  # noqa: S101 - the caller looked
-        if entry.arrivals.mean <= 0:
-            _refuse(
-                "requests that arrive without any time between them",
-                f"tasks[{task.name!r}].entries[{entry.name!r}].arrivals",
-            )
+    def source(self, source: Source) -> None:
+        task, entry = source.task, source.entry
         begin = len(self.code.ops)
-        self.emit_phases(-1, entry.arrivals, 1.0, "arrivals")
+        self.emit_phases(-1, measured(entry.arrivals), 1.0, "arrivals")
         self.emit(Op(Do.ARRIVE, len(self.code.populations)))
         self.emit(Op(Do.GOTO, begin))
         population = Population(self.tasks[task.name], self.want(task, entry), 0.0, begin)
@@ -360,7 +356,7 @@ class _Compiler:
             pool = self.threads(task)
             self.front(task, "request")
             self.emit(Op(Do.ADMIT, pool))
-        body = _Body(self, task, entry, where)
+        body = _Body(self, task, self.lowered.graph(task.name, entry.name), where)
         body.emit()
         epilogue = len(self.code.ops)
         if not task.is_reference:
@@ -374,23 +370,26 @@ class _Compiler:
             epilogue=epilogue,
             pool=pool,
             waits=entry.waits,
-            replies_elsewhere=not task.is_reference and body.replies_elsewhere(),
+            replies_elsewhere=not task.is_reference and body.graph.replies_elsewhere,
             client=task.is_reference,
             anonymous=self.join_rule == "anonymous",
         )
 
     def callers(self, task: Task) -> list[Task]:
-        found = {t.name: t for t, _, a in self.model.walk() for c in a.calls if c.task == task.name}
-        return list(found.values())
+        """Return the tasks whose requests, or those they hand on, get to a task."""
+        return [
+            other
+            for other in self.model.tasks
+            if any(target == task.name for entry in other.entries for target, _ in targets(entry))
+        ]
 
     def front(self, task: Task, phase: str) -> None:
-        front = task.front
-        if front is None or all(t is not None and t.mean == 0 for t in (front.request, front.reply)):
+        if not has_front(task):
             return
-        time: Distribution | None = getattr(front, phase)
+        time: Distribution | None = getattr(task.front, phase)
         home = replace(task, processor=self.model.front_processor(task))
         with self.place(self.pool("front of", task.name, task.replicas)):
-            self.spend(home, time, f"tasks[{task.name!r}].front.{phase}", part=f"front.{phase}")
+            self.spend(home, measured(time), part=f"front.{phase}")
 
     @contextmanager
     def place(self, pool: int) -> Iterator[None]:
@@ -405,20 +404,8 @@ class _Compiler:
         self.emit(Op(Do.GIVE, pool))
         self.holding = before
 
-    def spend(
-        self,
-        task: Task,
-        demand: Distribution | None,
-        where: str,
-        share: float = 1.0,
-        *,
-        part: str = "demand",
-    ) -> None:
+    def spend(self, task: Task, demand: Distribution, share: float = 1.0, *, part: str = "demand") -> None:
         """Emit ``share`` of a demand on the task's processor."""
-        if demand is None:
-            if where not in self.missing:
-                self.missing.append(where)
-            return
         if demand.mean <= 0 or share <= 0:
             return
         if task.processor is None:
@@ -481,42 +468,21 @@ class _Compiler:
 class _Body:
     """Emits the activity graph of one entry."""
 
-    def __init__(self, compiler: _Compiler, task: Task, entry: Entry, where: str) -> None:
+    def __init__(self, compiler: _Compiler, task: Task, graph: Graph, where: str) -> None:
         self.compiler = compiler
         self.task = task
-        self.entry = entry
+        self.graph = graph
         self.where = where
-        self.activities = {a.name: a for a in entry.activities}
-        self.successor = {name: i for i, p in enumerate(entry.precedences) for name in p.pre}
-        self.main = self._main()
-
-    def _main(self) -> set[str]:
-        """Return the activities that the flow holding the thread can reach."""
-        reached = {self.entry.start}
-        grows = True
-        while grows:
-            grows = False
-            for precedence in self.entry.precedences:
-                if reached.isdisjoint(precedence.pre):
-                    continue
-                ends = precedence.post[:1] if precedence.fork == "and" else precedence.post
-                if not reached.issuperset(ends):
-                    reached.update(ends)
-                    grows = True
-        return reached
-
-    def replies_elsewhere(self) -> bool:
-        return not {a.name for a in self.entry.activities if a.replies}.issubset(self.main)
 
     def emit(self) -> None:
-        if self.compiler.join_rule == "anonymous" and self.replies_elsewhere():
+        if self.compiler.join_rule == "anonymous" and self.graph.replies_elsewhere:
             _refuse("a reply by an auxiliary branch, with anonymous joins", self.where)
-        self.graph(self.entry.start)
-        if self.entry.forwards and not any(a.replies for a in self.entry.activities):
+        self.part(self.graph.start)
+        if onward(self.graph.entry) and not self.graph.replying:
             self.reply()
         self.compiler.emit(Op(Do.END))
 
-    def graph(self, start: str) -> None:
+    def part(self, start: str) -> None:
         """Emit what is reachable from an activity; its flow leaves behind the last instruction."""
         _Graph(self).emit(start)
 
@@ -524,88 +490,74 @@ class _Body:
         """Emit the reply, or the hand-over to an entry that will reply."""
         if self.task.is_reference:
             return
-        emit, model = self.compiler.emit, self.compiler.model
-        targets: list[tuple[float, int]] = []
-        rest = 1.0
-        if self.entry.forwards:
-            choice = emit(Op(Do.CHOICE))
-            exits = []
-            for forward in self.entry.forwards:
-                if forward.probability > 0:
-                    task = model.task(forward.task)
-                    entry = self.compiler.want(task, task.entry(forward.entry))
-                    targets.append((forward.probability, emit(Op(Do.FORWARD, entry))))
-                    exits.append(emit(Op(Do.GOTO)))
-                    rest -= forward.probability
-            if rest > 1e-12:
-                targets.append((rest, emit(Op(Do.REPLY))))
-            total = sum(p for p, _ in targets)
-            self.compiler.patch(choice, targets=tuple((p / total, a) for p, a in targets))
-            for address in exits:
-                self.compiler.patch(address, a=len(self.compiler.code.ops))
-        else:
+        emit = self.compiler.emit
+        forwards = onward(self.graph.entry)
+        if not forwards:
             emit(Op(Do.REPLY))
+            return
+        ways: list[tuple[float, int]] = []
+        rest = 1.0
+        choice = emit(Op(Do.CHOICE))
+        exits = []
+        for forward in forwards:
+            entry = self.compiler.want(*self.compiler.lowered.target(forward.task, forward.entry))
+            ways.append((forward.probability, emit(Op(Do.FORWARD, entry))))
+            exits.append(emit(Op(Do.GOTO)))
+            rest -= forward.probability
+        if rest > 1e-12:
+            ways.append((rest, emit(Op(Do.REPLY))))
+        total = sum(p for p, _ in ways)
+        self.compiler.patch(choice, targets=tuple((p / total, a) for p, a in ways))
+        for address in exits:
+            self.compiler.patch(address, a=len(self.compiler.code.ops))
 
     def activity(self, activity: Activity) -> None:
-        compiler, where = self.compiler, f"{self.where}.activities[{activity.name!r}]"
+        compiler = self.compiler
         compiler.activity = activity.name
-        if activity.interleaved and activity.calls:
-            self.delay(activity, where)
-            self.interleaved(activity, where)
+        requests = requests_of(activity)
+        slices = slices_of(activity, requests)
+        if slices is not None:
+            self.delay(activity)
+            self.interleaved(activity, requests, slices)
         else:
-            compiler.spend(self.task, activity.demand, f"{where}.demand")
-            self.delay(activity, where)
-            for index, call in enumerate(activity.calls):
-                count = self.count(call.count, f"{where}.calls[{index}].count")
-                if count is not None:
-                    compiler.repeat(count, lambda call=call: self.call(call))  # type: ignore[misc]
+            compiler.spend(self.task, measured(activity.demand))
+            self.delay(activity)
+            for request in requests:
+                compiler.repeat(request.count, lambda call=request.call: self.call(call))  # type: ignore[misc]
         if activity.replies:
             self.reply()
         compiler.activity = ""
 
-    def delay(self, activity: Activity, where: str) -> None:
-        if activity.delay is None:
-            self.compiler.missing.append(f"{where}.delay")
-        elif activity.delay.mean > 0:
+    def delay(self, activity: Activity) -> None:
+        delay = measured(activity.delay)
+        if delay.mean > 0:
             think = activity.kind == "think" and self.task.is_reference
-            self.compiler.emit_phases(-1, activity.delay, 1.0, "delay", think=think)
+            self.compiler.emit_phases(-1, delay, 1.0, "delay", think=think)
 
-    def count(self, count: Distribution | None, where: str) -> Distribution | None:
-        if count is None:
-            self.compiler.missing.append(where)
-        return count
-
-    def interleaved(self, activity: Activity, where: str) -> None:
-        compiler = self.compiler
-        counts = [self.count(c.count, f"{where}.calls[{i}].count") for i, c in enumerate(activity.calls)]
-        known = [c for c in counts if c is not None]
-        if len(known) < len(counts):
-            return
-        total = sum(c.mean for c in known)
-        slice_ = 1 / (1 + total)
-        if all(isinstance(c, Constant) for c in known) and total <= MAX_REPEATS:
-            compiler.spend(self.task, activity.demand, f"{where}.demand", slice_)
-            for call, count in zip(activity.calls, known, strict=True):
-                for _ in range(int(count.mean)):
-                    self.call(call)
-                    compiler.spend(self.task, activity.demand, f"{where}.demand", slice_)
+    def interleaved(self, activity: Activity, requests: Sequence[Request], slices: Slices) -> None:
+        compiler, demand = self.compiler, measured(activity.demand)
+        slice_ = 1 / slices.number
+        if not slices.drawn and slices.number <= 1 + MAX_REPEATS:
+            compiler.spend(self.task, demand, slice_)
+            for request in requests:
+                for _ in range(int(request.count.mean)):
+                    self.call(request.call)
+                    compiler.spend(self.task, demand, slice_)
             return
         again = len(compiler.code.ops)
-        compiler.spend(self.task, activity.demand, f"{where}.demand", slice_)
+        compiler.spend(self.task, demand, slice_)
         choice = compiler.emit(Op(Do.CHOICE))
-        targets = []
-        for call, count in zip(activity.calls, known, strict=True):
-            if count.mean > 0:
-                targets.append((count.mean * slice_, len(compiler.code.ops)))
-                self.call(call)
-                compiler.emit(Op(Do.GOTO, again))
-        targets.append((slice_, len(compiler.code.ops)))
-        compiler.patch(choice, targets=tuple(targets))
+        ways = []
+        for request in requests:
+            ways.append((request.count.mean * slice_, len(compiler.code.ops)))
+            self.call(request.call)
+            compiler.emit(Op(Do.GOTO, again))
+        ways.append((slice_, len(compiler.code.ops)))
+        compiler.patch(choice, targets=tuple(ways))
 
     def call(self, call: Call) -> None:
         compiler = self.compiler
-        task = compiler.model.task(call.task)
-        entry = compiler.want(task, task.entry(call.entry))
+        entry = compiler.want(*compiler.lowered.target(call.task, call.entry))
         if call.kind == "send":
             compiler.emit(Op(Do.SEND, entry))
         elif call.kind == "releasing" and not self.task.is_reference:
@@ -623,11 +575,10 @@ class _Graph:
         self.body = body
         self.compiler = body.compiler
         self.activity_address: dict[str, int] = {}
-        self.precedence_address: dict[tuple[int, str], int] = {}
+        self.arc_address: dict[int, int] = {}
         self.fork_patches: list[tuple[int, str]] = []
         self.choice_patches: list[tuple[int, tuple[tuple[float, str], ...]]] = []
         self.exits: list[int] = []
-        self.joins: dict[int, int] = {}
         self.pending: list[tuple[str, bool]] = []
 
     def emit(self, start: str) -> None:
@@ -648,28 +599,24 @@ class _Graph:
         compiler, body = self.compiler, self.body
         while True:
             self.activity_address[name] = len(compiler.code.ops)
-            body.activity(body.activities[name])
-            index = body.successor.get(name)
-            if index is None:
+            body.activity(body.graph.activities[name])
+            arc = body.graph.after.get(name)
+            if arc is None:
                 self.end(returns=returns)
                 return
-            precedence = body.entry.precedences[index]
-            if precedence.join == "and" and len(precedence.pre) > 1:
-                if not self.join(index, precedence, name):
+            if arc.join is not None:
+                if not self.join(arc, arc.join, name):
                     return
-            elif (index, "") in self.precedence_address:
-                compiler.emit(Op(Do.GOTO, self.precedence_address[index, ""]))
+            elif arc.index in self.arc_address:
+                compiler.emit(Op(Do.GOTO, self.arc_address[arc.index]))
                 return
             else:
-                self.precedence_address[index, ""] = len(compiler.code.ops)
-            if precedence.fork == "loop":
-                self.loop(precedence, index)
-                if precedence.continuation is None:
-                    self.end(returns=returns)
-                    return
-                name = precedence.continuation
-            else:
-                name = self.fork(precedence, index, returns=returns)
+                self.arc_address[arc.index] = len(compiler.code.ops)
+            following = self.then(arc.then, returns=returns)
+            if following is None:
+                self.end(returns=returns)
+                return
+            name = following
 
     def end(self, *, returns: bool) -> None:
         if returns:
@@ -677,75 +624,68 @@ class _Graph:
         else:
             self.compiler.emit(Op(Do.END))
 
-    def join(self, index: int, precedence: Precedence, name: str) -> bool:
+    def join(self, arc: Arc, join: Join, name: str) -> bool:
         """Emit the arrival at a join; tell whether what follows it is to be emitted here."""
-        compiler, where = self.compiler, f"{self.body.where}.precedences[{index}]"
-        if precedence.quorum is not None and precedence.quorum < len(precedence.pre):
-            _refuse(f"a quorum of {precedence.quorum} of {len(precedence.pre)}", f"{where}.quorum")
+        compiler, branches = self.compiler, join.branches
+        if join.quorum:
+            _refuse(f"a quorum of {join.needed} of {len(branches)}", f"{self.body.where}.{arc.path}.quorum")
         if compiler.join_rule == "anonymous":
-            leader = next((n for n in precedence.pre if n in self.body.main), precedence.pre[0])
+            leader = next((n for n in branches if n in self.body.graph.carried), branches[0])
             if name != leader:
                 compiler.emit(Op(Do.DEPOSIT, self.joined(name)))
                 return False
-            for other in precedence.pre:
+            for other in branches:
                 if other != leader:
                     compiler.emit(Op(Do.AWAIT, self.joined(other)))
             return True
-        if (index, "") in self.precedence_address:
-            compiler.emit(Op(Do.GOTO, self.precedence_address[index, ""]))
+        if arc.index in self.arc_address:
+            compiler.emit(Op(Do.GOTO, self.arc_address[arc.index]))
             return False
-        self.precedence_address[index, ""] = len(compiler.code.ops)
-        compiler.emit(Op(Do.JOIN, compiler.joins, len(precedence.pre)))
+        self.arc_address[arc.index] = len(compiler.code.ops)
+        compiler.emit(Op(Do.JOIN, compiler.joins, join.needed))
         compiler.joins += 1
         return True
 
     def joined(self, branch: str) -> int:
         """Return the pool of the branches that wait for the others of their fork."""
-        owner = EntryRef(self.body.task.name, self.body.entry.name)
+        owner = EntryRef(self.body.task.name, self.body.graph.entry.name)
         name = f"{self.compiler.names.entries[owner]}:({branch} joined)"
         return self.compiler.pool("join", name, 0.0, ActivityRef(*owner, branch))
 
-    def fork(self, precedence: Precedence, index: int, *, returns: bool) -> str:
-        """Emit the outgoing side; return the activity that follows directly."""
-        compiler, post = self.compiler, precedence.post
-        if precedence.fork == "and":
-            for name in post[1:]:
+    def then(self, then: Then | Fork | Choice | Loop, *, returns: bool) -> str | None:
+        """Emit what follows an arc; return the activity that follows directly, if any."""
+        compiler = self.compiler
+        if isinstance(then, Then):
+            return then.activity
+        if isinstance(then, Fork):
+            for name in then.others:
                 self.fork_patches.append((compiler.emit(Op(Do.FORK)), name))
-            self.pending.extend((name, False) for name in reversed(post[1:]))
-            return post[0]
-        odds = precedence.probabilities
-        if precedence.fork != "or" or len(post) == 1:
-            return post[0]
-        if odds is None:
-            compiler.missing.append(f"{self.body.where}.precedences[{index}].probabilities")
-            odds = (1 / len(post),) * len(post)
-        taken = [(p, n) for p, n in zip(odds, post, strict=True) if p > 0]
-        if len(taken) > 1:
-            self.choice_patches.append((compiler.emit(Op(Do.CHOICE)), tuple(taken)))
-            self.pending.extend((name, returns) for _, name in reversed(taken[1:]))
-        return taken[0][1]
+            self.pending.extend((name, False) for name in reversed(then.others))
+            return then.first
+        if isinstance(then, Loop):
+            self.loop(then)
+            return then.continuation
+        ways = tuple((chance, name) for name, chance in then.ways)
+        if len(ways) > 1:
+            self.choice_patches.append((compiler.emit(Op(Do.CHOICE)), ways))
+            self.pending.extend((name, returns) for _, name in reversed(ways[1:]))
+        return ways[0][1]
 
-    def loop(self, precedence: Precedence, index: int) -> None:
+    def loop(self, loop: Loop) -> None:
         compiler, body = self.compiler, self.body
-        where = f"{body.where}.precedences[{index}]"
-        counts = [body.count(c, f"{where}.counts[{i}]") for i, c in enumerate(precedence.counts)]
-        known = [(c, first) for c, first in zip(counts, precedence.bodies, strict=True) if c is not None]
-        if len(known) < len(counts):
-            return
-        if len(known) > 1 and all(isinstance(c, Geometric) for c, _ in known):
-            total = sum(c.mean for c, _ in known)
+        if loop.mixed and len(loop.bodies) > 1:
+            total = sum(repeated.count.mean for repeated in loop.bodies)
             head = compiler.emit(Op(Do.CHOICE))
-            targets = []
-            for count, first in known:
-                if count.mean > 0:
-                    targets.append((count.mean / (1 + total), len(compiler.code.ops)))
-                    body.graph(first)
-                    compiler.emit(Op(Do.GOTO, head))
-            targets.append((1 / (1 + total), len(compiler.code.ops)))
-            compiler.patch(head, targets=tuple(targets))
+            ways = []
+            for repeated in loop.bodies:
+                ways.append((repeated.count.mean / (1 + total), len(compiler.code.ops)))
+                body.part(repeated.start)
+                compiler.emit(Op(Do.GOTO, head))
+            ways.append((1 / (1 + total), len(compiler.code.ops)))
+            compiler.patch(head, targets=tuple(ways))
             return
-        for count, first in known:
-            compiler.repeat(count, lambda first=first: body.graph(first))  # type: ignore[misc]
+        for repeated in loop.bodies:
+            compiler.repeat(repeated.count, lambda first=repeated.start: body.part(first))  # type: ignore[misc]
 
 
 def _mixed_priorities(tasks: Sequence[Task]) -> bool:
