@@ -25,6 +25,7 @@ from scipy.special import betainc, gammainc
 
 from mup.errors import UncalibratedError
 from mup.lqn.distributions import Constant, Distribution
+from mup.lqn.lowered import clients_of, sources_of
 from mup.lqn.model import Activity, Entry, Front, Model, Task, Warmth
 from mup.lqn.refs import WorkNames
 from mup.lqn.visits import entry_rates
@@ -185,18 +186,10 @@ def _load(model: Model, observed: Observed) -> Load:
 def _arrivals(model: Model) -> dict[str, float]:
     """Return the requests per second from outside, by task."""
     found: dict[str, float] = {}
-    for task in model.tasks:
-        for entry in task.entries:
-            if entry.arrivals is not None:
-                found[task.name] = found.get(task.name, 0.0) + 1 / entry.arrivals.mean
+    for source in sources_of(model):
+        if source.is_open:
+            found[source.task.name] = found.get(source.task.name, 0.0) + source.rate
     return found
-
-
-def clients_of(model: Model) -> float:
-    """Return how many clients there are; infinite if requests come from outside, too."""
-    if any(entry.arrivals is not None for task in model.tasks for entry in task.entries):
-        return math.inf
-    return math.fsum(task.threads * task.replicas for task in model.reference_tasks)
 
 
 def at_rates(model: Model, rates: Mapping[str, float]) -> Model:

@@ -15,7 +15,7 @@ from mup.errors import UsageError, did_you_mean
 from mup.lqn.edits import with_think
 from mup.lqn.model import Model
 from mup.lqn.refs import EntryRef, Names, ParameterRef
-from mup.lqn.routing_edits import place_of
+from mup.lqn.routing_edits import probability_of
 from mup.lqn.time_edits import TimeKind, mean_time, with_time
 from mup.lqn.visits import activity_visits
 from simulator.studies.whatif import Change
@@ -155,16 +155,6 @@ def _arrivals(model: Model, name: str) -> float | None:
     return next(iter(found.values()), None) if there is None else places.get(there)
 
 
-def _probability(model: Model, name: str) -> float | None:
-    place = place_of(model, name)
-    for arc in place.entry.precedences:
-        if arc.fork == "or" and place.activity.name in arc.post:
-            return (
-                None if arc.probabilities is None else arc.probabilities[arc.post.index(place.activity.name)]
-            )
-    raise UsageError(f"{name!r} is not the start of a branch of an OR")
-
-
 def _calls(model: Model, name: str) -> float | None:
     ref = Names(model.tasks).spoken_call(name)
     calls = model.task(ref.caller.task).entry(ref.caller.entry).activity(ref.caller.activity).calls
@@ -176,7 +166,7 @@ READERS: Final[dict[str, Callable[[Model, str], float | None]]] = {
     "demand": lambda model, name: mean_time(model, "demand", name),
     "delay": lambda model, name: mean_time(model, "delay", name),
     "think": _think,
-    "probability": _probability,
+    "probability": probability_of,
     "calls": _calls,
     "speed": lambda model, name: model.processor(name).speed,
     "arrivals": _arrivals,

@@ -14,7 +14,7 @@ from mup.lqn.distributions import Constant, Distribution, Geometric
 from mup.lqn.model import Activity, Call, Entry, Model, Task
 from mup.lqn.refs import ActivityRef, Names
 
-__all__ = ["Place", "place_of", "with_count", "with_probability"]
+__all__ = ["Place", "place_of", "probability_of", "with_count", "with_probability"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +54,24 @@ def with_probability(model: Model, branch: str, probability: float) -> Model:
         f"{place.activity.name!r} is not the start of a branch of an OR;"
         f" {did_you_mean(place.activity.name, starts)}"
     )
+
+
+def probability_of(model: Model, branch: str) -> float | None:
+    """Return the probability of one branch of an OR; None if it was never measured.
+
+    Args:
+        model: The model to read.
+        branch: ``TASK/entry:ACTIVITY``, the activity that the branch starts with.
+
+    Raises:
+        UsageError: No branch starts there.
+    """
+    place = place_of(model, branch)
+    for precedence in place.entry.precedences:
+        if precedence.fork == "or" and place.activity.name in precedence.post:
+            odds = precedence.probabilities
+            return None if odds is None else odds[precedence.post.index(place.activity.name)]
+    raise UsageError(f"{branch!r} is not the start of a branch of an OR")
 
 
 def _shared(

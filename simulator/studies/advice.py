@@ -17,10 +17,11 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from mup.lqn.lowered import Graph, check_graph, is_awaited, onward, requests_of
 from mup.lqn.model import Entry, Model
 from mup.lqn.refs import EntryRef, Names
 from mup.lqn.uncertainty import Replicate, apply
-from mup.lqn.visits import EntryKey, activity_visits, entry_rates
+from mup.lqn.visits import EntryKey, entry_rates
 from mup.statistics.student import t_quantile
 from simulator.figures.result import Result
 from simulator.studies.calibration_spread import Spread
@@ -154,10 +155,11 @@ class _Work:
 
     def _own(self, entry: Entry, *, calls: bool = True, only: str = "") -> float:
         """Return the work of one request, with that of the calls it waits for."""
-        visits = activity_visits(entry)
+        graph = Graph(entry)
+        check_graph(graph)
         total = 0.0
         for activity in entry.activities:
-            often = visits[activity.name]
+            often = graph.visits.get(activity.name, 0.0)
             if often == 0:
                 continue
             if activity.demand is not None and only != "delays":
@@ -165,11 +167,12 @@ class _Work:
             if activity.delay is not None and only != "demands" and activity.kind != "think":
                 total += often * activity.delay.mean
             if calls:
-                for call in activity.calls:
-                    if call.kind != "send" and call.count is not None:
-                        total += often * call.count.mean * self._cost((call.task, call.entry))
+                for request in requests_of(activity):
+                    call = request.call
+                    if is_awaited(call.kind):
+                        total += often * request.count.mean * self._cost((call.task, call.entry))
         if calls:
-            total += math.fsum(f.probability * self._cost((f.task, f.entry)) for f in entry.forwards)
+            total += math.fsum(f.probability * self._cost((f.task, f.entry)) for f in onward(entry))
         return total
 
     def _cost(self, key: EntryKey) -> float:

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from mup.errors import LimitError
 from mup.lqn.distributions import Constant
+from mup.lqn.lowered import is_awaited, sources_of
 from mup.lqn.model import Activity, Call, Entry, Model, Task
 from mup.lqn.refs import EntryRef, Names, ResourceRef
 from mup.lqn.visits import entry_rates
@@ -266,29 +267,26 @@ def _overload(
 
 
 def _sends(model: Model) -> bool:
-    """Return whether there are messages nobody waits for."""
-    return any(call.kind == "send" for _, _, activity in model.walk() for call in activity.calls)
+    """Return whether there are messages whose sender does not wait."""
+    return any(not is_awaited(call.kind) for _, _, activity in model.walk() for call in activity.calls)
 
 
 def _sources(model: Model) -> list[_Source]:
     """Return everything load comes from, each as clients that do not think before a cycle if it is open."""
     found = []
     names = Names(model.tasks)
-    for task in model.tasks:
-        if task.is_reference:
-            rate = task.entries[0].arrivals
-            if rate is None:
-                found.append(_Source(task.name, task, task.threads, is_open=False))
-            else:
-                entry = replace(task.entries[0], arrivals=None)
-                closed = replace(task, threads=1, think=None, entries=(entry,))
-                found.append(_Source(task.name, closed, 1 / rate.mean, is_open=True))
+    for source in sources_of(model):
+        task, entry = source.task, source.entry
+        if not source.is_open:
+            found.append(_Source(task.name, task, task.threads, is_open=False))
             continue
-        for entry in task.entries:
-            if entry.arrivals is not None:
-                label = names.source(EntryRef(task.name, entry.name))
-                clients = _callers(model, task.name, entry.name)
-                found.append(_Source(label, clients, 1 / entry.arrivals.mean, is_open=True))
+        if task.is_reference:
+            label = task.name
+            clients = replace(task, threads=1, think=None, entries=(replace(entry, arrivals=None),))
+        else:
+            label = names.source(EntryRef(*source.key))
+            clients = _callers(model, *source.key)
+        found.append(_Source(label, clients, source.rate, is_open=True))
     return found
 
 

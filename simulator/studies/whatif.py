@@ -20,6 +20,7 @@ from mup.lqn.edits import (
     with_speed,
     with_think,
 )
+from mup.lqn.lowered import machines, tasks_behind
 from mup.lqn.model import Model
 from mup.lqn.refs import ResourceRef
 from mup.lqn.routing_edits import with_count, with_probability
@@ -194,25 +195,11 @@ def _used_by(model: Model, ref: ResourceRef) -> set[ResourceRef]:
     """Return the tasks a task calls, directly or not, and the processors it runs on itself."""
     if ref.kind == "processor":
         return {
-            ResourceRef("processor", outer) for outer in _machines(model, model.processor(ref.name).parent)
+            ResourceRef("processor", outer.name)
+            for outer in machines(model, model.processor(ref.name).parent)
         }
-    used = {ResourceRef("processor", placed) for placed in _machines(model, model.task(ref.name).processor)}
-    pending, seen = [ref.name], {ref.name}
-    while pending:
-        for entry in model.task(pending.pop()).entries:
-            targets = [call.task for activity in entry.activities for call in activity.calls]
-            for target in [*targets, *(forward.task for forward in entry.forwards)]:
-                if target not in seen:
-                    seen.add(target)
-                    pending.append(target)
-                    used.add(ResourceRef("task", target))
-    return used
-
-
-def _machines(model: Model, name: str | None) -> list[str]:
-    """Return a processor and those it is a part of."""
-    found = []
-    while name is not None:
-        found.append(name)
-        name = model.processor(name).parent
-    return found
+    placed = machines(model, model.task(ref.name).processor)
+    behind = tasks_behind([ref.name], {task.name: task for task in model.tasks}) - {ref.name}
+    return {ResourceRef("processor", outer.name) for outer in placed} | {
+        ResourceRef("task", name) for name in behind
+    }
