@@ -265,7 +265,7 @@ class _Compiler:
             self.out.emit(CYCLE)
         else:
             self.front(task, body, "reply")
-            self.forwards(task, entry)
+            self.hand_on(task, entry)
             self.out.emit(RETURN)
         self.out.compiled[index] = replace(
             self.out.compiled[index],
@@ -274,7 +274,7 @@ class _Compiler:
             replies_elsewhere=not client and body.graph.replies_elsewhere,
         )
 
-    def forwards(self, task: Task, entry: Entry) -> None:
+    def hand_on(self, task: Task, entry: Entry) -> None:
         """Emit where the reply turns into a request to somebody else."""
         chances = onward(entry)
         if not chances:

@@ -63,7 +63,7 @@ def check_sources(model: Model) -> tuple[Source, ...]:
     """Return everything load comes from.
 
     Raises:
-        SimulationError: There is nothing, or something arrives infinitely often.
+        SimulationError: There is nothing.
     """
     sources = sources_of(model)
     if not sources:
@@ -72,10 +72,4 @@ def check_sources(model: Model) -> tuple[Source, ...]:
             where=model.name,
             hint="add a task of role 'reference' with the clients that send requests, or arrivals",
         )
-    for source in sources:
-        if source.entry.arrivals is not None and source.entry.arrivals.mean <= 0:
-            raise SimulationError(
-                "requests would arrive all at once: the time between arrivals is 0",
-                where=f"tasks[{source.task.name!r}].entries[{source.entry.name!r}].arrivals",
-            )
     return sources
