@@ -33,14 +33,17 @@ from mup.lqn.lowered import (
     Then,
     check_sources,
     has_front,
+    is_limited,
     machines,
     onward,
     pinned_together,
     requests_of,
     slices_of,
     sources_of,
+    speeds_of,
     tasks_behind,
     tasks_with_sources,
+    wholes,
 )
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -328,6 +331,38 @@ def test_parts_on_one_core_share_it() -> None:
     }
     assert [p.name for p in machines(model, "p1")] == ["p1", "host"]
     assert list(machines(model, None)) == []
+
+
+def test_what_can_be_waited_for() -> None:
+    """Processors with fewer cores than threads there can be, their parts, and what these are parts of."""
+    from simulator.program import compile_model
+
+    processors = (
+        Processor(name="free", cores=float("inf")),
+        Processor(name="delay", discipline="infinite", cores=1),
+        Processor(name="one", cores=1),
+        Processor(name="whole", discipline="infinite", speed=2.0),
+        Processor(name="part", cores=2, parent="whole", speed=1.5),
+    )
+    model = Model(name="m", processors=processors, tasks=(_clients(),))
+    assert [p.name for p in processors if is_limited(p)] == ["one", "part"]
+    assert wholes(model) == {"whole"}
+    assert speeds_of(model) == {"free": 1.0, "delay": 1.0, "one": 1.0, "whole": 2.0, "part": 3.0}
+    assert {server.name for server in compile_model(model).servers} == {"one", "whole", "part"}
+
+
+def test_every_rule_has_its_test() -> None:
+    """The table of the rules names tests, and files, that exist."""
+    page = (ROOT / "docs" / "explanation" / "simulation.md").read_text(encoding="utf-8")
+    table = page.split("## The rules and their tests")[1].split("## ")[0]
+    rows = [line.split("|")[1:-1] for line in table.splitlines() if line.startswith("| ")][1:]
+    assert len(rows) > 20
+    homes = {"model.py": "mup/lqn", "instructions.py": "simulator/program"}
+    for _, _, decided, tested in rows:
+        home = decided.strip(" `")
+        assert (ROOT / homes.get(home, "mup/lqn/lowered") / home).is_file(), home
+        file, _, name = tested.strip(" `").partition("::")
+        assert f"def {name}(" in (ROOT / "tests" / file).read_text(encoding="utf-8"), tested
 
 
 def test_engines_agree_about_a_quorum_of_rare_branches() -> None:
