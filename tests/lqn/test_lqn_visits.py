@@ -24,6 +24,7 @@ from mup.lqn import (
     Precedence,
     Task,
 )
+from mup.lqn.lowered import Lowered, per_request
 from mup.lqn.visits import activity_visits, entry_rates, entry_requests
 
 ONCE = Constant(1)
@@ -131,10 +132,13 @@ def test_rates_balance(model: Model) -> None:
         rates = entry_rates(model)
     except UncalibratedError:
         return
-    for source, found in rates.items():
-        arriving = dict.fromkeys(found, 0.0) | {source: 1.0}
-        for (task, name), rate in found.items():
-            for target, often in entry_requests(model.task(task).entry(name)).items():
+    lowered = Lowered(model)
+    for source in lowered.sources:
+        found = lowered.requests_from(source)
+        arriving = dict.fromkeys(found, 0.0) | {(*source.key, False): 1.0}
+        for (task, name, waited), rate in found.items():
+            for target, often in per_request(lowered.graph(task, name), waited=waited).items():
                 arriving[target] += rate * often
         assert found == pytest.approx(arriving)
         assert all(math.isfinite(r) for r in found.values())
+        assert sum(found.values()) == pytest.approx(sum(rates[source.key].values()))

@@ -193,8 +193,8 @@ class Graph:
         self.into: dict[str, Arc] = {}
         self.ends: set[str] = set()
         self._order: list[Arc] = []
-        self.reached = self._connect()
         self._often: dict[str, float] = {}
+        self.reached = self._connect()
         self.top = self._walk(entry.start, 1.0)
         self.visits = {name: often for name, often in self._often.items() if often > 0}
 
@@ -251,6 +251,9 @@ class Graph:
     def _connect(self) -> frozenset[str]:
         """Find out what a request can get to; note what follows what."""
         precedences = self.entry.precedences
+        if not precedences:
+            self.carried = frozenset((self.entry.start,))
+            return self.carried
         of = {name: index for index, p in enumerate(precedences) for name in p.pre}
         thens: dict[int, Then | Fork | Choice | Loop] = {}
         following: dict[str, Then | Fork | Choice | Loop] = {}
@@ -268,14 +271,20 @@ class Graph:
                 thens[index] = self._then(index, precedences[index])
                 stack.extend(target for target, _ in thens[index].ways)
             following[name] = thens[index]
-        self.carried = _followed(self.entry.start, following)
+        found = frozenset(reached)
+        forked = any(isinstance(then, Fork) for then in thens.values())
+        self.carried = _followed(self.entry.start, following) if forked else found
         for index, then in thens.items():
             precedence = precedences[index]
-            arriving = tuple(name for name in precedence.pre if name in reached)
+            arriving = precedence.pre
+            if len(arriving) > 1:
+                arriving = tuple(name for name in arriving if name in reached)
             arc = Arc(index, arriving, self._join(precedence), then)
-            self.after.update(dict.fromkeys(arriving, arc))
-            self.into.update({name: arc for name, _ in then.ways})
-        return frozenset(reached)
+            for name in arriving:
+                self.after[name] = arc
+            for name, _ in then.ways:
+                self.into[name] = arc
+        return found
 
     def _join(self, precedence: Precedence) -> Join | None:
         branches = precedence.pre
@@ -326,7 +335,9 @@ class Graph:
             if arc is None:
                 self.ends.add(name)
                 continue
-            if arc.index in seen or any(n not in self._often for n in arc.arriving):
+            if len(arc.arriving) > 1 and (
+                arc.index in seen or any(n not in self._often for n in arc.arriving)
+            ):
                 continue
             seen.add(arc.index)
             self._order.append(arc)
@@ -353,7 +364,8 @@ class Graph:
     def _flow(self, arc: Arc) -> float:
         """Return how often an arc is taken per request."""
         if arc.join is None:
-            return sum(self._often[name] for name in arc.arriving)
+            often = self._often
+            return often[arc.arriving[0]] if len(arc.arriving) == 1 else sum(often[n] for n in arc.arriving)
         # As often as the last branch arrives that is needed; one that never runs never arrives.
         arrivals = sorted((self._often.get(name, 0.0) for name in arc.join.branches), reverse=True)
         return arrivals[arc.join.needed - 1]

@@ -6,7 +6,7 @@ from mup.errors import UncalibratedError
 from mup.lqn.lowered.graph import Graph
 from mup.lqn.lowered.refusals import refuse_unmeasured
 from mup.lqn.lowered.requests import EntryKey, Node, onward, per_request, requests_of, spread
-from mup.lqn.lowered.sources import sources_of
+from mup.lqn.lowered.sources import Source, sources_of
 from mup.lqn.lowered.stations import has_front
 from mup.lqn.model import Entry, Model, Task
 
@@ -27,6 +27,7 @@ class Lowered:
         self._tasks: dict[str, Task] = {task.name: task for task in model.tasks}
         self._entries: dict[EntryKey, Entry] = {(t.name, e.name): e for t in model.tasks for e in t.entries}
         self._graphs: dict[EntryKey, Graph] = {}
+        self._sent: dict[Node, dict[Node, float]] = {}
 
     def graph(self, task: str, entry: str) -> Graph:
         """Return the graph of an entry."""
@@ -50,8 +51,9 @@ class Lowered:
             found.add(key)
             graph = self.graph(*key)
             for name in graph.reached:
-                calls = (request.call for request in requests_of(graph.activities[name]))
-                stack.extend((call.task, call.entry) for call in calls)
+                if graph.activities[name].calls:
+                    calls = (request.call for request in requests_of(graph.activities[name]))
+                    stack.extend((call.task, call.entry) for call in calls)
             stack.extend((forward.task, forward.entry) for forward in onward(graph.entry))
         return found
 
@@ -75,16 +77,13 @@ class Lowered:
     def _unmeasured(graph: Graph, where: str) -> list[str]:
         found = []
         for activity in graph.entry.activities:
-            if activity.name in graph.reached:
-                place = f"{where}.activities[{activity.name!r}]"
-                if activity.demand is None:
-                    found.append(f"{place}.demand")
-                if activity.delay is None:
-                    found.append(f"{place}.delay")
-                counts = (
-                    f"{place}.calls[{k}].count" for k, c in enumerate(activity.calls) if c.count is None
-                )
-                found.extend(counts)
+            if activity.name not in graph.reached:
+                continue
+            missing = [f"calls[{k}].count" for k, call in enumerate(activity.calls) if call.count is None]
+            if not activity.calibrated:
+                times = {"demand": activity.demand, "delay": activity.delay}
+                missing = [name for name, time in times.items() if time is None] + missing
+            found += [f"{where}.activities[{activity.name!r}].{field}" for field in missing]
         return found + [f"{where}.{number.path}" for number in graph.unmeasured]
 
     def check_measured(self) -> None:
@@ -106,23 +105,31 @@ class Lowered:
             UncalibratedError: A probability or count that can be reached was never measured.
             ModelError: Around a cycle with a send, every request causes at least one more on average.
         """
-        sent: dict[Node, dict[Node, float]] = {}
         rates: dict[EntryKey, dict[EntryKey, float]] = {}
         for source in self.sources:
-            root = (*source.key, False)
-            reached = {root: None}  # in order of discovery
-            stack = [root]
-            for key in stack:  # grows on the way
-                if key not in sent:
-                    try:
-                        sent[key] = per_request(self.graph(*key[:2]), waited=key[2])
-                    except UncalibratedError as error:
-                        error.where = f"tasks[{key[0]!r}].{error.where}"
-                        raise
-                stack += [target for target in sent[key] if target not in reached]
-                reached.update(dict.fromkeys(sent[key]))
             found: dict[EntryKey, float] = {}
             rates[source.key] = found
-            for (task, name, _), rate in spread(root, {key: sent[key] for key in reached}).items():
+            for (task, name, _), rate in self.requests_from(source).items():
                 found[task, name] = found.get((task, name), 0.0) + rate
         return rates
+
+    def requests_from(self, source: Source) -> dict[Node, float]:
+        """Return the mean number of requests that one cycle, or arrival, of a source causes.
+
+        Raises:
+            UncalibratedError: A probability or count that can be reached was never measured.
+            ModelError: Around a cycle with a send, every request causes at least one more on average.
+        """
+        root = (*source.key, False)
+        reached = {root: None}  # in order of discovery
+        stack = [root]
+        for key in stack:  # grows on the way
+            if key not in self._sent:
+                try:
+                    self._sent[key] = per_request(self.graph(*key[:2]), waited=key[2])
+                except UncalibratedError as error:
+                    error.where = f"tasks[{key[0]!r}].{error.where}"
+                    raise
+            stack += [target for target in self._sent[key] if target not in reached]
+            reached.update(dict.fromkeys(self._sent[key]))
+        return spread(root, {key: self._sent[key] for key in reached})

@@ -63,6 +63,8 @@ def is_awaited(kind: CallKind) -> bool:
 
 def requests_of(activity: Activity) -> tuple[Request, ...]:
     """Return the calls an activity makes, in order; one whose count was never measured is taken to be one."""
+    if not activity.calls:
+        return ()
     return tuple(
         Request(call, ONCE if call.count is None else call.count)
         for call in activity.calls
