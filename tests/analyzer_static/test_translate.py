@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,8 @@ from source_outline import HEAD, OTHERS, analyse_files, endpoint_source
 
 from analyzer.static import translate, translate_with_plan
 from mup.errors import AnalysisError
-from mup.lqn import Constant, Entry, Model, model_from_json, model_to_json
+from mup.lqn import Constant, Entry, Model, QueryRef, model_from_json, model_to_json
+from mup.lqn.statistics import statistics
 
 # The running example of Garbi's thesis (Figure 23): A is defined at line 1 and calls at lines 4 and 6.
 THESIS = """class A(MS):
@@ -178,6 +180,28 @@ def test_database_with_the_name_of_a_service(tmp_path: Path) -> None:
     source = endpoint_source("comm.query('B', 'q', 'c', {}).get()\ncomm.respond(1)")
     with pytest.raises(AnalysisError, match="'B' names two of"):
         translate(analyse_files(tmp_path, app=source), name="x")
+
+
+def test_a_query_keeps_its_database(tmp_path: Path) -> None:
+    """``shop.v2.find`` is the query ``find`` of database ``shop.v2`` if that is what was asked, else ``v2.find``."""
+    source = endpoint_source("comm.query('shop', 'v2.find', 'c', {}).get()\ncomm.respond(1)")
+    application = analyse_files(tmp_path, app=source)
+    (path,) = application.endpoint("A/a/").paths
+    assert path.operations[0].to == QueryRef("shop", "v2.find")
+    tasks = {}
+    for asked in (QueryRef("shop", "v2.find"), QueryRef("shop.v2", "find")):
+        operations = (replace(path.operations[0], target=asked.label, to=asked), *path.operations[1:])
+        services = tuple(
+            replace(s, endpoints=(replace(s.endpoints[0], paths=(replace(path, operations=operations),)),))
+            if s.name == "A"
+            else s
+            for s in application.services
+        )
+        model = translate(replace(application, services=services), name="x")
+        (database,) = (t for t in model.tasks if t.role == "database")
+        tasks[asked] = database.name, [e.name for e in database.entries]
+        assert statistics(model).full.tasks == 3
+    assert tasks == {QueryRef(*key): (key[0], [key[1]]) for key in (("shop", "v2.find"), ("shop.v2", "find"))}
 
 
 def test_fingerprint_travels_with_the_entry(tmp_path: Path) -> None:
