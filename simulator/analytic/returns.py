@@ -140,7 +140,7 @@ class _Walk:
 
     def last(self, index: int) -> dict[int, Return]:
         """Return which stations a request leaves at its end, whichever way it took."""
-        ends = [self._left(name) for name in self._plan.graph.ends if name in self._parts]
+        ends = [self._left(name) for name in sorted(self._plan.graph.ends) if name in self._parts]
         found = {at: last for at, last in ends[0].items() if all(at in end for end in ends)} if ends else {}
         if self._plan.station is not None:
             found[self._plan.station] = Return(self._plan.station, 1.0, None, index)

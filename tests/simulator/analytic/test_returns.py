@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 from sim_models import act, choice, clients, entry, exp, fork, join, merge, model, seq, service
 
@@ -79,3 +84,24 @@ def test_a_page_and_its_files(gap: float) -> None:
     found = model(clients(8, exp(1.0), body=body), service("A", *pages, threads=1))
     got, seen = estimate(found), simulate(found, precision=0.01)
     assert got.cycle.response_time == pytest.approx(seen.cycle.response_time.mean, rel=0.1)
+
+
+@pytest.mark.slow
+def test_same_model_same_estimate() -> None:
+    """Which of several last activities counts does not depend on the seed of Python's hashes."""
+    code = (
+        "from random_models import random_model; from simulator.analytic import estimate;"
+        "print(repr(estimate(random_model(20)).cycle))"
+    )
+    folder = Path(__file__).resolve().parents[1]
+    found = {
+        subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(folder)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("0", "1", "2")
+    }
+    assert len(found) == 1
