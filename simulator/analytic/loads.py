@@ -1,7 +1,8 @@
-"""What do the steps of a plan ask of the stations, as far as it does not depend on who waits for whom?
+"""What do the requests of a plan ask of the stations, and how long do they take, given what they meet there?
 
-A *load* has a row per kind of quantity and a column per station, the last one for delays. The analytic
-estimate adds up loads in every round; what stays the same from round to round is here.
+A *load* has a row per kind of quantity and a column per station, the last one for delays. The estimate adds
+up loads in every round; what stays the same from round to round is in ``Rows``. Times are moments
+(``entry_times``).
 """
 
 from __future__ import annotations
@@ -10,18 +11,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from simulator.analytic.approximations.convolution import FloatArray
 from simulator.analytic.entry_times import Overlap
 from simulator.analytic.layers import Plan
-from simulator.analytic.mva import FloatArray
 
-__all__ = ["APART", "BESIDE", "MEETING", "ROWS", "SQUARES", "TIME", "VISITS", "WORK", "Rows"]
-
-VISITS, WORK, SQUARES, TIME, BESIDE, APART, MEETING = range(7)
-"""Rows of a load, one column per station (the last: delays): visits, seconds of service, sum of squares
-of the service times, seconds of service as far as somebody waits for it (parallel work counts once), work
-times the work in parallel branches, at the same station and anywhere, and seconds that parallel branches of
-a request delay each other there."""
-ROWS = 7
+__all__ = ["Rows"]
 
 
 class Rows:
@@ -31,7 +25,7 @@ class Rows:
         of: The row of a step, by its name; in the order of the rows.
         visits: Executions per request.
         work: Visits to the processor, seconds of service, sum of their squares, and once more the seconds,
-            per request; shape (steps, BESIDE).
+            per request; shape (steps, OWN_ROWS).
         delay: Seconds per request.
         calls: Row, plan and number per request of every synchronous call.
         releasing: Plan and number per request of every releasing call.

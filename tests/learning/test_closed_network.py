@@ -13,7 +13,7 @@ from scipy.linalg import expm
 
 from mup.errors import ModelError, UsageError
 from simulator import simulate
-from simulator.analytic.mva import Chain
+from simulator.analytic.approximations.convolution import Chain
 from simulator.networks.closed_network import ClosedNetwork
 from simulator.networks.fluid import fluid_means, fluid_sensitivities, misplaced_gradient
 from simulator.networks.model import default_reference, network_model, network_of

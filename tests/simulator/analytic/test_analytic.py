@@ -31,7 +31,9 @@ from mup.errors import ModelError, SimulationError, UncalibratedError
 from mup.lqn import Call, Constant, Front, Geometric, Model, Precedence, Processor, Task, with_scv
 from simulator import simulate
 from simulator.analytic import estimate
-from simulator.analytic.mva import Crowd, SharedView, rising
+from simulator.analytic.approximations.convolution import rising
+from simulator.analytic.approximations.shared_station import Background as Crowd
+from simulator.analytic.approximations.shared_station import SharedView
 
 
 def two_tiers(count: int, think: float, demands: tuple[float, float], **pools: Any) -> Model:

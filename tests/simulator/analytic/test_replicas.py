@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from simulator.analytic import replicas
-from simulator.analytic.replicas import Replicas
+from simulator.analytic.approximations.replicas import Replicas
 
 SPEEDS = np.array([0.7, 1.3, 1.1, 1.6, 1.6, 2.0])
 

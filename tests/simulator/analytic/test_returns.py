@@ -13,8 +13,8 @@ from sim_models import act, choice, clients, entry, exp, fork, join, merge, mode
 from mup.lqn import Constant, Model
 from simulator import simulate
 from simulator.analytic import estimate
+from simulator.analytic.feedback import Return, Returns
 from simulator.analytic.layers import Layers
-from simulator.analytic.returns import Return, Returns
 
 HORIZON = 1.0
 

@@ -1,22 +1,24 @@
-"""How often does a flow come back to a station it has left only just now?
+"""Immediate feedback: requests that come back to a station they have left only just now.
 
-Such a visit differs from one at a random moment. It does not find a service that is partly over, but one
-that is just beginning; and before it are only those who came during the last visit.
-
-Between the two there may be a moment: work elsewhere, the network, the client's own time. How long it takes
-when nobody waits is the *gap* of the return; whoever uses it decides how soon is soon.
+Such a visit differs from one at a random moment (Takacs, "A single-server queue with feedback", 1963). It
+does not find a service that is partly over, but one that is just beginning; and before it are only those
+who came during the last visit. Between the two there may be a moment: work elsewhere, the network, the
+client's own time. How long it takes when no request waits is the *gap* of the return.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Final
 
 from simulator.analytic.layers import Layers, Plan, Step
 
-__all__ = ["Return", "Returns"]
+__all__ = ["SOON", "Return", "Returns"]
 
-AHEAD = 20
+SOON: Final = 1.0
+"""Seconds: a request that comes back later than that does so at a random moment."""
+AHEAD: Final = 20
 """Steps to look ahead at most: in loops that take no time, stations come again without an end."""
 
 

@@ -41,17 +41,17 @@ class Replicas:
         self._all = _convolved(self._one, self._rest)
         self.speeds = count * np.exp(self._all[:-1] - self._all[1:] - tilt)
 
-    def single(self, crowd: FloatArray) -> FloatArray:
+    def single(self, occupancy: FloatArray) -> FloatArray:
         """Return how likely 0, 1, ... requests are at one replica, for such probabilities of all together."""
-        crowd = crowd[: len(self.speeds) + 1]
+        occupancy = occupancy[: len(self.speeds) + 1]
         if self._count == 1:
-            return crowd
+            return occupancy
         one, rest, every = self._one, self._rest, self._all
         if max(float(np.ptp(logs)) for logs in (one, rest, every)) <= SAFE:
-            share, others = crowd / np.exp(every - every.max()), np.exp(rest - rest.max())
-            found = np.exp(one) * np.correlate(share, others, mode="full")[len(crowd) - 1 :]
+            share, others = occupancy / np.exp(every - every.max()), np.exp(rest - rest.max())
+            found = np.exp(one) * np.correlate(share, others, mode="full")[len(occupancy) - 1 :]
         else:
-            found = crowd @ np.exp(_pairs(one, rest) - every[:, None])
+            found = occupancy @ np.exp(_pairs(one, rest) - every[:, None])
         return np.asarray(found / found.sum())
 
 

@@ -1,0 +1,196 @@
+"""What does the fixed point consist of? Rates, times and loads of plans, waits of stations, and customers.
+
+The approximations (``simulator.analytic.approximations``) read and improve it in turn, until it no longer
+changes. Symbols: see ``simulator.analytic``.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from mup.lqn.lowered import passed_on
+from simulator.analytic.approximations.convolution import Chain, FloatArray
+from simulator.analytic.approximations.general_service import Queue
+from simulator.analytic.approximations.shared_station import SharedView
+from simulator.analytic.entry_times import EntryTimes, Moments
+from simulator.analytic.layers import Layers
+
+__all__ = [
+    "BRANCH_DELAY",
+    "LONGEST",
+    "OVERLAP_ANYWHERE",
+    "OVERLAP_HERE",
+    "OWN_ROWS",
+    "ROWS",
+    "SQUARES",
+    "TIME",
+    "VISITS",
+    "WORK",
+    "Customers",
+    "OperatingPoint",
+]
+
+VISITS, WORK, SQUARES, TIME, OVERLAP_HERE, OVERLAP_ANYWHERE, BRANCH_DELAY = range(7)
+"""Rows of a load, one column per station (the last: delays): visits, seconds of service, sum of squares
+of the service times, seconds of service as far as a customer waits for it (parallel work counts once), work
+times the work in parallel branches, at the same station and anywhere, and seconds that parallel branches of
+a request delay each other there."""
+ROWS: Final = 7
+OWN_ROWS: Final = 4
+"""The first rows, which follow from a step alone."""
+LONGEST: Final = 600
+"""Requests at a station that are told apart; beyond, its speed is taken as constant."""
+
+
+@dataclass(slots=True)
+class Customers:
+    """Those who share a closed network: the clients of a root, the threads of a pool, the cores of a part.
+
+    Attributes:
+        population: N, how many there are at most.
+        is_open: They come from outside and leave again: no customer waits for what they ask.
+        profile: D, load per cycle.
+        rate: X, cycles per second.
+        network: The network of what they visit, solved; None before.
+        stations: Those they visit.
+        views: The same, as they see them.
+        thetas: theta, customers per job, for each of the stations.
+        capacity: Cycles per second that the slowest of the stations allows.
+        surplus: Customers left out of the network, who queue at the slowest station.
+        slowest: Which one that is, as an index of ``stations``.
+        busy: Probability of 0, 1, ... customers at once.
+    """
+
+    population: int
+    profile: FloatArray
+    rate: float = 0.0
+    is_open: bool = False
+    network: Chain | None = None
+    stations: list[int] = field(default_factory=list)
+    views: list[SharedView] = field(default_factory=list)
+    thetas: list[float] = field(default_factory=list)
+    capacity: float = math.inf
+    surplus: int = 0
+    slowest: int = 0
+    busy: FloatArray = field(default_factory=lambda: np.zeros(1))
+
+    @property
+    def cycles(self) -> float:
+        """Cycles per second by the network, at the numbers of customers there are."""
+        return 0.0 if self.network is None else float(self.busy[1:] @ self.network.throughput)
+
+
+class OperatingPoint:
+    """One iterate of the fixed point.
+
+    Attributes:
+        rates: Per plan, requests per second.
+        times: Per plan, until its reply is out and its thread is free.
+        called: Per plan, moments of what a caller waits for, queue included.
+        held, as_called, local: Per plan, what a request asks of the stations while its thread is held, while
+            its caller waits, and in total of those it uses itself.
+        total: What all requests ask of the stations per second.
+        wait: W, per station, seconds in the queue per visit.
+        stretch: Per station that is shared by processor sharing, residence per second of service.
+        jobs: L, per station, jobs there on average.
+        queues: Per station.
+        clients: Those of the roots, in the order of the layers.
+        pools: Customers who are servers of a station, by that station.
+        order: Stations of pools, those before others they visit first.
+        iterations: Rounds so far.
+    """
+
+    def __init__(self, layers: Layers) -> None:
+        self.layers = layers
+        self.plans = layers.plans
+        self.stations = layers.stations
+        count, plans = len(self.stations), len(self.plans)
+        self.width = count + 1
+        empty = np.zeros((ROWS, self.width))
+        self.rates = [0.0] * plans
+        self.times: list[EntryTimes] = [EntryTimes((0.0, 0.0), (0.0, 0.0))] * plans
+        self.called: list[Moments] = [(0.0, 0.0)] * plans
+        self.held, self.as_called, self.local = [empty] * plans, [empty] * plans, [empty] * plans
+        self.total = empty
+        self.wait = [0.0] * count
+        self.stretch = [1.0] * count
+        self.jobs = [0.0] * count
+        self.queues: list[Queue] = []
+        self.clients: list[Customers] = []
+        self.pools: dict[int, Customers] = {}
+        self.order: list[int] = []
+        self.iterations = 0
+
+    def flow(self) -> None:
+        """Propagate the rates of the roots to all they call, and add up the loads (forced flow law)."""
+        layers = self.layers
+        arriving = [plan.arrivals for plan in self.plans]
+        for customers, root in zip(self.clients, layers.roots, strict=True):
+            arriving[root] = customers.rate
+        self.rates = rates = passed_on(layers.order, layers.caused, layers.handed, arriving)
+        total = np.zeros((ROWS, self.width))
+        for rate, load in zip(rates, self.local, strict=True):
+            total += rate * load
+        for at in range(len(self.stations) - 1, -1, -1):
+            # Parts are listed behind what they are a part of.
+            parent = self.stations[at].parent
+            if parent is not None:
+                total[:, parent] += total[:, at]
+        self.total = total
+
+    def profiles(self, releases: list[float]) -> None:
+        """Give all customers their load per cycle.
+
+        Args:
+            releases: Per plan, how often a request gives up its thread on the way.
+        """
+        for customers, root in zip(self.clients, self.layers.roots, strict=True):
+            if not customers.is_open:
+                customers.profile = self.with_think(root)
+        sums: dict[int, tuple[float, FloatArray]] = {}
+        for index, plan in enumerate(self.plans):
+            if plan.station is not None and self.rates[index] > 0:
+                rate, load = sums.get(plan.station, (0.0, np.zeros((ROWS, self.width))))
+                cycles = self.rates[index] * (1 + releases[index])
+                sums[plan.station] = rate + cycles, load + self.rates[index] * self.held[index]
+        for at, station in enumerate(self.stations):
+            if station.parent is not None and self.total[VISITS, at] > 0:
+                load = np.zeros((ROWS, self.width))
+                load[:, station.parent] = self.total[:, at]
+                sums[at] = self.total[VISITS, at], load
+        for at, (rate, load) in sums.items():
+            if at not in self.pools:
+                self.pools[at] = Customers(int(min(self.servers(at), LONGEST)), load)
+            pool = self.pools[at]
+            pool.rate, pool.profile = rate, load / rate
+
+    def everyone(self) -> tuple[Customers, ...]:
+        """Return all customers."""
+        return *self.clients, *self.pools.values()
+
+    def servers(self, at: int) -> float:
+        """Return how many servers a station has, all replicas together."""
+        return self.stations[at].servers * self.stations[at].replicas
+
+    def utilization(self, at: int) -> float:
+        """Return how busy the servers of a station are; more than 1 if they cannot do what is asked."""
+        return float(self.total[WORK, at]) / self.servers(at)
+
+    def with_think(self, root: int) -> FloatArray:
+        """Return the load of a cycle, its think time included."""
+        task = self.layers.model.tasks[self.plans[root].task]
+        profile = self.held[root].copy()
+        if task.think is not None:
+            profile[TIME, -1] += task.think.mean
+        return profile
+
+    def think(self, root: int) -> float:
+        """Return the think time of a cycle."""
+        plan = self.plans[root]
+        task = self.layers.model.tasks[plan.task]
+        inside = sum(plan.graph.visits[s.name] * s.delay[0] for s in plan.steps if s.think)
+        return inside + (task.think.mean if task.think is not None else 0.0)
