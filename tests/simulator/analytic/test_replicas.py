@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from simulator.analytic import replicas
+from simulator.analytic.approximations import replicas
 from simulator.analytic.approximations.replicas import Replicas
 
 SPEEDS = np.array([0.7, 1.3, 1.1, 1.6, 1.6, 2.0])
