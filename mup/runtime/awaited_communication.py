@@ -14,9 +14,9 @@ from mup.errors import CallTimeoutError, CommunicationError, QueryError, UsageEr
 from mup.events.record import FAILED, Event
 from mup.future import MupFuture
 from mup.runtime.client.awaited import AwaitedCall
-from mup.runtime.client.events import EventLog, Operation
+from mup.runtime.client.events import Operation
 from mup.runtime.client.network import Network
-from mup.runtime.client.request import call_seconds
+from mup.runtime.client.request import call_path, call_seconds
 from mup.runtime.wire import Request
 from mup.runtime.worker_communication import Channel, WorkerCommunication, WorkerTools
 
@@ -74,11 +74,7 @@ class AwaitedTools:
 
 
 class AwaitedCommunication(WorkerCommunication):
-    """One request on an event loop.
-
-    Attributes:
-        network, request, trace, calls, sampled: What calls want to know of their execution.
-    """
+    """One request on an event loop."""
 
     def __init__(
         self,
@@ -90,16 +86,6 @@ class AwaitedCommunication(WorkerCommunication):
     ) -> None:
         super().__init__(request, endpoint, tools.tools, channel, names)
         self._shared = tools
-        self.network = tools.network
-        self.request = request.request
-        self.trace = request.trace
-        self.calls = 0
-        self.sampled = request.sampled
-
-    @property
-    def events(self) -> EventLog:
-        """Log of this execution."""
-        return self._log
 
     def call(
         self,
@@ -112,23 +98,21 @@ class AwaitedCommunication(WorkerCommunication):
         idempotent: bool | None = None,
     ) -> MupFuture:
         """Call an endpoint and return at once; ``await`` what it returns. See `Communication.call`."""
-        seconds = call_seconds(timeout, self._tools.patience)
-        deadline = self._request.deadline
-        if deadline is not None:
-            left = deadline - time.monotonic()
-            if left <= 0:
-                raise CallTimeoutError(f"no time left for {dest_ms}{path}: the deadline has passed")
-            seconds = min(seconds, left)
-        self.calls += 1
+        complete, seconds = self._complete(headers), call_seconds(timeout, self._tools.patience)
+        plain = call_path(path)
+        site = self._log.site(sys._getframe(1))  # noqa: SLF001 - the only way to see who calls
+        self._seq += 1
+        network = self._shared.network
         return AwaitedCall(
-            self,
+            network,
+            self._operation(self._seq, site, f"{dest_ms}{plain}", seconds, awaited=True),
             dest_ms,
             path,
             params,
-            self._complete(headers),
-            seconds,
+            complete,
             method,
-            retried=True,
+            sampled=self._request.sampled,
+            retries=network.retries,
             idempotent=idempotent,
         )
 
@@ -137,8 +121,8 @@ class AwaitedCommunication(WorkerCommunication):
     ) -> MupFuture:
         """Query a database and return at once; ``await`` what it returns. See `Communication.query`."""
         site = self._log.site(sys._getframe(1))  # noqa: SLF001 - the only way to see who calls
-        self.calls += 1
-        operation = self._operation(self.calls, site, f"{db_name}.{qry_name}", self._tools.patience)
+        self._seq += 1
+        operation = self._operation(self._seq, site, f"{db_name}.{qry_name}", self._tools.patience)
         operation.log(Event.COMM_START)
         try:
             command = parse_command(qry_txt)

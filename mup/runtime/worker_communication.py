@@ -312,12 +312,14 @@ class WorkerCommunication(Communication):
         send(answer)
         self.responded = True
 
-    def _operation(self, seq: int, site: int, name: str, seconds: float) -> Operation:
+    def _operation(
+        self, seq: int, site: int, name: str, seconds: float, *, awaited: bool = False
+    ) -> Operation:
         request = self._request
         deadline = time.monotonic() + seconds
         if request.deadline is not None:
             deadline = min(deadline, request.deadline)
-        return Operation(self._log, request.request, request.trace, seq, site, name, deadline)
+        return Operation(self._log, request.request, request.trace, seq, site, name, deadline, awaited)
 
     @property
     def _further(self) -> str:

@@ -14,131 +14,83 @@ most calls need no task. The events of a call:
 from __future__ import annotations
 
 import asyncio
-import sys
 import time
 from collections.abc import Generator, Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from mup.errors import UsageError
 from mup.events.record import FAILED, Event
 from mup.future import MupFuture, Response
-from mup.runtime.client.events import EventLog, Operation
+from mup.runtime.client.events import Operation
 from mup.runtime.client.exchange import Call, Choose, Locate, Pause, Receive, Send, Step
 from mup.runtime.client.network import CallStats, Network
 from mup.runtime.client.replicas import ServiceEntry
 from mup.runtime.client.reply import RawResponse, call_error
-from mup.runtime.client.request import call_path, worded
+from mup.runtime.client.request import worded
 from mup.runtime.client.streams import Line
 from mup.runtime.kept_cookies import KeptCookies
 
-__all__ = ["AwaitedCall", "Caller"]
+if TYPE_CHECKING:
+    from mup.runtime.client.retries import Retries
 
-
-class Caller(Protocol):
-    """What a call wants to know of the execution it belongs to.
-
-    Attributes:
-        network: Sends it.
-        request, trace: Ids of the execution.
-        calls: Number of this call in it.
-        sampled: Whether the execution is logged, with everything it causes.
-        events: Its log.
-    """
-
-    network: Network
-    request: int
-    trace: int
-    calls: int
-    sampled: bool
-
-    @property
-    def events(self) -> EventLog:
-        """See above."""
+__all__ = ["AwaitedCall"]
 
 
 class AwaitedCall(MupFuture):
     """A call under way; ``await`` gives the decoded body, or raises what went wrong.
 
     Args:
-        owner: Makes it.
+        network: Sends it.
+        operation: Its ids, and where its records go.
         dest: Name of the service called.
         path: As the call says it.
         params: As the call says them; bytes = the body itself.
         headers: From `call_headers`.
-        seconds: It may take.
         method: As the call says it.
         decoded: Whether the body of the response is to be decoded.
         cookies: Where cookies of the response go.
-        retried: Whether the service's retries are for this call.
+        sampled: Whether what it causes is logged.
+        retries: Decides whether it is made again; None = it is not.
         idempotent: Whether executing it twice does no harm; None = as HTTP says of its method.
 
     Raises:
         UsageError: It cannot be sent, or does not fit the endpoint.
+        CallTimeoutError: There is no time left for it.
     """
-
-    __slots__ = (
-        "_call",
-        "_cookies",
-        "_further",
-        "_line",
-        "_network",
-        "_over",
-        "_start",
-        "_steps",
-        "_timer",
-        "_waiters",
-        "_words",
-    )
 
     def __init__(
         self,
-        owner: Caller,
+        network: Network,
+        operation: Operation,
         dest: str,
         path: str,
         params: Mapping[str, Any] | bytes | None,
         headers: Mapping[str, str],
-        seconds: float,
         method: str,
         *,
+        sampled: bool,
         decoded: bool = True,
         cookies: KeptCookies | None = None,
-        retried: bool = False,
+        retries: Retries | None = None,
         idempotent: bool | None = None,
     ) -> None:
-        network = self._network = owner.network
-        self._words = path, params, headers, method
-        self._further = "" if owner.sampled else "X-Mup-Sampled: 0\r\n"
+        self._network = network
+        self._words = path, params, headers, method, sampled
         self._cookies = cookies
         self._line: Line | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._over = False
         self._waiters: list[asyncio.Future[None]] = []
-        now = time.monotonic()
-        name = f"{dest}{call_path(path)}"
-        operation = Operation(
-            owner.events, owner.request, owner.trace, owner.calls, 0, name, now + seconds, placed=False
-        )
-        retries = network.retries if retried else None
-        self._call = Call(
-            operation,
-            dest,
-            None,
-            network,
-            retries=retries,
-            idempotent=idempotent,
-            early=True,
-            decoded=decoded,
-        )
+        self._call = Call(operation, dest, None, network, retries, idempotent, decoded)
         service = network.known(dest)
         if service is not None:
             self._say(service)
         self._start = time.monotonic_ns()
-        if operation.events.writer is not None:
-            # Above this: `call`, and above that, the scenario.
-            operation.site = operation.events.site(sys._getframe(2))  # noqa: SLF001
-            operation.log(Event.COMM_START, now=self._start)
+        operation.log(Event.COMM_START, now=self._start)
         self._steps = self._call.steps()
         self._go()
+        if self._over and self._call.error is not None:
+            raise self._call.error
 
     def get(self, timeout: float | None = None, *, check: bool = True) -> Any:  # noqa: ARG002
         """Return what has been awaited; before that, refuse: blocking would stop everybody else."""
@@ -185,7 +137,7 @@ class AwaitedCall(MupFuture):
         Raises:
             UsageError: It does not fit the endpoint, or cannot be sent.
         """
-        path, params, headers, method = self._words
+        path, params, headers, method, sampled = self._words
         call, base = self._call, service.base
         external = base is not None
         if external:
@@ -195,7 +147,7 @@ class AwaitedCall(MupFuture):
             path = path if path.startswith("/") else f"/{path}"
         # A name nobody has is sent as a path: the service answers 404 with what it has.
         route = service.routes.find(path.partition("?")[0], method)
-        further = "" if external else self._further
+        further = "" if external or sampled else "X-Mup-Sampled: 0\r\n"
         call.message = worded(
             route, path, params, headers, method, external=external, base=base or "", further=further
         )
@@ -214,7 +166,7 @@ class AwaitedCall(MupFuture):
                     if value is None:
                         break
                 elif kind is Send and not step.fresh:  # type: ignore[union-attr]
-                    line = network.lines.take(step.address)  # type: ignore[union-attr]
+                    line = network.lines.take_idle(step.address)  # type: ignore[union-attr]
                     if line is None:
                         break
                     self._line, value = line, line.used
@@ -246,7 +198,7 @@ class AwaitedCall(MupFuture):
         self._timer.cancel()
         self._line = self._timer = None
         if isinstance(outcome, Exception):
-            network.lines.close_line(line)
+            line.close()
             self._go(error=outcome)
             return
         network.lines.give_back(line, outcome)
@@ -257,7 +209,7 @@ class AwaitedCall(MupFuture):
     def _late(self) -> None:
         """Give up waiting for the response."""
         assert self._line is not None  # noqa: S101 - the timer is cancelled with it
-        self._network.lines.close_line(self._line)
+        self._line.close()
         self._line = self._timer = None
         self._go(error=TimeoutError())
 

@@ -89,7 +89,8 @@ class Operation:
         site: Of the code that began it.
         name: Destination: ``B/epB/`` or ``db.qry``.
         deadline: Seconds of the monotonic clock.
-        placed: Whether records of the exchange have the site, too: it goes on within that code.
+        awaited: Whether the exchange goes on by itself: its records have no site, and begin when a replica
+            has been chosen, for connecting is part of it.
         attempt: Number of the attempt, from 0.
         contacted: Whether ``contactDest`` has been written for this attempt.
     """
@@ -101,7 +102,7 @@ class Operation:
     site: int
     name: str
     deadline: float
-    placed: bool = True
+    awaited: bool = False
     attempt: int = 0
     contacted: bool = False
     _name: int = -1
@@ -113,22 +114,16 @@ class Operation:
 
     def log(self, event: Event, flags: int = 0, now: int | None = None) -> None:
         """Write a record of this operation."""
-        events = self.events
-        if events.writer is None:
-            return
-        if self._name < 0:
-            self._name = events.name(self.name)
-        flags |= attempt_flag(self.attempt)
-        at = self.site if self.placed or event is Event.COMM_START else 0
-        events.write(event, self.request, self.trace, self.seq, at, self._name, flags, now)
+        at = 0 if self.awaited and event is not Event.COMM_START else self.site
+        self.wait(event, flags | attempt_flag(self.attempt), at, now)
 
-    def wait(self, event: Event, flags: int, site: int) -> None:
+    def wait(self, event: Event, flags: int, site: int, now: int | None = None) -> None:
         """Write a record of waiting: that is for the call as a whole, whatever the attempt."""
         events = self.events
         if events.writer is not None:
             if self._name < 0:
                 self._name = events.name(self.name)
-            events.write(event, self.request, self.trace, self.seq, site, self._name, flags)
+            events.write(event, self.request, self.trace, self.seq, site, self._name, flags, now)
 
     def contact(self, flags: int = 0) -> None:
         """Note that the request is on its way, unless that is known."""

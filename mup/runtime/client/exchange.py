@@ -26,6 +26,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Collection, Generator
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from mup.errors import (
@@ -110,21 +111,18 @@ class Peers(Protocol):
         """Close the idle connections to a server."""
 
 
+@dataclass(slots=True)
 class Call:
     """One call: what is said, to which service, and what came of it.
 
-    Args:
+    Attributes:
         operation: Its records and deadline.
         service: Name of the service called.
         message: What is said; None = to be found out.
         peers: What it shares with other calls.
         retries: Decides whether it is made again; None = it is not.
         idempotent: Whether executing it twice does no harm; None = as HTTP says of its method.
-        early: Whether the request counts as sent once a replica is chosen: connecting is part of the
-            exchange.
         decoded: Whether the body of the response is to be decoded.
-
-    Attributes:
         until: Deadline of the attempt under way, in seconds of the monotonic clock.
         sent: When the request was sent.
         flags: Of the record that ends the exchange.
@@ -132,51 +130,20 @@ class Call:
         error: Why nothing was.
     """
 
-    __slots__ = (
-        "_began",
-        "_decoded",
-        "_early",
-        "_idempotent",
-        "_lost",
-        "_peers",
-        "_retries",
-        "error",
-        "flags",
-        "message",
-        "operation",
-        "response",
-        "sent",
-        "service",
-        "until",
-    )
-
-    def __init__(
-        self,
-        operation: Operation,
-        service: str,
-        message: Message | None,
-        peers: Peers,
-        *,
-        retries: Retries | None = None,
-        idempotent: bool | None = None,
-        early: bool = False,
-        decoded: bool = True,
-    ) -> None:
-        self.operation = operation
-        self.service = service
-        self.message = message
-        self.until = operation.deadline
-        self.sent = 0.0
-        self.flags = 0
-        self.response: Response | None = None
-        self.error: MupError | None = None
-        self._began = 0.0
-        self._lost = False
-        self._peers = peers
-        self._retries = retries
-        self._idempotent = idempotent
-        self._early = early
-        self._decoded = decoded
+    operation: Operation
+    service: str
+    message: Message | None
+    peers: Peers
+    retries: Retries | None = None
+    idempotent: bool | None = None
+    decoded: bool = True
+    until: float = 0.0
+    sent: float = 0.0
+    flags: int = 0
+    response: Response | None = None
+    error: MupError | None = None
+    _began: float = 0.0
+    _lost: bool = False
 
     def data(self, start: str) -> bytes:
         """Return the request as it is sent now, to a server whose `start_of_head` is given."""
@@ -193,7 +160,7 @@ class Call:
 
     def steps(self) -> Generator[Step, Any, None]:
         """Make the call; afterwards ``response`` or ``error`` is set, and its last record is written."""
-        operation, retries = self.operation, self._retries
+        operation, retries = self.operation, self.retries
         if retries is not None:
             retries.called(self.service)
         while True:
@@ -201,6 +168,7 @@ class Call:
             self.error = None
             self._lost = False
             self._began = time.monotonic()
+            self.until = operation.deadline
             try:
                 if self.message is None:
                     yield _LOCATE
@@ -227,8 +195,8 @@ class Call:
     @property
     def _harmless(self) -> bool:
         """Whether the call may be executed twice."""
-        if self._idempotent is not None or self.message is None:
-            return bool(self._idempotent)
+        if self.idempotent is not None or self.message is None:
+            return bool(self.idempotent)
         return self.message.method in IDEMPOTENT
 
     def _attempt(self) -> Generator[Step, Any, RawResponse]:
@@ -237,7 +205,7 @@ class Call:
         Raises:
             CommunicationError: There is none.
         """
-        operation, peers = self.operation, self._peers
+        operation, peers = self.operation, self.peers
         refused: list[Address] = []
         answer: RawResponse | None = None  # of a replica that serves nobody
         problem = ""
@@ -254,7 +222,7 @@ class Call:
                     raise
                 # A replica that was reloaded has a successor on its port, which new connections reach.
                 address, fresh = refused[-1], True
-            if self._early:
+            if operation.awaited:
                 operation.contact()
             if self.until <= time.monotonic():
                 raise CallTimeoutError(f"no time left for {operation.name}: its deadline has passed")
@@ -312,8 +280,8 @@ class Call:
             failure = failure_of_error(self.error, lost=self._lost)
         if failure is None:
             return None
-        assert self._retries is not None  # noqa: S101 - by the caller
-        return self._retries.pause(
+        assert self.retries is not None  # noqa: S101 - by the caller
+        return self.retries.pause(
             failure,
             name=self.operation.name,
             service=self.service,
@@ -325,7 +293,7 @@ class Call:
     def _finish(self, raw: RawResponse) -> None:
         body: Any = raw.body
         try:
-            if self._decoded:
+            if self.decoded:
                 body = decode_body(raw.content(), raw.headers.get("content-type", ""))
         except ValueError as problem:
             self.error = CommunicationError(f"{self.operation.name}: the body of the response: {problem}")

@@ -16,9 +16,9 @@ from mup.errors import CommunicationError, NoReplicaError, UnknownServiceError, 
 from mup.routes import CallRoutes
 from mup.runtime.client.events import EventLog
 from mup.runtime.client.replicas import CACHE_SECONDS, MOMENT, Answer, Replicas, ServiceEntry, question
-from mup.runtime.client.reply import BrokenError, RawResponse
-from mup.runtime.client.request import Address, RawRequest, address_of, encoded
-from mup.runtime.client.streams import Line, Lines
+from mup.runtime.client.reply import BrokenError
+from mup.runtime.client.request import Address, RawRequest, address_of
+from mup.runtime.client.streams import Lines
 from mup.runtime.run_token import find_token
 
 if TYPE_CHECKING:
@@ -228,14 +228,15 @@ class Network:
         try:
             address = address_of(self._registry_url)
             async with asyncio.timeout(REGISTRY_SECONDS):
-                line = self.lines.take(address)
-                try:
-                    response = None if line is None else await self._exchange(line, request)
-                except BrokenError:
-                    response = None  # it may have been restarted
-                if response is None:
+                response = None
+                line = self.lines.take_idle(address)
+                if line is not None:
+                    with contextlib.suppress(BrokenError):  # it may have been restarted
+                        response = await line.ask(request)
+                if line is None or response is None:
                     line = await self.lines.connect(address, REGISTRY_SECONDS)
-                    response = await self._exchange(line, request)
+                    response = await line.ask(request)
+                self.lines.give_back(line, response)
             return Answer.of(response)
         except (OSError, BrokenError, CommunicationError) as error:
             why = " ".join(str(error).split()) or "no answer in time"
@@ -244,21 +245,3 @@ class Network:
                 where=where,
                 hint="is the project running? start it with 'mup run'",
             ) from error
-
-    async def _exchange(self, line: Line, request: RawRequest) -> RawResponse:
-        done: asyncio.Future[RawResponse] = asyncio.get_running_loop().create_future()
-
-        def receive(outcome: RawResponse | Exception) -> None:
-            if isinstance(outcome, Exception):
-                done.set_exception(outcome)
-            else:
-                done.set_result(outcome)
-
-        line.exchange(encoded(request, line.start), request.method, receive)
-        try:
-            response = await done
-        except BaseException:
-            self.lines.close_line(line)
-            raise
-        self.lines.give_back(line, response)
-        return response

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Mapping
+from types import FrameType
 from typing import Any
 
 from mup.communication import DEFAULT_TIMEOUT, Communication, Cookie
 from mup.errors import UsageError
 from mup.future import MupFuture
 from mup.runtime.client.awaited import AwaitedCall
-from mup.runtime.client.events import EventLog
+from mup.runtime.client.events import EventLog, Operation
 from mup.runtime.client.network import Network
-from mup.runtime.client.request import call_headers, call_seconds
+from mup.runtime.client.request import call_headers, call_path, call_seconds
 from mup.runtime.kept_cookies import KeptCookies
 
 __all__ = ["ClientCommunication"]
@@ -71,7 +74,17 @@ class ClientCommunication(Communication):
         if kept is not None and not any(name.lower() == "cookie" for name in complete):
             complete["Cookie"] = kept
         seconds = call_seconds(timeout, self._patience)
-        return AwaitedCall(self, dest_ms, path, params, complete, seconds, method, cookies=self._kept_cookies)
+        return AwaitedCall(
+            self.network,
+            self._operation(f"{dest_ms}{call_path(path)}", seconds, sys._getframe(1)),  # noqa: SLF001
+            dest_ms,
+            path,
+            params,
+            complete,
+            method,
+            sampled=self.sampled,
+            cookies=self._kept_cookies,
+        )
 
     def send(
         self,
@@ -85,7 +98,15 @@ class ClientCommunication(Communication):
         """Send any HTTP request to a service outside of mup; ``await`` gives the body undecoded."""
         self.calls += 1
         complete, seconds = call_headers(headers, external=True), call_seconds(timeout, self._patience)
-        return AwaitedCall(self, dest, path, body, complete, seconds, method, decoded=False)
+        operation = self._operation(f"{dest}{call_path(path)}", seconds, sys._getframe(1))  # noqa: SLF001
+        return AwaitedCall(
+            self.network, operation, dest, path, body, complete, method, sampled=self.sampled, decoded=False
+        )
+
+    def _operation(self, name: str, seconds: float, frame: FrameType) -> Operation:
+        events, deadline = self.events, time.monotonic() + seconds
+        site = events.site(frame)
+        return Operation(events, self.request, self.trace, self.calls, site, name, deadline, awaited=True)
 
     def query(
         self,

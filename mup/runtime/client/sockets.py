@@ -11,18 +11,15 @@ import select
 import socket
 import ssl
 import time
-from collections import defaultdict
-from collections.abc import Iterable
 from functools import lru_cache
 
+from mup.runtime.client.idle import Idle
 from mup.runtime.client.reply import BrokenError, RawResponse, ResponseReader
 from mup.runtime.client.request import Address, RawRequest, TlsAddress, encoded, start_of_head
 from mup.tls import TlsFiles, caller_files, client_context, why_refused
 
-__all__ = ["IDLE_SECONDS", "Connection", "ConnectionPool"]
+__all__ = ["Connection", "ConnectionPool"]
 
-IDLE_SECONDS = 60.0
-"""How long an idle connection is kept: longer than users usually think, shorter than servers usually wait."""
 _PIECE = 65536
 _SHORTEST = 1e-3
 """Seconds a timeout has at least: 0 would mean not to wait for what is there already."""
@@ -79,6 +76,11 @@ class Connection:
     def readable(self) -> bool:
         """Whether something has arrived: a response, or the end of the connection."""
         return self._reader.begun or bool(self._input.poll(0))
+
+    @property
+    def over(self) -> bool:
+        """Whether an idle connection cannot carry another request."""
+        return self.readable()
 
     def send(self, request: RawRequest, timeout: float) -> None:
         """Send a whole request.
@@ -154,7 +156,7 @@ class Connection:
                 continue
 
 
-class ConnectionPool:
+class ConnectionPool(Idle["Connection"]):
     """Idle connections of one process, and the ones whose response nobody will read.
 
     A caller that does not wait for an answer must not cut the connection either: the callee has to finish
@@ -166,8 +168,8 @@ class ConnectionPool:
     """
 
     def __init__(self, tls: TlsFiles | None = None) -> None:
+        super().__init__()
         self._tls = tls
-        self._idle: defaultdict[Address, list[Connection]] = defaultdict(list)
         self._abandoned: list[tuple[Connection, float]] = []
 
     @property
@@ -181,41 +183,12 @@ class ConnectionPool:
         Raises:
             OSError: The server cannot be reached.
         """
-        idle = self._idle[address]
-        while idle and not fresh:
-            connection = idle.pop()
-            if time.monotonic() - connection.since < IDLE_SECONDS and not connection.readable():
-                return connection
-            connection.close()  # the server has closed it meanwhile
-        return Connection(address, timeout, self._tls)
-
-    def forget(self, address: Address) -> None:
-        """Close the idle connections to a server that has just closed another one under our hands."""
-        for connection in self._idle.pop(address, []):
-            connection.close()
-
-    def tidy(self, gone: Iterable[Address]) -> None:
-        """Close the idle connections to servers that are gone, and those that other servers have closed."""
-        for address in gone:
-            self.forget(address)
-        for idle in list(self._idle.values()):
-            for _ in range(len(idle)):
-                try:
-                    connection = idle.pop(0)
-                except IndexError:
-                    break  # another thread has taken it
-                if connection.readable():
-                    connection.close()
-                else:
-                    idle.append(connection)
+        kept = None if fresh else self.take_idle(address)
+        return kept or Connection(address, timeout, self._tls)
 
     def give_back(self, connection: Connection, response: RawResponse) -> None:
         """Keep a connection whose response has been read, if it can be used again."""
-        if response.keep:
-            connection.since = time.monotonic()
-            self._idle[connection.address].append(connection)
-        else:
-            connection.close()
+        self.keep(connection, usable=response.keep)
 
     def abandon(self, connection: Connection, deadline: float) -> None:
         """Take a connection whose response will not be asked for; it is closed at the deadline."""
@@ -239,10 +212,7 @@ class ConnectionPool:
 
     def close(self) -> None:
         """Close every connection."""
-        for idle in self._idle.values():
-            for connection in idle:
-                connection.close()
+        self.close_idle()
         for connection, _ in self._abandoned:
             connection.close()
-        self._idle.clear()
         self._abandoned.clear()

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-import time
-from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import lru_cache
 from typing import cast
 
+from mup.runtime.client.idle import Idle
 from mup.runtime.client.reply import BrokenError, RawResponse, ResponseReader
-from mup.runtime.client.request import Address, TlsAddress, start_of_head
-from mup.runtime.client.sockets import IDLE_SECONDS
+from mup.runtime.client.request import Address, RawRequest, TlsAddress, encoded, start_of_head
 from mup.tls import TlsFiles, caller_files, client_context, why_refused
 
-__all__ = ["Line", "Lines"]
+__all__ = ["Line", "Lines", "connect", "encryption"]
 
 Receiver = Callable[[RawResponse | Exception], None]
+
+
+def _ignore(_line: Line) -> None:
+    pass
 
 
 class Line(asyncio.Protocol):
@@ -25,6 +27,7 @@ class Line(asyncio.Protocol):
 
     Args:
         address: Of the server.
+        ended: Called when the connection has ended.
 
     Attributes:
         address: Of the server.
@@ -34,14 +37,13 @@ class Line(asyncio.Protocol):
         since: When it became idle, in seconds of the monotonic clock.
     """
 
-    __slots__ = ("_reader", "_receiver", "_transport", "address", "over", "since", "start", "used")
-
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: Address, ended: Callable[[Line], None] = _ignore) -> None:
         self.address = address
         self.start = start_of_head(address)
         self.used = False
         self.over = False
         self.since = 0.0
+        self._ended = ended
         self._reader = ResponseReader()
         self._receiver: Receiver | None = None
         self._transport: asyncio.Transport | None = None
@@ -53,11 +55,36 @@ class Line(asyncio.Protocol):
         self._receiver = receiver
         self._transport.write(data)
 
+    async def ask(self, request: RawRequest) -> RawResponse:
+        """Send a request and return the response; the connection is closed if there is none.
+
+        Raises:
+            BrokenError: The connection broke, or what came is not HTTP.
+            CommunicationError: A header would change the meaning of the request.
+        """
+        done: asyncio.Future[RawResponse] = asyncio.get_running_loop().create_future()
+
+        def receive(outcome: RawResponse | Exception) -> None:
+            if isinstance(outcome, Exception):
+                done.set_exception(outcome)
+            else:
+                done.set_result(outcome)
+
+        try:
+            self.exchange(encoded(request, self.start), request.method, receive)
+            return await done
+        except BaseException:
+            # What comes late must not be taken for the answer to the next request.
+            self.close()
+            raise
+
     def close(self) -> None:
         """Close the connection; no receiver is told."""
         self._receiver = None
         self.over = True
-        if self._transport is not None:
+        if self._transport is None:
+            self._ended(self)
+        else:
             self._transport.abort()
 
     # Events of the transport.
@@ -91,6 +118,7 @@ class Line(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection has ended."""
         self.over = True
+        self._ended(self)
         if self._receiver is None:
             return
         if exc is None:
@@ -105,84 +133,60 @@ class Line(asyncio.Protocol):
             receiver(outcome)
 
 
+async def connect(line: Line, seconds: float) -> Line:
+    """Open a connection, and return it.
+
+    Raises:
+        OSError: There is none within so many seconds.
+        DeploymentError: A file of certificates cannot be used.
+    """
+    host, port = line.address
+    context = encryption(line.address)
+    name = None if context is None else host
+    loop = asyncio.get_running_loop()
+    try:
+        async with asyncio.timeout(seconds):
+            await loop.create_connection(lambda: line, host, port, ssl=context, server_hostname=name)
+    except BaseException:
+        line.close()
+        raise
+    return line
+
+
+def encryption(address: Address) -> ssl.SSLContext | None:
+    """Return how connections to a server are made, if it speaks TLS: as the environment says now.
+
+    Raises:
+        DeploymentError: A file of certificates cannot be used.
+    """
+    return _context(caller_files()) if isinstance(address, TlsAddress) else None
+
+
 @lru_cache(maxsize=8)
 def _context(_known: TlsFiles) -> ssl.SSLContext:
-    """Return how connections are made by those who find some files in the environment."""
     return client_context()
 
 
-class Lines:
+class Lines(Idle[Line]):
     """The connections of one event loop. Their number has no limit: it would be a queue no model knows of."""
 
     def __init__(self) -> None:
-        self._idle: defaultdict[Address, list[Line]] = defaultdict(list)
+        super().__init__()
         self._all: set[Line] = set()
 
-    def take(self, address: Address) -> Line | None:
-        """Return an idle connection to a server; None = there is none."""
-        idle = self._idle.get(address)
-        while idle:
-            line = idle.pop()
-            if not line.over and time.monotonic() - line.since < IDLE_SECONDS:
-                return line
-            self.close_line(line)
-        return None
-
     async def connect(self, address: Address, seconds: float) -> Line:
-        """Return a new connection.
-
-        Raises:
-            OSError: There is none within so many seconds.
-            DeploymentError: A file of certificates cannot be used.
-        """
-        host, port = address
-        encrypted = isinstance(address, TlsAddress)
-        context = _context(caller_files()) if encrypted else None
-        line = Line(address)
+        """Return a new connection; raises as the function does."""
+        line = Line(address, self._all.discard)
         self._all.add(line)
-        try:
-            async with asyncio.timeout(seconds):
-                await asyncio.get_running_loop().create_connection(
-                    lambda: line, host, port, ssl=context, server_hostname=host if encrypted else None
-                )
-        except BaseException:
-            self.close_line(line)
-            raise
-        return line
+        return await connect(line, seconds)
 
     def give_back(self, line: Line, response: RawResponse) -> None:
         """Keep a connection whose response has been read, if it can be used again."""
-        if response.keep and not line.over:
-            line.since = time.monotonic()
-            self._idle[line.address].append(line)
-        else:
-            self.close_line(line)
-
-    def close_line(self, line: Line) -> None:
-        """Close a connection."""
-        self._all.discard(line)
-        line.close()
-
-    def forget(self, address: Address) -> None:
-        """Close the idle connections to a server that has just closed another one under our hands."""
-        for line in self._idle.pop(address, ()):
-            self.close_line(line)
-
-    def tidy(self, gone: Iterable[Address]) -> None:
-        """Close the idle connections to servers that are gone, and forget those that others have closed."""
-        for address in gone:
-            self.forget(address)
-        for address, idle in self._idle.items():
-            for line in idle:
-                if line.over:
-                    self.close_line(line)
-            self._idle[address] = [line for line in idle if not line.over]
+        self.keep(line, usable=response.keep and not line.over)
 
     async def close(self) -> None:
         """Close every connection."""
-        for line in self._all:
+        for line in list(self._all):
             line.close()
-        self._all.clear()
-        self._idle.clear()
         # Transports close in the next turn of the loop.
         await asyncio.sleep(0)
