@@ -13,13 +13,9 @@ from mup.runtime.client.reply import BrokenError, RawResponse, ResponseReader
 from mup.runtime.client.request import Address, RawRequest, TlsAddress, encoded, start_of_head
 from mup.tls import TlsFiles, caller_files, client_context, why_refused
 
-__all__ = ["Line", "Lines", "connect", "encryption"]
+__all__ = ["Line", "Lines"]
 
 Receiver = Callable[[RawResponse | Exception], None]
-
-
-def _ignore(_line: Line) -> None:
-    pass
 
 
 class Line(asyncio.Protocol):
@@ -37,7 +33,7 @@ class Line(asyncio.Protocol):
         since: When it became idle, in seconds of the monotonic clock.
     """
 
-    def __init__(self, address: Address, ended: Callable[[Line], None] = _ignore) -> None:
+    def __init__(self, address: Address, ended: Callable[[Line], None]) -> None:
         self.address = address
         self.start = start_of_head(address)
         self.used = False
@@ -133,37 +129,9 @@ class Line(asyncio.Protocol):
             receiver(outcome)
 
 
-async def connect(line: Line, seconds: float) -> Line:
-    """Open a connection, and return it.
-
-    Raises:
-        OSError: There is none within so many seconds.
-        DeploymentError: A file of certificates cannot be used.
-    """
-    host, port = line.address
-    context = encryption(line.address)
-    name = None if context is None else host
-    loop = asyncio.get_running_loop()
-    try:
-        async with asyncio.timeout(seconds):
-            await loop.create_connection(lambda: line, host, port, ssl=context, server_hostname=name)
-    except BaseException:
-        line.close()
-        raise
-    return line
-
-
-def encryption(address: Address) -> ssl.SSLContext | None:
-    """Return how connections to a server are made, if it speaks TLS: as the environment says now.
-
-    Raises:
-        DeploymentError: A file of certificates cannot be used.
-    """
-    return _context(caller_files()) if isinstance(address, TlsAddress) else None
-
-
 @lru_cache(maxsize=8)
 def _context(_known: TlsFiles) -> ssl.SSLContext:
+    """Return how connections are made by those who find some files in the environment."""
     return client_context()
 
 
@@ -175,10 +143,25 @@ class Lines(Idle[Line]):
         self._all: set[Line] = set()
 
     async def connect(self, address: Address, seconds: float) -> Line:
-        """Return a new connection; raises as the function does."""
+        """Return a new connection.
+
+        Raises:
+            OSError: There is none within so many seconds.
+            DeploymentError: A file of certificates cannot be used.
+        """
+        host, port = address
+        context = _context(caller_files()) if isinstance(address, TlsAddress) else None
+        name = None if context is None else host
         line = Line(address, self._all.discard)
         self._all.add(line)
-        return await connect(line, seconds)
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(seconds):
+                await loop.create_connection(lambda: line, host, port, ssl=context, server_hostname=name)
+        except BaseException:
+            line.close()
+            raise
+        return line
 
     def give_back(self, line: Line, response: RawResponse) -> None:
         """Keep a connection whose response has been read, if it can be used again."""
