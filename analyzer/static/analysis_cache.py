@@ -32,6 +32,7 @@ from mup.events.sites import Site
 from mup.lqn import distributions
 from mup.lqn.distribution_json import distribution_from_json
 from mup.lqn.distributions import Distribution
+from mup.lqn.refs import EndpointRef, QueryRef
 
 __all__ = ["AnalysisCache", "Dependencies", "Remembered"]
 
@@ -187,11 +188,12 @@ class Dependencies:
 
 def _known_classes() -> dict[str, type]:
     found = [c for c in vars(application_module).values() if isinstance(c, type) and is_dataclass(c)]
-    return {c.__name__: c for c in (*found, Site, Diagnostic, Remembered) if c is not Application}
+    given = (*found, Site, Diagnostic, Remembered, EndpointRef, QueryRef)
+    return {c.__name__: c for c in given if c is not Application}
 
 
 class _Table:
-    """Turns frozen dataclasses into JSON. Read ``nodes`` after adding."""
+    """Turns frozen dataclasses and named tuples into JSON. Read ``nodes`` after adding."""
 
     def __init__(self) -> None:
         self.nodes: list[Any] = []
@@ -216,17 +218,17 @@ class _Table:
     def _node(self, value: Any) -> Any:
         if value is None or isinstance(value, str | int | float):
             return {"plain": value}
-        if isinstance(value, tuple):
+        kind: Any = type(value)
+        if kind is tuple:
             return {"tuple": [self.add(item) for item in value]}
         if isinstance(value, Mapping):
             return {"map": [[self.add(k), self.add(v)] for k, v in value.items()]}
         if isinstance(value, Distribution):
             return {"distribution": value.to_json()}
-        if self._classes.get(type(value).__name__) is not type(value):
-            raise TypeError(type(value).__name__)
-        kind: Any = type(value)
-        given = {f.name: self.add(getattr(value, f.name)) for f in fields(kind) if f.init}
-        return {"class": kind.__name__, "fields": given}
+        if self._classes.get(kind.__name__) is not type(value):
+            raise TypeError(kind.__name__)
+        names = kind._fields if issubclass(kind, tuple) else [f.name for f in fields(kind) if f.init]
+        return {"class": kind.__name__, "fields": {name: self.add(getattr(value, name)) for name in names}}
 
 
 def _decoded(nodes: list[Any]) -> list[Any]:

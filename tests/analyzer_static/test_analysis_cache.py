@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from analyzer.static import Application, analyse_project
+from analyzer.static.translate import translate
 from mup.project import load_project
 
 FRONT = """\
@@ -140,6 +141,13 @@ def test_what_depends_on_a_change_is_analysed_again(
     assert ALL - set(analysed(project).remembered) == again
     later = analysed(project)
     assert set(later.remembered) == (ALL - again if later.errors else ALL)
+
+
+def test_a_model_of_what_is_remembered(project: Path) -> None:
+    """Destinations and everything else have their types again: equal tuples would not do."""
+    found = analysed(project)
+    assert set(found.remembered) == ALL
+    assert translate(found, name="m") == translate(analyse_project(load_project(project)), name="m")
 
 
 def test_findings_are_remembered(project: Path) -> None:
