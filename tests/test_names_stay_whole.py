@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,7 @@ def cuts(file: Path) -> Iterator[str]:
             yield f"line {node.lineno}: {ast.unparse(node)}"
 
 
+@cache
 def cutting() -> dict[str, list[str]]:
     """Return the calls of every file that has some, but for the module of the references."""
     files = (file for package in PACKAGES for file in sorted((ROOT / package).rglob("*.py")))

@@ -13,7 +13,8 @@ from typing import Any
 
 from analyzer.blackbox.station import Station
 from mup.lqn.distributions import Constant, Exponential
-from mup.lqn.model import Activity, Call, Entry, Model, Task, entry_label
+from mup.lqn.model import Activity, Call, Entry, Model, Task
+from mup.lqn.refs import ActivityRef, Names
 from mup.lqn.uncertainty import Replicate, Uncertainty
 
 __all__ = ["ENTRY", "station_model"]
@@ -49,7 +50,7 @@ def station_model(
         threads=float("inf"),
         entries=(source,),
     )
-    label = f"{entry_label(name, ENTRY)}:{work.name}"
+    label = Names((clients, task)).activity(ActivityRef(name, ENTRY, work.name))
     mean = station.distribution.mean
     replicates = tuple(Replicate(delays={label: m / mean}) for m in station.resampled if mean > 0)
     return Model(

@@ -18,9 +18,9 @@ from mup.lqn import (
     Replicate,
     Task,
     Uncertainty,
-    entry_label,
     with_scv,
 )
+from mup.lqn.refs import ActivityRef, Names
 
 __all__ = ["REPLICATES", "station_model"]
 
@@ -56,6 +56,7 @@ def station_model(estimate: Estimate, name: str) -> Model:
         work = Activity(name=ACTIVITY, demand=with_scv(mean, scv), delay=Constant(0.0))
         arrivals = Exponential(1 / rate) if math.isfinite(rate) and rate > 0 else None
         entries.append(Entry(name=entry, start=ACTIVITY, activities=(work,), arrivals=arrivals))
+    works = [ActivityRef(name, entry.name, ACTIVITY) for entry in entries]
     processor = Processor(name=f"{name}-cores", cores=estimate.cores)
     task = Task(name=name, threads=estimate.threads, processor=processor.name, entries=tuple(entries))
     return Model(
@@ -63,7 +64,7 @@ def station_model(estimate: Estimate, name: str) -> Model:
         processors=(processor,),
         tasks=(task,),
         provenance={"estimation": estimate.to_json()},
-        uncertainty=_uncertainty(estimate, [f"{entry_label(name, n)}:{ACTIVITY}" for n in names]),
+        uncertainty=_uncertainty(estimate, list(map(Names((task,)).activity, works))),
     )
 
 

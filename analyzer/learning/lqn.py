@@ -29,6 +29,7 @@ from analyzer.learning.one_thread import on_one_thread
 from analyzer.learning.traces import Traces
 from mup.errors import UsageError
 from mup.lqn.model import Model
+from mup.lqn.refs import Names
 from mup.statistics.student import t_quantile
 from simulator.networks.inlined import TimeKey, inline
 
@@ -94,11 +95,13 @@ class LearnedLqn:
 
     def to_json(self) -> dict[str, Any]:
         """Return the document of ``mup learn lqn --json``."""
+        names = Names(self.model.tasks)
+        texts = {key.text(names): time for key, time in self.times.items()}
         return {
-            "rates": {str(k): 1.0 / t.mean for k, t in self.times.items()},
+            "rates": {text: 1.0 / t.mean for text, t in texts.items()},
             "times": {
-                str(k): {"mean": t.mean, "ci95": t.ci95, "uncorrected": t.uncorrected, "known": t.known}
-                for k, t in self.times.items()
+                text: {"mean": t.mean, "ci95": t.ci95, "uncorrected": t.uncorrected, "known": t.known}
+                for text, t in texts.items()
             },
             "err_train": self.err_train,
             "err_validation": self.err_validation,
@@ -154,7 +157,8 @@ def learn_lqn(model: Model, traces: Traces, *, seed: int = 0, correction: bool =
     residuals, slopes = train.linearised(fit.logs)
     groups = vague_groups(residuals, slopes)
     vague = {i for group in groups for i in group}
-    names = [str(lqn.times[i]) for i in learned]
+    known = Names(model.tasks)
+    names = [lqn.times[i].text(known) for i in learned]
     warnings += [
         f"the traces do not tell {' from '.join(names[i] for i in group)}"
         if len(group) > 1

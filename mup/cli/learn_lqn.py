@@ -106,12 +106,16 @@ def _list_columns(model: Model, *, as_json: bool) -> None:
 def _show(out: Console, learned: LearnedLqn) -> None:
     from mup.cli.display import say
     from mup.cli.tables import print_table
+    from mup.lqn.refs import Names
 
     rows = []
+    names = Names(learned.model.tasks)
     for key, time in learned.times.items():
         half = "-" if time.ci95 is None else f"{1e3 * time.ci95:.3g}"
         known = "" if time.known else "  (not known)"
-        rows.append([f"{key}{known}", f"{1e3 * time.mean:.4g}", half, f"{1e3 * time.uncorrected:.4g}"])
+        rows.append(
+            [f"{key.text(names)}{known}", f"{1e3 * time.mean:.4g}", half, f"{1e3 * time.uncorrected:.4g}"]
+        )
     print_table(out, "", ["time", "mean ms", "+- ms", "fluid alone ms"], rows)
     say(out, "+- is the half-width of the 95 % interval, from leaving out one trace at a time.")
     out.print()

@@ -28,8 +28,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mup.errors import SimulationError
-from mup.lqn.model import Model, entry_label
-from mup.lqn.refs import Names
+from mup.lqn.model import Model
+from mup.lqn.refs import ActivityRef, EntryRef, Names
 from simulator.fluid.code import Do, JoinRule, compile_code
 from simulator.fluid.ode import FluidSystem
 from simulator.fluid.states import (
@@ -70,8 +70,18 @@ class TimeKey(NamedTuple):
 
     def __str__(self) -> str:
         """Return ``TASK.entry:activity demand``; the time alone where there is no activity."""
-        label = entry_label(self.task, self.entry)
-        return f"{label}:{self.activity} {self.time}" if self.activity else f"{label} {self.time}"
+        place = ActivityRef(self.task, self.entry, self.activity) if self.activity else self._owner
+        return f"{place.label} {self.time}"
+
+    def text(self, names: Names) -> str:
+        """Return the same, with the texts of a model."""
+        if self.activity:
+            return f"{names.activity(ActivityRef(self.task, self.entry, self.activity))} {self.time}"
+        return f"{names.entries[self._owner]} {self.time}"
+
+    @property
+    def _owner(self) -> EntryRef:
+        return EntryRef(self.task, self.entry)
 
 
 class Position(NamedTuple):
