@@ -43,11 +43,12 @@ def networks() -> None:
     sys.path.append(str(ROOT / "tests" / "learning"))
     from layered_systems import running_example
     from networks import loop
-    from simulator.inlined import inline
-    from simulator.inlined_fluid import FluidCell
-    from simulator.inlined_process import InlinedProcess
-    from simulator.network_fluid import fluid_sensitivities, misplaced_gradient
-    from simulator.network_simulation import transient_means
+
+    from simulator.networks.fluid import fluid_sensitivities, misplaced_gradient
+    from simulator.networks.inlined import inline
+    from simulator.networks.inlined_fluid import FluidCell
+    from simulator.networks.inlined_process import InlinedProcess
+    from simulator.networks.simulation import transient_means
 
     lqn = inline(running_example())
     process = InlinedProcess(lqn)
