@@ -9,13 +9,28 @@ import pytest
 from random_models import random_model
 from renaming import Renaming
 
-from mup.lqn import ActivityRef, EntryRef, Model, Names, Replicate, Uncertainty
+from mup.lqn import (
+    Activity,
+    ActivityRef,
+    Constant,
+    Entry,
+    EntryRef,
+    Exponential,
+    Model,
+    Names,
+    Replicate,
+    Task,
+    Uncertainty,
+)
+from mup.lqn.composition import certain_tasks, compose
 from mup.lqn.routing_edits import with_count, with_probability
 from mup.lqn.statistics import statistics
 from mup.lqn.time_edits import mean_time, with_time
 from mup.lqn.uncertainty import apply
 from mup.lqn.visits import entry_rates
 from simulator import simulate
+from simulator.fluid.code import JoinRule
+from simulator.networks.inlined import inline
 from simulator.studies.advice import suspects
 from simulator.studies.calibration_spread import Alternatives, spread, spread_jobs
 from simulator.studies.prediction import RealRun, predict_interval
@@ -138,3 +153,52 @@ def test_edits_and_counts_find_what_they_found_before(seed: int) -> None:
             )
             if sum((c.task, c.entry) == target for c in activity.calls) == 1:
                 assert renaming.model(with_count(model, texts[0], 2)) == with_count(other, texts[1], 2)
+
+
+def station() -> Model:
+    """One server of 20 ms, known to a fifth."""
+    work = Activity(name="work", demand=Exponential(0.02), delay=Constant(0.0))
+    entry = Entry(name="request", start="work", activities=(work,), arrivals=Exponential(0.1))
+    replicates = tuple(Replicate(demands={"legacy.request:work": f}) for f in (0.8, 0.9, 1.1, 1.2))
+    return Model(
+        name="legacy",
+        tasks=(Task(name="legacy", threads=1, entries=(entry,)),),
+        uncertainty=Uncertainty(replicates=replicates),
+    )
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_station_enters_where_it_entered_before(seed: int) -> None:
+    """What replicates say of the rest of the model is kept, and the rest of the delay varies with the station."""
+    model = uncertain(seed)
+    renaming = Renaming.of(model, seed)
+    other = renaming.model(model)
+    more = Renaming(
+        {**renaming.tasks, "legacy": "legacy"},
+        {**renaming.entries, ("legacy", "request"): "request"},
+        {**renaming.activities, ("legacy", "request", "work"): "work"},
+    )
+    before, after = Names(model.tasks), Names(other.tasks)
+    for task, entry, activity in model.walk():
+        if task.is_reference or entry.token or activity.interleaved:
+            continue
+        ref = ActivityRef(task.name, entry.name, activity.name)
+        one = compose(model, before.activity(ref), station(), "x.json").model
+        two = compose(other, after.activity(renaming.activity(ref)), station(), "x.json").model
+        assert one.uncertainty is not None
+        assert any("legacy.request:work" in r.demands for r in one.uncertainty.replicates)
+        renamed = more.model(one)
+        assert (renamed.tasks, renamed.uncertainty) == (two.tasks, two.uncertainty)
+        assert certain_tasks(one) == certain_tasks(two) == ()
+
+
+@pytest.mark.parametrize("join", ["siblings", "anonymous"])
+@pytest.mark.parametrize("seed", range(20))
+def test_positions_of_inlined_models_are_the_same(seed: int, join: JoinRule) -> None:
+    """A flow is counted at as many positions, in the same states, with the same means."""
+    model = random_model(seed, small=True, elements={"and", "delay", "or", "front"})
+    found = [inline(m, join=join) for m in (model, Renaming.of(model, seed).model(model))]
+    one, two = found
+    assert (one.counts == two.counts).all()
+    assert one.means.tolist() == two.means.tolist()
+    assert len({key.text(Names(two.model.tasks)) for key in two.times}) == len(two.times)
