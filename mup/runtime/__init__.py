@@ -4,6 +4,6 @@ launcher -> replica (one process per replica: import, bind, fork, register, serv
               front   (its event loop: queue, workers)
                 http_server -> http_connection -> http_request, http_head; file_response
               worker  (a forked child: runs endpoint methods)
-                worker_communication, awaited_communication -> client (calls of others); mup.databases
+                served_request; worker_communication, awaited_communication -> client (calls), mup.databases
 wire: the frames between front and worker
 """

@@ -18,7 +18,8 @@ from mup.runtime.client.events import Operation
 from mup.runtime.client.network import Network
 from mup.runtime.client.request import call_path, call_seconds
 from mup.runtime.wire import Request
-from mup.runtime.worker_communication import Channel, WorkerCommunication, WorkerTools
+from mup.runtime.worker_communication import WorkerCommunication
+from mup.runtime.worker_tools import Channel, WorkerTools
 
 __all__ = ["AwaitedCommunication", "AwaitedTools"]
 

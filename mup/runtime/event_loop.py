@@ -28,7 +28,7 @@ from mup.runtime.pinning import pin
 from mup.runtime.threads import receive_slot
 from mup.runtime.wire import FrameBuffer, Line, LogOff, Ready, Request, Retried, Sender
 from mup.runtime.worker import ServiceRun, become_worker_process
-from mup.runtime.worker_communication import WorkerTools
+from mup.runtime.worker_tools import WorkerTools
 
 __all__ = ["run_loop"]
 

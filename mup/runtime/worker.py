@@ -25,7 +25,8 @@ from mup.runtime.dispatch import Dispatch
 from mup.runtime.execution import Execution, describe
 from mup.runtime.origin import KnownHosts
 from mup.runtime.wire import BlockingChannel, Line, LogOff, Ready, Request
-from mup.runtime.worker_communication import WorkerCommunication, WorkerTools
+from mup.runtime.worker_communication import WorkerCommunication
+from mup.runtime.worker_tools import WorkerTools
 from mup.service import MS
 
 if TYPE_CHECKING:

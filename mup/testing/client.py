@@ -28,7 +28,7 @@ from mup.runtime.dispatch import Dispatch
 from mup.runtime.execution import Execution
 from mup.runtime.refusals import no_endpoint, wrong_method
 from mup.runtime.worker import ServiceRun
-from mup.runtime.worker_communication import WorkerTools
+from mup.runtime.worker_tools import WorkerTools
 from mup.service import MS, check_service
 from mup.testing.stubs import StubCall, StubCommunication, Stubs
 
