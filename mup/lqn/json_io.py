@@ -279,7 +279,7 @@ def model_from_json(data: Any) -> Model:
     provenance = data.get("provenance", {})
     if not isinstance(provenance, dict):
         reader.report(f"must be an object, got {type(provenance).__name__}", "provenance")
-    uncertainty = reader.uncertainty(data.get("uncertainty"))
+    uncertainty = reader.uncertainty(data.get("uncertainty"), "uncertainty")
     if not reader.problems:
         return Model(
             name=name,

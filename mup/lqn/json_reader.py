@@ -208,8 +208,11 @@ class Reader:
         self.keys(raw, spot, "", " ".join(fields))
         return Migration(**{field: self.number(raw, field, spot, 0.0) for field in fields})
 
-    def uncertainty(self, data: Any) -> Uncertainty | None:
-        """Build what is known about the sureness of a model; None if there is nothing."""
+    def uncertainty(self, data: Any, _where: str) -> Uncertainty | None:
+        """Build what is known about the sureness of a model, whose problems name their whole path themselves.
+
+        None if there is nothing.
+        """
         if data is None:
             return None
         return self.build(lambda: uncertainty_from_json(data), "")
