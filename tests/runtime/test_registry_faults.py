@@ -76,6 +76,7 @@ def test_registry_killed_under_load(tmp_path: Path, capfd: pytest.CaptureFixture
         assert "answers again" in log or "knows this replica again" in log
 
 
+@pytest.mark.repeats
 def test_registry_stopped_under_load(tmp_path: Path) -> None:
     """A registry that hangs for 5 s delays no call for long, and has forgotten nobody when it goes on."""
     with running_shop(tmp_path / "shop") as shop:
