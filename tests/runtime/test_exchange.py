@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -219,3 +221,15 @@ def test_a_registry_that_has_been_restarted_takes_nobody_away() -> None:
     entry = replicas.answered("S", listing("new", 2, learning=True))
     assert set(entry.listed) == {A}
     assert not replicas.answered("S", listing("new", 3)).listed
+
+
+@pytest.mark.parametrize("name", ["exchange", "request", "reply", "replicas", "retries", "events"])
+def test_the_core_neither_sends_nor_waits(name: str) -> None:
+    """What both shells share imports nothing that could, and neither of the shells."""
+    module = importlib.import_module(f"mup.runtime.client.{name}")
+    tree = ast.parse(Path(str(module.__file__)).read_text(encoding="utf-8"))
+    froms = {str(node.module) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    imports = {one.name for node in ast.walk(tree) if isinstance(node, ast.Import) for one in node.names}
+    shells = ("blocking", "sockets", "resolver", "awaited", "streams", "network", "scenario")
+    forbidden = {"asyncio", "socket", "select", "ssl", "threading", "aiohttp"}
+    assert not (froms | imports) & (forbidden | {f"mup.runtime.client.{shell}" for shell in shells})
