@@ -519,6 +519,7 @@ SHORT = (
 
 
 @pytest.mark.slow
+@pytest.mark.repeats
 @pytest.mark.services
 @pytest.mark.usefixtures("short_probes")
 def test_the_short_form_on_real_services(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
