@@ -17,7 +17,8 @@ from simulator.analytic.layers import Layers, Plan, Step
 __all__ = ["SOON", "Return", "Returns"]
 
 SOON: Final = 1.0
-"""Seconds: a request that comes back later than that does so at a random moment."""
+"""Seconds: a request that comes back later than that does so at a random moment. Only longer services could
+tell."""
 AHEAD: Final = 20
 """Steps to look ahead at most: in loops that take no time, stations come again without an end."""
 

@@ -36,14 +36,13 @@ __all__ = ["TOLERANCE", "FixedPoint"]
 TOLERANCE: Final = 1e-4
 """Relative change of times from one iteration to the next that counts as none."""
 MAX_ITERATIONS: Final = 40
+"""Rounds after which an iteration that does not settle is given up, with a warning."""
 ADAPTIVE: Final = 15
 """Rounds after which stations keep the speeds they were given for the variability of their services."""
 UNDAMPED: Final = 8
 """Rounds of whole steps."""
-DAMPED: Final = 20
-"""Rounds until which steps have the first of these lengths, and from which on the second."""
-GAIN: Final = 0.5
-LAST_GAIN: Final = 0.25
+GAIN: Final = 0.25
+"""Part of a step that is taken from then on: with larger ones some iterations do not settle."""
 SHORT: Final = 0.01
 """Part of the shortest cycle: shorter times are compared with that, for they do not matter."""
 SHIFT: Final = 10
@@ -92,7 +91,7 @@ class FixedPoint:
             for customers in point.clients:
                 if not customers.is_open:
                     self._solve_network(customers, None)
-            self._operate(1.0 if iteration <= UNDAMPED else GAIN if iteration <= DAMPED else LAST_GAIN)
+            self._operate(1.0 if iteration <= UNDAMPED else GAIN)
             self._evaluation.evaluate()
             self._flow()
             self._profiles()

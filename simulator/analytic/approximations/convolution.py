@@ -18,7 +18,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["TINY", "Chain", "FloatArray", "extended", "rising"]
+__all__ = ["LEFT_OVER", "ROUNDING", "TINY", "Chain", "FloatArray", "extended", "rising"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -26,6 +26,10 @@ TINY: Final = 1e-290
 """Weights below are as good as 0, and would be slow: they come near to denormal numbers."""
 ROOT: Final = 1e-145
 """Of two factors this large the product is a normal number."""
+ROUNDING: Final = 1e-9
+"""Relative size of what is rounding alone, and a probability as good as 0."""
+LEFT_OVER: Final = 1e-6
+"""Part of a sum that is left over by rounding, and by times that have hardly changed (``SAME``)."""
 WINDOW: Final = 2000
 """Customers at the stations together at most, if those in the delay are to be distinguished from them."""
 WINDOW_DEVIATIONS: Final = 8

@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from simulator.analytic.approximations.convolution import TINY, FloatArray
+from simulator.analytic.approximations.convolution import ROUNDING, TINY, FloatArray
 from simulator.analytic.approximations.replicas import Replicas
 
 __all__ = ["Queue"]
@@ -22,18 +22,20 @@ __all__ = ["Queue"]
 LONG: Final = 0.8
 """Part of the lengths told apart from which on a queue that can be longer is taken as full."""
 RELAXATION: Final = 0.7
-"""Part of a change of the speeds of a queue that is made at once."""
+"""Part of a change of the speeds of a queue that is made at once: how soon it settles, not where."""
 MOST: Final = 3.0
-"""Load offered to a busy server beyond which it makes no more difference; more than any request waits for."""
+"""Load offered to a busy server beyond which it makes no more difference; more than any request waits for.
+One model in ten depends on it, by half a percentage point of response time where errors are largest."""
 FIRST: Final = 2.0
 """Factor on the speed with all servers busy and no request waiting, or its inverse, at most; for services so
-variable that their queue is more than that many times as long as with exponential ones, so many times."""
+variable that their queue is more than that many times as long as with exponential ones, so many times. It is
+needed: with 1, which leaves that speed alone, response times are several percentage points worse. Twice as
+much changes next to nothing."""
 LEAST_LIGHT: Final = 0.05
-"""Factor on the wait in light traffic at least, for services that are all equally long."""
+"""Factor on the wait in light traffic at least: a guard, far below what services of equal length have."""
 EXPONENTIAL: Final = 1e-3
-"""Difference of the squared coefficient of variation from 1 up to which services are exponential ones."""
-RARE: Final = 1e-12
-"""Probability below which a length is none."""
+"""Difference of the squared coefficient of variation from 1 up to which services are exponential ones: it
+saves time."""
 
 
 class Queue:
@@ -106,10 +108,10 @@ class Queue:
         exact, above = float(single[at]), float(single[at + 1 :].sum())
         given = float(single[at + 1 :] @ self._shape)
         first = 1.0
-        if exact > RARE:
+        if exact > ROUNDING:
             first = min(max(1 + (above - given) / exact, 1 / FIRST), max(FIRST, heavy))
         self._first = self._first**old * first**RELAXATION
-        if given > RARE:
+        if given > ROUNDING:
             # Where all requests queue at once, the factor is that of the greatest load.
             level = min(max((exact + above - first * exact) / given, 1 / MOST), MOST)
             # The queue of a full station follows its level: the speeds where the queue then is differ

@@ -18,7 +18,7 @@ from typing import Final
 
 import numpy as np
 
-from simulator.analytic.approximations.convolution import FloatArray
+from simulator.analytic.approximations.convolution import ROUNDING, FloatArray
 from simulator.analytic.approximations.shared_station import SEQUENTIAL, SharedView
 from simulator.analytic.entry_times import EntryTimes
 from simulator.analytic.loads import Rows
@@ -38,12 +38,10 @@ __all__ = ["ParallelBranches", "has_parallel_jobs", "rates_of_parallel"]
 
 SIBLINGS: Final = 6
 """Parallel branches at one station beyond which more of them make no difference."""
-JUST_BELOW: Final = 1e-9
-"""So that what is interpolated between numbers of branches has a next one."""
 MOST_DELAY: Final = 0.95
 """Part of all waiting at a station that branches of the same request can be the reason for, at most."""
 LEAST_SCALE: Final = 0.2
-"""Factor on their delays, towards that bound, that one round changes at most."""
+"""Factor on their delays, towards that bound, by which one round changes them at most."""
 
 
 class ParallelBranches:
@@ -87,7 +85,7 @@ class ParallelBranches:
         there = plain * (1 + np.divide(extra, total, out=np.zeros_like(total), where=total > 0))[:, None]
         there[:, -1] = 0.0
         often = np.array([o.together / (o.forks * o.times[0] * o.times[1]) for o in own.overlaps])
-        company = np.minimum(beside(there, often[:, None]), SIBLINGS - JUST_BELOW)
+        company = np.minimum(beside(there, often[:, None]), SIBLINGS - ROUNDING)
         near = beside(load[:, TIME])
         load[:, OVERLAP_HERE] += load[:, WORK] * near
         load[:, OVERLAP_ANYWHERE] += load[:, WORK] * near.sum(axis=1)[:, None]

@@ -9,15 +9,11 @@ systems", 1999). Here only those requests are seen that come back at once.
 
 from __future__ import annotations
 
-from typing import Final
-
+from simulator.analytic.approximations.convolution import ROUNDING
 from simulator.analytic.feedback import Return
 from simulator.analytic.operating_point import OperatingPoint
 
 __all__ = ["SecondPhases"]
-
-SOME: Final = 1e-9
-"""Seconds of a second phase up to which it is rounding."""
 
 
 class SecondPhases:
@@ -54,7 +50,8 @@ class SecondPhases:
         point = self._point
         self.rate = [0.0] * len(point.stations)
         self.work = [0.0] * len(point.stations)
-        for plan, rate, second in zip(point.plans, point.rates, self.length, strict=True):
-            if plan.station is not None and second > SOME:
+        for index, (plan, rate) in enumerate(zip(point.plans, point.rates, strict=True)):
+            second = self.length[index]
+            if plan.station is not None and second > ROUNDING * point.times[index].hold[0]:
                 self.rate[plan.station] += rate
                 self.work[plan.station] += rate * second

@@ -8,18 +8,13 @@ classes of customers", 1975).
 
 from __future__ import annotations
 
-from typing import Final
-
 import numpy as np
 
-from simulator.analytic.approximations.convolution import FloatArray
+from simulator.analytic.approximations.convolution import LEFT_OVER, FloatArray
 from simulator.analytic.approximations.shared_station import SharedView
 from simulator.analytic.operating_point import VISITS, WORK, OperatingPoint
 
 __all__ = ["Unawaited"]
-
-SIGNIFICANT: Final = 1e-6
-"""Part of the visits and of the work of a station up to which what is left over is rounding."""
 
 
 class Unawaited:
@@ -48,9 +43,7 @@ class Unawaited:
             )
             work = float(point.total[WORK, at]) - sum(c.rate * float(c.profile[WORK, at]) for c in everyone)
             work -= second_phases[at]
-            some = (
-                visits > SIGNIFICANT * point.total[VISITS, at] and work > SIGNIFICANT * point.total[WORK, at]
-            )
+            some = visits > LEFT_OVER * point.total[VISITS, at] and work > LEFT_OVER * point.total[WORK, at]
             self.visits[at], self.work[at] = (visits, work) if some else (0.0, 0.0)
 
     def jobs(self, at: int, view: SharedView, relative_work: float) -> FloatArray:
