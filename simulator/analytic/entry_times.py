@@ -207,7 +207,7 @@ class ActivityGraph:
         end = self._end(top, tokens)
         if self._waits:
             carried = self._graph.carried
-            others = [tokens[n] for n in self.ends if n in tokens and n not in carried]
+            others = [tokens[n] for n in sorted(self.ends) if n in tokens and n not in carried]
             if others:
                 mean, variance = latest([(t.mean, t.variance) for t in (end, *others)])
                 end = _Token(1.0, (), mean, variance)
