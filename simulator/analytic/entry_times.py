@@ -287,14 +287,14 @@ class ActivityGraph:
             token = self._joined(arc, arriving)
             ways = arc.then.ways
             if isinstance(arc.then, Loop):
-                token = self._looped(arc.then, block.bodies[arc.index], token, moments)
+                token = self._looped(arc.then, block.bodies[arc.number], token, moments)
                 if arc.then.continuation is None:
                     tokens[arc.arriving[0]] = token
                     continue
                 ways = ((arc.then.continuation, 1.0),)
             forks = token.forks
             if isinstance(arc.then, Fork) and len(ways) > 1:
-                forks = (*forks, (arc.index, token.mean, token.variance))
+                forks = (*forks, (arc.number, token.mean, token.variance))
             for name, chance in ways:
                 more, noise = moments[name]
                 tokens[name] = _Token(token.chance * chance, forks, token.mean + more, token.variance + noise)
@@ -325,12 +325,12 @@ class ActivityGraph:
             last: Until all are over, if that is known.
         """
         split = self._graph.arcs[fork]
-        if arc.index not in self._branches:
+        if arc.number not in self._branches:
             before = self._before(split.arriving)
             sets = [self._before({n}) - before for n in arc.arriving if n in self.visits]
             alone = [s - set().union(*(o for o in sets if o is not s)) for s in sets]
-            self._branches[arc.index] = [frozenset(s) for s in alone]
-        branches = self._branches[arc.index]
+            self._branches[arc.number] = [frozenset(s) for s in alone]
+        branches = self._branches[arc.number]
         counted, together = meeting(times, last)
         scale = mean / sum(counted)
         for branch, share, (time, _) in zip(branches, counted, times, strict=True):

@@ -607,11 +607,11 @@ class _Graph:
             if arc.join is not None:
                 if not self.join(arc, arc.join, name):
                     return
-            elif arc.index in self.arc_address:
-                compiler.emit(Op(Do.GOTO, self.arc_address[arc.index]))
+            elif arc.number in self.arc_address:
+                compiler.emit(Op(Do.GOTO, self.arc_address[arc.number]))
                 return
             else:
-                self.arc_address[arc.index] = len(compiler.code.ops)
+                self.arc_address[arc.number] = len(compiler.code.ops)
             following = self.then(arc.then, returns=returns)
             if following is None:
                 self.end(returns=returns)
@@ -638,10 +638,10 @@ class _Graph:
                 if other != leader:
                     compiler.emit(Op(Do.AWAIT, self.joined(other)))
             return True
-        if arc.index in self.arc_address:
-            compiler.emit(Op(Do.GOTO, self.arc_address[arc.index]))
+        if arc.number in self.arc_address:
+            compiler.emit(Op(Do.GOTO, self.arc_address[arc.number]))
             return False
-        self.arc_address[arc.index] = len(compiler.code.ops)
+        self.arc_address[arc.number] = len(compiler.code.ops)
         compiler.emit(Op(Do.JOIN, compiler.joins, join.needed))
         compiler.joins += 1
         return True

@@ -98,10 +98,10 @@ class Body:
             if arc is None:
                 self.leave(loop)
                 return
-            if arc.index in self.precedence_address:
-                emitter.emit(GOTO, self.precedence_address[arc.index])
+            if arc.number in self.precedence_address:
+                emitter.emit(GOTO, self.precedence_address[arc.number])
                 return
-            self.precedence_address[arc.index] = len(emitter.code)
+            self.precedence_address[arc.number] = len(emitter.code)
             if arc.join is not None:
                 emitter.emit(JOIN, self.join(arc, arc.join))
             # Every activity has one way in (a rule of the model), so its code comes right here.
@@ -120,17 +120,17 @@ class Body:
 
     def join(self, arc: Arc, join: Join) -> int:
         """Add a join; return its index."""
-        fork = self.graph.forks.get(arc.index)
+        fork = self.graph.forks.get(arc.number)
         self.emitter.joins.append(
             JoinSpec(
                 where=f"{self.where}.{arc.path}",
                 label=self.emitter.names.join(JoinRef(self.ref, join.branches)),
                 entry=self.emitter.entries[self.ref],
-                slot=self.slots[arc.index],
+                slot=self.slots[arc.number],
                 needed=join.needed,
                 arrivals=len(join.branches),
                 timer=-1 if fork is None else self.timers[fork],
-                carried=join.carried,
+                carried=not self.graph.carried.isdisjoint(join.branches),
             )
         )
         return len(self.emitter.joins) - 1
@@ -141,8 +141,8 @@ class Body:
         if isinstance(then, Then):
             return then.activity
         if isinstance(then, Fork):
-            if arc.index in self.timers:
-                emitter.emit(SPLIT, self.timers[arc.index])
+            if arc.number in self.timers:
+                emitter.emit(SPLIT, self.timers[arc.number])
             for name in then.others:
                 self.patches.append((emitter.emit(FORK), name))
             # A branch that is not joined again ends where it ends, in a loop or not.

@@ -162,9 +162,7 @@ def test_a_join_belongs_to_the_last_fork_its_branches_have_in_common() -> None:
     )
     graph = Graph(entry)
     assert graph.forks == {2: 1, 3: 0}
-    assert [(join.needed, join.quorum, join.carried) for join in graph.joins.values()] == [
-        (2, False, True)
-    ] * 2
+    assert [(join.needed, join.quorum) for join in graph.joins.values()] == [(2, False)] * 2
 
 
 @pytest.mark.parametrize(("quorum", "often"), [(1, 1.0), (None, 0.5)])
@@ -190,7 +188,7 @@ def test_a_join_of_a_branch_that_never_comes() -> None:
     graph = Graph(entry)
     assert graph.visits == {"a": 1, "b": 1, "c": 1, "e": 1, "g": 1}
     assert graph.ends == {"b", "e", "g", "f"}
-    assert [arc.index for arc in graph.top.arcs] == [0, 1]
+    assert [arc.number for arc in graph.top.arcs] == [0, 1]
 
 
 def test_bodies_are_mixed_if_all_that_are_repeated_are_memoryless() -> None:

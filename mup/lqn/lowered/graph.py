@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from mup.lqn.distributions import Distribution, Geometric
 from mup.lqn.model import ONCE, Activity, Entry, Precedence
@@ -19,8 +20,7 @@ Ways = tuple[tuple[str, float], ...]
 """Activities, and how often each runs whenever the arc is taken, on average."""
 
 
-@dataclass(frozen=True, slots=True)
-class Then:
+class Then(NamedTuple):
     """One activity follows."""
 
     activity: str
@@ -36,8 +36,7 @@ class Then:
         return (self.activity,)
 
 
-@dataclass(frozen=True, slots=True)
-class Fork:
+class Fork(NamedTuple):
     """The flow goes on as the first branch, and a new one starts for each of the others."""
 
     first: str
@@ -54,8 +53,7 @@ class Fork:
         return (self.first,)
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(NamedTuple):
     """One of several alternatives follows; those of probability 0 are left out."""
 
     ways: Ways
@@ -74,8 +72,7 @@ class Repeated:
     count: Distribution
 
 
-@dataclass(frozen=True, slots=True)
-class Loop:
+class Loop(NamedTuple):
     """Bodies are repeated; those with a count of 0 are left out.
 
     Attributes:
@@ -101,35 +98,31 @@ class Loop:
         return tuple(name for name, _ in self.ways)
 
 
-@dataclass(frozen=True, slots=True)
-class Join:
+class Join(NamedTuple):
     """Several branches meet.
 
     Attributes:
         branches: Their last activities.
         needed: How many of them have to arrive.
         quorum: Whether that is less than all: the others run to the join and end there.
-        carried: The flow that holds the thread may be one of them.
     """
 
     branches: tuple[str, ...]
     needed: int
     quorum: bool
-    carried: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Arc:
+class Arc(NamedTuple):
     """What follows the end of one or several activities.
 
     Attributes:
-        index: Of the precedence.
+        number: Of the precedence.
         arriving: The activities it follows, of those a request can get to.
         join: How they meet; None if any one of them is enough.
         then: What follows.
     """
 
-    index: int
+    number: int
     arriving: tuple[str, ...]
     join: Join | None
     then: Then | Fork | Choice | Loop
@@ -137,11 +130,10 @@ class Arc:
     @property
     def path(self) -> str:
         """Where the entry has it."""
-        return f"precedences[{self.index}]"
+        return f"precedences[{self.number}]"
 
 
-@dataclass(frozen=True, slots=True)
-class Unmeasured:
+class Unmeasured(NamedTuple):
     """A number that was never measured: the element of the entry, and its field."""
 
     where: str
@@ -175,14 +167,12 @@ class Graph:
     Attributes:
         entry: What this is the graph of.
         activities: All activities of the entry, by name.
+        reached: Those a request can get to.
         after: What follows an activity; none for the last ones.
-        into: The one arc that leads to an activity; none for the start.
-        visits: Mean executions per request, of every activity that ever runs.
-        ends: Activities behind which a flow is over.
-        top: All arcs that are taken, in order.
-        unmeasured: Probabilities and counts that were never measured.
+        joins: All joins of several branches, by the numbers of their arcs, in order of the file.
         carried: Activities that the flow which holds the thread may run.
-        replying: Activities the reply may leave behind; none: it leaves at the end.
+        replying: Activities that the reply may leave behind; if there is none, it leaves at the end.
+        unmeasured: Probabilities and counts that were never measured.
     """
 
     def __init__(self, entry: Entry) -> None:
@@ -190,13 +180,12 @@ class Graph:
         self.activities: dict[str, Activity] = {a.name: a for a in entry.activities}
         self.unmeasured: list[Unmeasured] = []
         self.after: dict[str, Arc] = {}
-        self.into: dict[str, Arc] = {}
-        self.ends: set[str] = set()
-        self._order: list[Arc] = []
-        self._often: dict[str, float] = {}
+        self.joins: dict[int, Join] = {}
+        self._forks = False
+        self._walked: _Walk | None = None
         self.reached = self._connect()
-        self.top = self._walk(entry.start, 1.0)
-        self.visits = {name: often for name, often in self._often.items() if often > 0}
+        self.carried = self.flow_from(entry.start) if self._forks else self.reached
+        self.replying = frozenset([a.name for a in entry.activities if a.replies and a.name in self.reached])
 
     @property
     def start(self) -> str:
@@ -209,54 +198,78 @@ class Graph:
         return not self.carried.issuperset(self.replying)
 
     @cached_property
-    def replying(self) -> frozenset[str]:
-        """The activities marked ``replies`` that a request can get to."""
-        return frozenset(a.name for a in self.entry.activities if a.replies and a.name in self.reached)
+    def into(self) -> dict[str, Arc]:
+        """The one arc that leads to an activity; none for the start."""
+        return {name: arc for arc in self.arcs.values() for name, _ in arc.then.ways}
 
     @cached_property
     def arcs(self) -> dict[int, Arc]:
         """All arcs a request can get to, by their indices, in order of the file."""
-        return dict(sorted((arc.index, arc) for arc in self._order))
+        return dict(sorted({arc.number: arc for arc in self.after.values()}.items()))
 
-    @cached_property
-    def joins(self) -> dict[int, Join]:
-        """All joins of several branches, by the index of their arcs, in order of the file."""
-        return {index: arc.join for index, arc in self.arcs.items() if arc.join is not None}
+    @property
+    def visits(self) -> dict[str, float]:
+        """Mean executions per request, of every activity that ever runs."""
+        return self._walk.visits
 
-    @cached_property
+    @property
+    def ends(self) -> set[str]:
+        """Activities behind which a flow is over."""
+        return self._walk.ends
+
+    @property
+    def top(self) -> Block:
+        """All arcs that are taken, in order."""
+        return self._walk.top
+
+    @property
+    def _walk(self) -> _Walk:
+        if self._walked is None:
+            self._walked = _Walk(self)
+        return self._walked
+
+    @property
     def forks(self) -> dict[int, int]:
         """Per join, the last fork that all of its branches come from; joins without one are left out."""
-        if not self.joins:
-            return {}
+        return self._last_forks if self.joins else {}
+
+    @cached_property
+    def _last_forks(self) -> dict[int, int]:
         behind: dict[str, frozenset[int]] = {self.start: frozenset()}
         found: dict[int, int] = {}
-        position = {arc.index: at for at, arc in enumerate(self._order)}
-        for arc in self._order:
-            arriving = [behind[name] for name in arc.arriving]
-            if arc.join is not None:
-                common = frozenset.intersection(*arriving)
-                if common:
-                    found[arc.index] = max(common, key=position.__getitem__)
-            forks = frozenset[int]().union(*arriving)
+        order = self._walk.order
+        position = {arc.number: at for at, arc in enumerate(order)}
+        for arc in order:
+            forks = common = behind[arc.arriving[0]]
+            for name in arc.arriving[1:]:
+                forks, common = forks | behind[name], common & behind[name]
+            if arc.join is not None and common:
+                found[arc.number] = max(common, key=position.__getitem__)
             if isinstance(arc.then, Fork):
-                forks |= {arc.index}
+                forks |= {arc.number}
             for name, _ in arc.then.ways:
                 behind[name] = forks
         return found
 
     def flow_from(self, start: str) -> frozenset[str]:
         """Return the activities that the flow which starts here may run itself, loop bodies included."""
-        return _followed(start, {name: arc.then for name, arc in self.after.items()})
+        found: set[str] = set()
+        stack = [start]
+        while stack:
+            name = stack.pop()
+            if name not in found:
+                found.add(name)
+                if name in self.after:
+                    stack.extend(self.after[name].then.carriers)
+        return frozenset(found)
 
     def _connect(self) -> frozenset[str]:
         """Find out what a request can get to; note what follows what."""
         precedences = self.entry.precedences
         if not precedences:
-            self.carried = frozenset((self.entry.start,))
-            return self.carried
+            return frozenset((self.entry.start,))
         of = {name: index for index, p in enumerate(precedences) for name in p.pre}
-        thens: dict[int, Then | Fork | Choice | Loop] = {}
-        following: dict[str, Then | Fork | Choice | Loop] = {}
+        several: dict[int, Then | Fork | Choice | Loop] = {}
         reached: set[str] = set()
         stack = [self.entry.start]
         while stack:
@@ -265,42 +278,33 @@ class Graph:
                 continue
             reached.add(name)
             index = of.get(name)
-            if index is None:
+            if index is None or index in several:
                 continue
-            if index not in thens:
-                thens[index] = self._then(index, precedences[index])
-                stack.extend(target for target, _ in thens[index].ways)
-            following[name] = thens[index]
-        found = frozenset(reached)
-        forked = any(isinstance(then, Fork) for then in thens.values())
-        self.carried = _followed(self.entry.start, following) if forked else found
-        for index, then in thens.items():
             precedence = precedences[index]
-            arriving = precedence.pre
-            if len(arriving) > 1:
-                arriving = tuple(name for name in arriving if name in reached)
-            arc = Arc(index, arriving, self._join(precedence), then)
-            for name in arriving:
-                self.after[name] = arc
-            for name, _ in then.ways:
-                self.into[name] = arc
-        return found
-
-    def _join(self, precedence: Precedence) -> Join | None:
-        branches = precedence.pre
-        if precedence.join != "and" or len(branches) < 2:
-            return None
-        quorum = precedence.quorum
-        return Join(
-            branches=branches,
-            needed=len(branches) if quorum is None else quorum,
-            quorum=quorum is not None,
-            carried=not self.carried.isdisjoint(branches),
-        )
+            then = self._then(index, precedence)
+            if len(precedence.pre) == 1:
+                self.after[name] = Arc(index, precedence.pre, None, then)
+            else:
+                several[index] = then
+            if isinstance(then, Then):
+                stack.append(then.activity)
+            else:
+                stack.extend([target for target, _ in then.ways])
+        for index, then in sorted(several.items()):
+            arriving = tuple(name for name in precedences[index].pre if name in reached)
+            join = _join(precedences[index])
+            if join is not None:
+                self.joins[index] = join
+            arc = Arc(index, arriving, join, then)
+            self.after.update(dict.fromkeys(arriving, arc))
+        return frozenset(reached)
 
     def _then(self, index: int, precedence: Precedence) -> Then | Fork | Choice | Loop:
         post = precedence.post
+        if precedence.fork == "sequence":
+            return Then(post[0])
         if precedence.fork == "and":
+            self._forks = True
             return Fork(post[0], post[1:])
         if precedence.fork == "loop":
             bodies = []
@@ -311,7 +315,7 @@ class Graph:
                     bodies.append(Repeated(body, ONCE if count is None else count))
             mixed = bool(bodies) and all(isinstance(body.count, Geometric) for body in bodies)
             return Loop(tuple(bodies), precedence.continuation, mixed)
-        if precedence.fork != "or" or len(post) == 1:
+        if len(post) == 1:
             return Then(post[0])
         odds = precedence.probabilities
         if odds is None:
@@ -319,66 +323,81 @@ class Graph:
             odds = (1 / len(post),) * len(post)
         return Choice(tuple((name, chance) for name, chance in zip(post, odds, strict=True) if chance > 0))
 
-    def _walk(self, start: str, often: float) -> Block:
+
+def _join(precedence: Precedence) -> Join | None:
+    branches, quorum = precedence.pre, precedence.quorum
+    if precedence.join != "and" or len(branches) < 2:
+        return None
+    return Join(branches, len(branches) if quorum is None else quorum, quorum is not None)
+
+
+class _Walk:
+    """A graph from its start to its ends, in order.
+
+    Attributes:
+        order: All arcs, those behind others later.
+        top, visits, ends: See ``Graph``.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self._after = graph.after
+        self._often: dict[str, float] = {}
+        self.order: list[Arc] = []
+        self.ends: set[str] = set()
+        self.top = self._block(graph.start, 1.0)
+        self.visits = {name: often for name, often in self._often.items() if often > 0}
+
+    def _block(self, start: str, runs: float) -> Block:
         """Order the arcs behind an activity that runs so often; note visits and ends on the way.
 
         The graph has no cycle (a rule of the model), so every arc gets its turn when all that
         arrives is known.
         """
         block = Block(start, [], {})
-        self._often[start] = often
+        after, often = self._after, self._often
+        often[start] = runs
         fresh = [start]
         seen: set[int] = set()
         while fresh:
             name = fresh.pop()
-            arc = self.after.get(name)
+            arc = after.get(name)
             if arc is None:
                 self.ends.add(name)
                 continue
-            if len(arc.arriving) > 1 and (
-                arc.index in seen or any(n not in self._often for n in arc.arriving)
-            ):
+            index, arriving, _, then = arc
+            if len(arriving) == 1 and arc.join is None:
+                flow = often[name]
+            elif index in seen or any(n not in often for n in arriving):
                 continue
-            seen.add(arc.index)
-            self._order.append(arc)
-            flow = self._flow(arc)
+            else:
+                seen.add(index)
+                flow = self._flow(arc)
+            self.order.append(arc)
             if flow > 0:
                 block.arcs.append(arc)
             else:
-                self.ends.update(arc.arriving)
-            if isinstance(arc.then, Loop):
-                block.bodies[arc.index] = [
-                    self._walk(body.start, flow * body.count.mean) for body in arc.then.bodies
-                ]
-                if arc.then.continuation is None:
-                    self.ends.update(arc.arriving)
-                else:
-                    self._often[arc.then.continuation] = flow
-                    fresh.append(arc.then.continuation)
+                self.ends.update(arriving)
+            if isinstance(then, Then):
+                often[then.activity] = flow
+                fresh.append(then.activity)
                 continue
-            for target, factor in arc.then.ways:
-                self._often[target] = flow * factor
+            if isinstance(then, Loop):
+                block.bodies[index] = [self._block(b.start, flow * b.count.mean) for b in then.bodies]
+                if then.continuation is None:
+                    self.ends.update(arriving)
+                else:
+                    often[then.continuation] = flow
+                    fresh.append(then.continuation)
+                continue
+            for target, factor in then.ways:
+                often[target] = flow * factor
                 fresh.append(target)
         return block
 
     def _flow(self, arc: Arc) -> float:
         """Return how often an arc is taken per request."""
         if arc.join is None:
-            often = self._often
-            return often[arc.arriving[0]] if len(arc.arriving) == 1 else sum(often[n] for n in arc.arriving)
+            return sum(self._often[name] for name in arc.arriving)
         # As often as the last branch arrives that is needed; one that never runs never arrives.
         arrivals = sorted((self._often.get(name, 0.0) for name in arc.join.branches), reverse=True)
         return arrivals[arc.join.needed - 1]
-
-
-def _followed(start: str, following: dict[str, Then | Fork | Choice | Loop]) -> frozenset[str]:
-    """Return the activities that one flow may run, without those it starts other flows for."""
-    found: set[str] = set()
-    stack = [start]
-    while stack:
-        name = stack.pop()
-        if name not in found:
-            found.add(name)
-            if name in following:
-                stack.extend(following[name].carriers)
-    return frozenset(found)
