@@ -127,7 +127,8 @@ class Emitter:
     def _request_priorities(self) -> set[int]:
         """Return the priority of every request that can be sent (task of the caller plus entry)."""
         found = {e.priority for t in self.model.tasks for e in t.entries}
-        for task in self.model.tasks:
+        # Of a caller without a priority of its own they are those of the entries.
+        for task in (t for t in self.model.tasks if t.priority != 0):
             for entry in task.entries:
                 asked = (self.lowered.target(*target)[1] for target in targets(entry))
                 found.update(task.priority + target.priority for target in asked)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mup.errors import UncalibratedError
 from mup.lqn.lowered.graph import Graph
 from mup.lqn.lowered.refusals import refuse_unmeasured
-from mup.lqn.lowered.requests import EntryKey, Node, onward, per_request, requests_of, spread
+from mup.lqn.lowered.requests import EntryKey, Node, is_made, onward, per_request, spread
 from mup.lqn.lowered.sources import Source, sources_of
 from mup.lqn.lowered.stations import has_front
 from mup.lqn.model import Entry, Model, Task
@@ -50,11 +50,10 @@ class Lowered:
                 continue
             found.add(key)
             graph = self.graph(*key)
-            for name in graph.reached:
-                if graph.activities[name].calls:
-                    calls = (request.call for request in requests_of(graph.activities[name]))
-                    stack.extend((call.task, call.entry) for call in calls)
-            stack.extend((forward.task, forward.entry) for forward in onward(graph.entry))
+            for activity in graph.entry.activities:
+                if activity.calls and activity.name in graph.reached:
+                    stack.extend([(call.task, call.entry) for call in activity.calls if is_made(call)])
+            stack.extend([(forward.task, forward.entry) for forward in onward(graph.entry)])
         return found
 
     def unmeasured(self) -> list[str]:

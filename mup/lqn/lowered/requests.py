@@ -24,6 +24,7 @@ __all__ = [
     "Slices",
     "check_graph",
     "is_awaited",
+    "is_made",
     "onward",
     "passed_on",
     "per_request",
@@ -61,14 +62,17 @@ def is_awaited(kind: CallKind) -> bool:
     return kind != "send"
 
 
+def is_made(call: Call) -> bool:
+    """Tell whether a call is made at all; one whose count was never measured may be."""
+    return call.count is None or call.count.mean > 0
+
+
 def requests_of(activity: Activity) -> tuple[Request, ...]:
     """Return the calls an activity makes, in order; one whose count was never measured is taken to be one."""
     if not activity.calls:
         return ()
     return tuple(
-        Request(call, ONCE if call.count is None else call.count)
-        for call in activity.calls
-        if call.count is None or call.count.mean > 0
+        Request(call, ONCE if call.count is None else call.count) for call in activity.calls if is_made(call)
     )
 
 
