@@ -8,7 +8,7 @@ import pytest
 from source_outline import analyse_files
 
 from mup import EP, MS, Communication
-from mup.errors import CommunicationError
+from mup.errors import UsageError
 from mup.testing import TestClient
 
 SERVICES = """
@@ -90,10 +90,10 @@ def test_stubs_have_the_rule() -> None:
         def go(self, comm: Communication) -> None:
             try:
                 comm.call("Shop", "/search GET")
-            except CommunicationError as error:
+            except UsageError as error:
                 comm.respond(error.hint)
 
     with TestClient(Caller) as client:
         assert client.post("/go/").body == "write '/search', method='GET' as arguments of the call"
-        with pytest.raises(CommunicationError, match="is no path"):
+        with pytest.raises(UsageError, match="is no path"):
             client.stub("Shop", "/search GET", 1)
