@@ -126,5 +126,7 @@ def test_replica_killed_under_load(tmp_path: Path, capfd: pytest.CaptureFixture[
             users.await_answers(5, 20)
         assert users.bad(dead) == []
         assert len(users.bad()) <= 2
-        assert all("Pair/pid/: no complete HTTP response" in answer.body["error"] for answer in users.bad())
+        assert all(
+            "Pair/pid/ failed: no complete HTTP response" in answer.body["error"] for answer in users.bad()
+        )
         assert "cannot be reached" in capfd.readouterr().err
