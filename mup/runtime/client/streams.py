@@ -49,6 +49,11 @@ class Line(asyncio.Protocol):
         assert self._transport is not None  # noqa: S101 - it is connected
         self._reader.expect(method)
         self._receiver = receiver
+        if self.over:
+            # It has ended since it was made; nothing will happen on it any more.
+            ended = BrokenError("no complete HTTP response came: the connection has ended", empty=True)
+            asyncio.get_running_loop().call_soon(self._deliver, ended)
+            return
         self._transport.write(data)
 
     async def ask(self, request: RawRequest) -> RawResponse:
