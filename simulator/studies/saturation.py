@@ -124,12 +124,21 @@ def _round(value: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """A reference task, or an entry requests come to from outside, as clients that can be counted."""
+    """A reference task, or an entry requests come to from outside, as clients that can be counted.
+
+    Attributes:
+        name: For display.
+        clients: Who come in their place.
+        present: How many clients there are, or arrivals per second.
+        is_open: Whether requests come from outside.
+        answering: What the clients call instead of an entry that hands requests on, and its task.
+    """
 
     name: str
     clients: Task
     present: float
     is_open: bool
+    answering: tuple[str, Entry] | None = None
 
 
 def saturation(
@@ -285,9 +294,24 @@ def _sources(model: Model) -> list[_Source]:
             clients = replace(task, threads=1, think=None, entries=(replace(entry, arrivals=None),))
         else:
             label = names.source(EntryRef(*source.key))
+            if entry.forwards:
+                answering = _answering(task, entry)
+                clients = _callers(model, task.name, answering.name)
+                found.append(
+                    _Source(label, clients, source.rate, is_open=True, answering=(task.name, answering))
+                )
+                continue
             clients = _callers(model, *source.key)
         found.append(_Source(label, clients, source.rate, is_open=True))
     return found
+
+
+def _answering(task: Task, entry: Entry) -> Entry:
+    """Return what requests from outside execute: their reply is not awaited, so they are not handed on."""
+    name = f"{entry.name}'"
+    while any(e.name == name for e in task.entries):
+        name += "'"
+    return replace(entry, name=name, arrivals=None, forwards=())
 
 
 def _callers(model: Model, task: str, entry: str) -> Task:
@@ -321,5 +345,7 @@ def _with_clients(model: Model, source: _Source, clients: int) -> Model:
     for task in model.tasks:
         if not task.is_reference:
             entries = tuple(replace(e, arrivals=None) for e in task.entries)
+            if source.answering is not None and source.answering[0] == task.name:
+                entries = (*entries, source.answering[1])
             tasks.append(replace(task, entries=entries))
     return replace(model, tasks=tuple(tasks))

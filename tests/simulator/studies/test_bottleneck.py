@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from mup.lqn import Activity, Call, Constant, Entry, Exponential, Model, Processor, Task
+from mup.lqn import Activity, Call, Constant, Entry, Exponential, Forward, Model, Processor, Task
 from mup.lqn.edits import with_arrivals
 from simulator import simulate
 from simulator.studies.saturation import saturation
@@ -107,6 +107,22 @@ def test_arrivals_saturate_a_queue_at_its_service_rate() -> None:
     assert found.load == {"Users": pytest.approx(80, rel=0.03)}
     assert found.to_json()["load"] == {"Users": {"arrivals": found.load["Users"]}}
     assert found.to_json()["present"] == {"Users": {"arrivals": pytest.approx(20)}}
+
+
+def test_requests_from_outside_are_not_handed_on() -> None:
+    """Nobody waits for their replies: what they would be handed on to, ten times as slow, limits nothing."""
+    none = Constant(0.0)
+
+    def served(name: str, seconds: float, **more: object) -> Task:
+        work = Activity(name="w", demand=none, delay=Exponential(seconds))
+        return Task(name=name, threads=1, entries=(Entry(name="e", start="w", activities=(work,), **more),))  # type: ignore[arg-type]
+
+    b = served("B", 0.1, arrivals=Exponential(1.0), forwards=(Forward(task="D", entry="e"),))
+    tested = Model(name="outside", tasks=(b, served("D", 1.0)))
+    assert simulate(tested, precision=0.05).tasks["D"].throughput.mean == 0
+    found = saturation(tested)
+    assert str(found.resource) == "task B"
+    assert found.throughput == pytest.approx(10.0, rel=0.05)
 
 
 def test_a_pool_saturates_although_nothing_behind_it_does() -> None:
