@@ -111,7 +111,7 @@ class Returns:
         if step.delay[0] > 0:
             yield _Part(step.delay[0])
         for call in step.calls:
-            if call.kind != "send":
+            if call.awaited:
                 count, once = call.count[0], self._time.get(call.target, 0.0)
                 often = min(count, 1.0)
                 first = self._first.get(call.target, {})

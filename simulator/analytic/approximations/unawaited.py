@@ -29,7 +29,7 @@ class Unawaited:
     def __init__(self, point: OperatingPoint) -> None:
         self._point = point
         calls = (call for plan in point.plans for step in plan.steps for call in step.calls)
-        self.unbounded = any(call.kind == "send" for call in calls) or any(p.arrivals for p in point.plans)
+        self.unbounded = any(not call.awaited for call in calls) or any(p.arrivals for p in point.plans)
         self.visits = [0.0] * len(point.stations)
         self.work = [0.0] * len(point.stations)
 
