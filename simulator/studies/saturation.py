@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from mup.errors import LimitError
 from mup.lqn.distributions import Constant
-from mup.lqn.lowered import is_awaited, sources_of
+from mup.lqn.lowered import is_awaited, onward, sources_of
 from mup.lqn.model import Activity, Call, Entry, Model, Task
 from mup.lqn.refs import EntryRef, Names, ResourceRef
 from mup.lqn.visits import entry_rates
@@ -294,7 +294,7 @@ def _sources(model: Model) -> list[_Source]:
             clients = replace(task, threads=1, think=None, entries=(replace(entry, arrivals=None),))
         else:
             label = names.source(EntryRef(*source.key))
-            if entry.forwards:
+            if onward(entry):
                 answering = _answering(task, entry)
                 clients = _callers(model, task.name, answering.name)
                 found.append(
