@@ -223,7 +223,8 @@ def test_the_measured_scheduler_is_kept(explored: tuple[Run, Application]) -> No
     assert moved.processor("T.core").core == place_of("T", 0, 3)
     limited = placed(found.model, Placement(limits={"T": 0.5}))
     assert limited.processor("T.core").core is None
-    result = simulate(with_clients(found.model, 32), precision=0.05)
+    # Eight threads whose work is alike end together, and their core then waits for the first of them: 12 % of the time.
+    result = simulate(with_pool(with_clients(found.model, 64), "T", 32), precision=0.05)
     core = result.processors["T.core"].utilization
     assert core is not None
-    assert core.mean > 0.9
+    assert core.mean > 0.95
