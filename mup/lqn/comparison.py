@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from mup.lqn.distributions import Distribution
-from mup.lqn.model import Activity, Call, Entry, Front, Migration, Model, Precedence, Processor, Task
+from mup.lqn.model import Activity, Call, Entry, Front, Migration, Model, Precedence, Processor, Setup, Task
 
 __all__ = ["Change", "compare"]
 
@@ -176,6 +176,24 @@ def _task(old: Task, new: Task, where: str) -> Iterator[Change]:
             "think": (old.think, new.think),
         },
     )
+    if old.setup != new.setup:
+        before_it, after_it = _setup_values(old.setup), _setup_values(new.setup)
+        fields = dict.fromkeys((*before_it, *after_it))
+        yield from _fields(where, {f: (before_it.get(f), after_it.get(f)) for f in fields})
+
+
+def _setup_values(setup: Setup | None) -> dict[str, Value]:
+    """Return everything a set-up says, by what it is called in a list of differences."""
+    if setup is None:
+        return {"setup": False}
+    values: dict[str, Value] = {"setup": True, "setup.by_thread": setup.by_thread}
+    for name in ("gaps", "worker", "core"):
+        values[f"setup.{name}"] = ", ".join(f"{value:g}" for value in getattr(setup, name))
+    for name in ("demands", "delays"):
+        for key, (worker, core) in getattr(setup, name).items():
+            values[f"setup.{name} of {key!r} (worker)"] = worker
+            values[f"setup.{name} of {key!r} (core)"] = core
+    return values
 
 
 def _entry(old: Entry, new: Entry, where: str) -> Iterator[Change]:

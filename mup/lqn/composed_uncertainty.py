@@ -18,7 +18,7 @@ from typing import Any, Final
 from mup.lqn.json_io import model_to_json
 from mup.lqn.model import Entry, Model, Task
 from mup.lqn.refs import ActivityRef, Names
-from mup.lqn.uncertainty import FACTORS, Replicate, Uncertainty, apply
+from mup.lqn.uncertainty import KINDS, Replicate, Uncertainty, apply
 from mup.lqn.visits import activity_visits
 
 __all__ = ["STATIONS", "Moved", "Split", "certain_tasks", "composed_uncertainty", "work_of"]
@@ -26,7 +26,8 @@ __all__ = ["STATIONS", "Moved", "Split", "certain_tasks", "composed_uncertainty"
 STATIONS: Final = "stations"
 """Under this key of a model's provenance: where its stations come from, by task."""
 
-KINDS: Final = (*FACTORS, "probabilities")
+OF_TASKS: Final = ("fronts", "setups")
+"""Kinds of numbers that go by the task they belong to; the others by an activity."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +113,7 @@ def certain_tasks(model: Model) -> tuple[str, ...]:
     places = {("delays", s.get("entered")) for s in stations.values() if isinstance(s, Mapping)}
     owners = Names(model.tasks).by_key
     uncertain = {
-        key if kind == "fronts" else owners[key].task
+        key if kind in OF_TASKS else owners[key].task
         for replicate in model.uncertainty.replicates
         for kind in KINDS
         for key in getattr(replicate, kind)
@@ -146,10 +147,10 @@ def _kept(model: Model, tasks: Sequence[Task], station: str, names: Names) -> tu
     """Return what replicates say of tasks that are still there."""
     there = [t for t in tasks if t.name != station]
     entries = {(t.name, e.name) for t in there for e in t.entries}
-    fronts = {t.name: t.name for t in there if t.front is not None}
+    same = {t.name: t.name for t in there}
     keys = {key: names.activity(ref) for key, ref in _keys(model).items() if ref.owner in entries}
     replicates = () if model.uncertainty is None else model.uncertainty.replicates
-    return _telling(_under(replicate, keys, fronts) for replicate in replicates)
+    return _telling(_under(replicate, keys, same) for replicate in replicates)
 
 
 def _keys(model: Model) -> dict[str, ActivityRef]:
@@ -158,11 +159,11 @@ def _keys(model: Model) -> dict[str, ActivityRef]:
     return {names.activity(ref): ref for ref in names.activities()}
 
 
-def _under(replicate: Replicate, keys: Mapping[str, str], fronts: Mapping[str, str]) -> Replicate:
-    """Return what a replicate says of some activities and fronts, under their new texts."""
+def _under(replicate: Replicate, keys: Mapping[str, str], tasks: Mapping[str, str]) -> Replicate:
+    """Return what a replicate says of some activities and tasks, under their new texts."""
 
     def moved(kind: str) -> dict[str, Any]:
-        new = fronts if kind == "fronts" else keys
+        new = tasks if kind in OF_TASKS else keys
         return {new[key]: value for key, value in getattr(replicate, kind).items() if key in new}
 
     return Replicate(**{kind: moved(kind) for kind in KINDS})
@@ -188,8 +189,8 @@ def _brought(
         }
         for way in range(max(map(len, served.values()), default=0))
     ]
-    fronts = {moved.old: moved.new}
-    renamed = [_together(_under(replicate, keys, fronts) for keys in ways) for replicate in replicates]
+    tasks = {moved.old: moved.new}
+    renamed = [_together(_under(replicate, keys, tasks) for keys in ways) for replicate in replicates]
     if not _telling(renamed):
         return []
     pairs = [

@@ -22,6 +22,7 @@ from mup.lqn.model import (
     Model,
     Precedence,
     Processor,
+    Setup,
     Task,
     Warmth,
 )
@@ -170,6 +171,8 @@ def _task_to_json(task: Task) -> dict[str, Any]:
         data["front"] = {"request": _time(task.front.request), "reply": _time(task.front.reply)}
     if task.warmth is not None:
         data["warmth"] = _warmth_to_json(task.warmth)
+    if task.setup is not None:
+        data["setup"] = _setup_to_json(task.setup)
     data["entries"] = [_entry_to_json(e) for e in task.entries]
     return data
 
@@ -181,6 +184,16 @@ def _warmth_to_json(warmth: Warmth) -> dict[str, Any]:
     for field in ("demands", "delays"):
         if getattr(warmth, field):
             data[field] = {key: list(values) for key, values in getattr(warmth, field).items()}
+    return data
+
+
+def _setup_to_json(setup: Setup) -> dict[str, Any]:
+    data: dict[str, Any] = {name: list(getattr(setup, name)) for name in ("gaps", "worker", "core")}
+    if setup.by_thread:
+        data["by_thread"] = True
+    for field in ("demands", "delays"):
+        if getattr(setup, field):
+            data[field] = {key: list(values) for key, values in getattr(setup, field).items()}
     return data
 
 

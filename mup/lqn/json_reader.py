@@ -26,6 +26,7 @@ from mup.lqn.model import (
     Migration,
     Precedence,
     Processor,
+    Setup,
     Task,
     Warmth,
 )
@@ -219,7 +220,7 @@ class Reader:
 
     def task(self, data: dict[str, Any], where: str) -> Task:
         """Build a task."""
-        optional = "role threads replicas processor admission priority think front warmth"
+        optional = "role threads replicas processor admission priority think front warmth setup"
         self.keys(data, where, "name entries", optional)
         name = self.text(data, "name", where)
         role = self.word(data, "role", where, "service", "reference", "network", "database", "other")
@@ -237,6 +238,7 @@ class Reader:
             priority=self.whole(data, "priority", where),
             front=self.front(data, where),
             warmth=self.warmth(data, where),
+            setup=self.setup(data, where),
             think=self.time(data, "think", where),
         )
         if plain.is_open:
@@ -299,6 +301,41 @@ class Reader:
                 by_thread=by_thread,
                 demands={key: tuple(values) for key, values in lists["demands"].items()},
                 delays={key: tuple(values) for key, values in lists["delays"].items()},
+            ),
+            where,
+        )
+
+    def setup(self, data: dict[str, Any], where: str) -> Setup | None:
+        """Build what the work of a task costs after sleep."""
+        raw, spot = data.get("setup"), f"{where}.setup"
+        if raw is None:
+            return None
+        if not isinstance(raw, dict):
+            self.report("must be an object with 'gaps', 'worker', 'core', 'demands' and 'delays'", spot)
+            return None
+        if not self.keys(raw, spot, "gaps worker core", "by_thread demands delays"):
+            return None
+        pairs = {name: raw.get(name, {}) for name in ("demands", "delays")}
+        for name, found in pairs.items():
+            if not isinstance(found, dict) or not all(isinstance(v, list) for v in found.values()):
+                self.report("must be an object of pairs of seconds", f"{spot}.{name}")
+                return None
+        for name in ("gaps", "worker", "core"):
+            if not isinstance(raw[name], list):
+                self.report(f"must be a list of numbers, got {raw[name]!r}", f"{spot}.{name}")
+                return None
+        by_thread = raw.get("by_thread", False)
+        if not isinstance(by_thread, bool):
+            self.report(f"must be true or false, got {by_thread!r}", f"{spot}.by_thread")
+            return None
+        return self.build(
+            lambda: Setup(
+                gaps=tuple(raw["gaps"]),
+                worker=tuple(raw["worker"]),
+                core=tuple(raw["core"]),
+                by_thread=by_thread,
+                demands={key: tuple(values) for key, values in pairs["demands"].items()},
+                delays={key: tuple(values) for key, values in pairs["delays"].items()},
             ),
             where,
         )

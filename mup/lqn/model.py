@@ -54,6 +54,7 @@ __all__ = [
     "Precedence",
     "Processor",
     "Role",
+    "Setup",
     "Task",
     "Token",
     "Warmth",
@@ -446,6 +447,89 @@ class Warmth:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """Time on top of a request's own by how long its worker, and the core it runs on, slept before it.
+
+    A worker that was asleep is woken by the operating system, finds its caches cold, and a core that dozed
+    is slow to wake. Work that was waiting already costs none of this: at a gap of 0 both shares are 0. Up
+    to the first of the knots a share is that at the first, beyond the last that at the last, in between
+    linear in the logarithm of the gap.
+
+    Both gaps are those at the beginning of a request, when it has its thread, and hold for all its
+    activities. A client is taken to begin anew after every think time. The front has gaps of its own, at
+    each of its halves.
+
+    - The worker's: how long the thread, or the replica, had slept. 0 if the request had waited for it. Of the
+      idle threads of a replica the one that was busy last is asked first. Of clients: how long all of them
+      had been thinking.
+    - The core's: of a machine with several cores that share (``ps`` and the like), how long ago the number of
+      busy cores last fell to what it is now; of a ``cores`` processor, how long the core has been idle that
+      the thread ran on last; of a part, that of the machine it is a part of. Where there is a core for every
+      thread, the worker's.
+
+    Attributes:
+        gaps: Knots: seconds of sleep, ascending, > 0.
+        worker: Share of the worker's set-up at each of the gaps, 0 to 1, never falling.
+        core: The same for that of the core.
+        by_thread: Every thread is a process of its own and sleeps by itself. Else the replica sleeps (one
+            interpreter, one event loop) while it has no request at all; so do tasks with unlimited threads.
+        demands: Per ``entry:activity`` (``mup.lqn.refs.WorkNames``) or ``front`` (both halves together) the
+            seconds of processor time at speed 1 on top of every execution: of a worker fully cold, and of a
+            core fully cold. A drawn time gets longer by them; its distribution keeps its shape.
+        delays: The same for delays.
+    """
+
+    gaps: tuple[float, ...]
+    worker: tuple[float, ...]
+    core: tuple[float, ...]
+    by_thread: bool = False
+    demands: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    delays: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        gaps = self.gaps
+        good = all(map(_is_number, gaps)) and all(0 < g < math.inf for g in gaps)
+        _check(
+            good and len(gaps) >= 1 and all(a < b for a, b in pairwise(gaps)),
+            f"must be at least one number of seconds > 0, ascending, got {gaps!r}",
+            "setup.gaps",
+        )
+        for name in ("worker", "core"):
+            shares = getattr(self, name)
+            good = all(map(_is_number, shares)) and all(0 <= share <= 1 for share in shares)
+            _check(
+                good and len(shares) == len(gaps) and all(a <= b for a, b in pairwise(shares)),
+                f"must be {len(gaps)} shares from 0 to 1, one per gap, never falling, got {shares!r}",
+                f"setup.{name}",
+            )
+        for name in ("demands", "delays"):
+            for key, seconds in getattr(self, name).items():
+                good = len(seconds) == 2 and all(map(_is_number, seconds))
+                _check(
+                    good and all(0 <= s < math.inf for s in seconds),
+                    f"must be two numbers of seconds >= 0, of the worker and of the core, got {seconds!r}",
+                    f"setup.{name}[{key!r}]",
+                )
+
+    def share(self, shares: tuple[float, ...], gap: float) -> float:
+        """Return what ``worker`` or ``core`` says after a gap in seconds, which may be infinite."""
+        gaps = self.gaps
+        if gap <= 0:
+            return 0.0
+        if gap <= gaps[0]:
+            return shares[0]
+        if gap >= gaps[-1]:
+            return shares[-1]
+        right = next(i for i, knot in enumerate(gaps) if gap < knot)
+        part = math.log(gap / gaps[right - 1]) / math.log(gaps[right] / gaps[right - 1])
+        return shares[right - 1] + part * (shares[right] - shares[right - 1])
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
     """A pool of threads, per replica, on a processor.
 
@@ -462,6 +546,7 @@ class Task:
         priority: Of its requests and of its threads, where something queues by priority; higher is first.
         front: Per-replica framework work, if it was measured.
         warmth: How its processor times change with the rate of requests, if that was measured.
+        setup: What its work costs on top after sleep, if that was measured; a task has no warmth then.
         think: Think time before each cycle of a reference task (think steps inside the scenario are
             activities of kind ``think``).
     """
@@ -476,6 +561,7 @@ class Task:
     priority: int = 0
     front: Front | None = None
     warmth: Warmth | None = None
+    setup: Setup | None = None
     think: Distribution | None = None
 
     def __post_init__(self) -> None:

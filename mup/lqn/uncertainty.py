@@ -22,7 +22,7 @@ from typing import Any, Final
 
 from mup.errors import ModelError
 from mup.lqn.distributions import Constant, Distribution, Empirical, rescaled
-from mup.lqn.model import Activity, Entry, Front, Model, Precedence, Task
+from mup.lqn.model import Activity, Entry, Front, Model, Precedence, Setup, Task
 from mup.lqn.refs import ActivityRef, EntryRef, Names
 
 __all__ = [
@@ -41,6 +41,7 @@ FIGURES: Final = ("response_time", "p95", "throughput", "utilization")
 """What a discrepancy is stated for. The first three are relative, utilization is absolute."""
 
 FACTORS: Final = ("demands", "delays", "fronts", "counts")
+KINDS: Final = (*FACTORS, "probabilities", "setups")
 DIGITS: Final = 6
 """Significant digits kept of a factor: more of a resampled mean say nothing, and make the file large."""
 
@@ -59,6 +60,8 @@ class Replicate:
         probabilities: Those of the OR that follows an activity (one per ``post``, in its order), by that
             activity; they replace the model's.
         counts: Factor on the mean number of repetitions of a loop's body, by the first activity of the body.
+        setups: Factors on all times of a task's set-up, on those of its workers and on those of the core, by
+            task.
 
     Numbers are kept to six significant digits.
     """
@@ -68,6 +71,7 @@ class Replicate:
     fronts: Mapping[str, float] = field(default_factory=dict)
     probabilities: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     counts: Mapping[str, float] = field(default_factory=dict)
+    setups: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name in FACTORS:
@@ -83,8 +87,15 @@ class Replicate:
                     f"must be probabilities that sum to 1, got {list(odds)!r}",
                     where=f"probabilities[{key!r}]",
                 )
-        short = {key: tuple(map(_short, odds)) for key, odds in self.probabilities.items()}
-        object.__setattr__(self, "probabilities", short)
+        for key, both in self.setups.items():
+            if len(both) != 2 or not all(_number(f) and f >= 0 for f in both):
+                raise ModelError(
+                    f"must be two factors >= 0, of the worker and of the core, got {list(both)!r}",
+                    where=f"setups[{key!r}]",
+                )
+        for name in ("probabilities", "setups"):
+            short = {key: tuple(map(_short, values)) for key, values in getattr(self, name).items()}
+            object.__setattr__(self, name, short)
 
 
 LoadPoint = tuple[float, float, float]
@@ -237,9 +248,20 @@ def _task(task: Task, replicate: Replicate, names: Names) -> Task:
     front, factor = task.front, replicate.fronts.get(task.name, 1.0)
     if front is not None and factor != 1:
         front = Front(request=_scaled(front.request, factor), reply=_scaled(front.reply, factor))
-    if front is task.front and all(new is old for new, old in zip(entries, task.entries, strict=True)):
+    setup, factors = task.setup, replicate.setups.get(task.name, (1.0, 1.0))
+    if setup is not None and factors != (1.0, 1.0):
+        setup = _scaled_setup(setup, *factors)
+    same = front is task.front and setup is task.setup
+    if same and all(new is old for new, old in zip(entries, task.entries, strict=True)):
         return task
-    return replace(task, entries=entries, front=front)
+    return replace(task, entries=entries, front=front, setup=setup)
+
+
+def _scaled_setup(setup: Setup, worker: float, core: float) -> Setup:
+    def times(old: Mapping[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:
+        return {key: (worker * own, core * place) for key, (own, place) in old.items()}
+
+    return replace(setup, demands=times(setup.demands), delays=times(setup.delays))
 
 
 def _entry(task: Task, entry: Entry, replicate: Replicate, names: Names) -> Entry:
@@ -319,12 +341,14 @@ def _short(value: float) -> float:
 
 def uncertainty_problems(uncertainty: Uncertainty, tasks: Iterable[Task]) -> Iterator[ModelError]:
     """Yield what replicates name that their model does not have."""
-    named: dict[str, dict[str, int]] = {name: {} for name in (*FACTORS, "probabilities")}
+    named: dict[str, dict[str, int]] = {name: {} for name in KINDS}
     tasks = tuple(tasks)
     names = Names(tasks)
     for task in tasks:
         if task.front is not None:
             named["fronts"][task.name] = 0
+        if task.setup is not None:
+            named["setups"][task.name] = 0
         for entry in task.entries:
             owner = EntryRef(task.name, entry.name)
             keys = {a.name: names.activity(ActivityRef(*owner, a.name)) for a in entry.activities}
@@ -366,7 +390,7 @@ def uncertainty_to_json(uncertainty: Uncertainty) -> dict[str, Any]:
     data: dict[str, Any] = {"replicates": len(replicates)}
     if uncertainty.batches is not None:
         data["batches"] = uncertainty.batches
-    for kind in (*FACTORS, "probabilities"):
+    for kind in KINDS:
         keys = dict.fromkeys(key for r in replicates for key in getattr(r, kind))
         if keys:
             data[kind] = {key: [_plain(getattr(r, kind).get(key)) for r in replicates] for key in keys}
@@ -385,15 +409,14 @@ def uncertainty_from_json(data: Any) -> Uncertainty:
     Raises:
         ModelError: Something is missing, unknown or out of range; ``where`` says what.
     """
-    kinds = (*FACTORS, "probabilities")
     fields = _fields(
-        data, "uncertainty", required=("replicates",), optional=(*kinds, "batches", "discrepancy")
+        data, "uncertainty", required=("replicates",), optional=(*KINDS, "batches", "discrepancy")
     )
     count = fields["replicates"]
     if isinstance(count, bool) or not isinstance(count, int) or count < 0:
         raise ModelError(f"must be a whole number >= 0, got {count!r}", where="uncertainty.replicates")
-    columns: list[dict[str, dict[str, Any]]] = [{kind: {} for kind in kinds} for _ in range(count)]
-    for kind in kinds:
+    columns: list[dict[str, dict[str, Any]]] = [{kind: {} for kind in KINDS} for _ in range(count)]
+    for kind in KINDS:
         where = f"uncertainty.{kind}"
         rows = fields.get(kind, {})
         if not isinstance(rows, dict):
@@ -403,7 +426,7 @@ def uncertainty_from_json(data: Any) -> Uncertainty:
                 raise ModelError(f"must be a list of {count}, one per replicate", where=f"{where}[{key!r}]")
             for column, value in zip(columns, values, strict=True):
                 if value is not None:
-                    column[kind][key] = _odds(value, key) if kind == "probabilities" else value
+                    column[kind][key] = value if kind in FACTORS else _several(kind, value, key)
     found = fields.get("discrepancy")
     try:
         return Uncertainty(
@@ -416,11 +439,10 @@ def uncertainty_from_json(data: Any) -> Uncertainty:
         raise
 
 
-def _odds(value: Any, key: str) -> tuple[Any, ...]:
+def _several(kind: str, value: Any, key: str) -> tuple[Any, ...]:
     if not isinstance(value, list):
-        raise ModelError(
-            f"must be a list of probabilities, got {value!r}", where=f"uncertainty.probabilities[{key!r}]"
-        )
+        what = "probabilities" if kind == "probabilities" else "two factors"
+        raise ModelError(f"must be a list of {what}, got {value!r}", where=f"uncertainty.{kind}[{key!r}]")
     return tuple(value)
 
 

@@ -23,7 +23,9 @@ from mup.lqn.model import (
     Model,
     Precedence,
     Processor,
+    Setup,
     Task,
+    Warmth,
     entry_label,
 )
 from mup.lqn.refs import WorkNames
@@ -177,6 +179,7 @@ def _task_problems(names: _Names, task: Task) -> Iterator[ModelError]:
         yield from _time_problems(task.front.request, f"{where}.front.request")
         yield from _time_problems(task.front.reply, f"{where}.front.reply")
     yield from _warmth_problems(task, where)
+    yield from _setup_problems(task, where)
     yield from _token_problems(task, where)
     yield from _name_problems((e.name for e in task.entries), f"{where}.entries")
     for entry in task.entries:
@@ -185,16 +188,34 @@ def _task_problems(names: _Names, task: Task) -> Iterator[ModelError]:
 
 def _warmth_problems(task: Task, where: str) -> Iterator[ModelError]:
     """Yield what the warmth of a task names that the task does not have."""
-    if task.warmth is None:
+    if task.warmth is not None:
+        yield from _unknown_works(task, task.warmth, f"{where}.warmth")
+
+
+def _setup_problems(task: Task, where: str) -> Iterator[ModelError]:
+    """Yield what the set-up of a task names that the task does not have, and where it cannot be."""
+    if task.setup is None:
         return
+    yield from _unknown_works(task, task.setup, f"{where}.setup")
+    if task.warmth is not None:
+        yield ModelError(
+            "a task has either a set-up or warmth: both say what a request costs after a rest",
+            where=f"{where}.setup",
+            hint="remove one of them",
+        )
+    if any(entry.token for entry in task.entries):
+        yield ModelError("a semaphore or lock has no workers that could sleep", where=f"{where}.setup")
+
+
+def _unknown_works(task: Task, extra: Warmth | Setup, where: str) -> Iterator[ModelError]:
     known = WorkNames(task.entries).pairs
     for field in ("demands", "delays"):
-        for key in getattr(task.warmth, field):
+        for key in getattr(extra, field):
             front = field == "demands" and key == "front" and task.front is not None
             if key not in known and not front:
                 yield ModelError(
                     "the task has no such activity (ENTRY:ACTIVITY) or front",
-                    where=f"{where}.warmth.{field}[{key!r}]",
+                    where=f"{where}.{field}[{key!r}]",
                 )
 
 

@@ -85,18 +85,25 @@ class Renaming:
     def _task(self, task: Task) -> Task:
         entries = tuple(self._entry(task.name, entry) for entry in task.entries)
         warmth = task.warmth
+        before, after = WorkNames(task.entries).texts, WorkNames(entries).texts
+        keys = {
+            text: after[self.entries[task.name, e], self.activities[task.name, e, a]]
+            for (e, a), text in before.items()
+        }
         if warmth is not None:
-            before, after = WorkNames(task.entries).texts, WorkNames(entries).texts
-            keys = {
-                text: after[self.entries[task.name, e], self.activities[task.name, e, a]]
-                for (e, a), text in before.items()
-            }
             warmth = replace(
                 warmth,
                 demands={keys.get(k, k): v for k, v in warmth.demands.items()},
                 delays={keys.get(k, k): v for k, v in warmth.delays.items()},
             )
-        return replace(task, name=self.tasks[task.name], entries=entries, warmth=warmth)
+        setup = task.setup
+        if setup is not None:
+            setup = replace(
+                setup,
+                demands={keys.get(k, k): v for k, v in setup.demands.items()},
+                delays={keys.get(k, k): v for k, v in setup.delays.items()},
+            )
+        return replace(task, name=self.tasks[task.name], entries=entries, warmth=warmth, setup=setup)
 
     def _entry(self, task: str, entry: Entry) -> Entry:
         def new(names: Iterable[str]) -> tuple[str, ...]:
