@@ -29,6 +29,10 @@ NODES, NODE_WEIGHTS = (
     (np.polynomial.legendre.leggauss(4)[0] + 1) / 2,
     np.polynomial.legendre.leggauss(4)[1] / 2,
 )
+INTEGRATED = 10
+"""Standard deviations beyond the mean at which the integral over a maximum ends."""
+LOST = 1e-9
+"""Probability of a graph's ends that rounding may lose."""
 CERTAIN = 1e-6
 """Squared coefficient of variation below which a time counts as constant."""
 
@@ -48,7 +52,7 @@ def latest(times: Sequence[Moments], needed: int | None = None) -> Moments:
             first = sum(m for m, _ in times) - first
             second = sum(v + m * m for m, v in times) - second
         return first, max(second - first * first, 0.0)
-    top = max(m + 10 * math.sqrt(v) for m, v in times)
+    top = max(m + INTEGRATED * math.sqrt(v) for m, v in times)
     at = GRID * top
     # at_most[k] = probability that exactly k branches are over.
     over = [np.ones_like(at)] + [np.zeros_like(at) for _ in times]
@@ -78,7 +82,7 @@ def meeting(times: Sequence[Moments], last: float | None = None) -> tuple[list[f
         (one, _), (other, _) = times
         both = min(max(one + other - (latest(times)[0] if last is None else last), 0.0), one, other)
         return [one - both / 2, other - both / 2], [[one, both], [both, other]]
-    top = max(m + 10 * math.sqrt(max(v, 0.0)) for m, v in times)
+    top = max(m + INTEGRATED * math.sqrt(max(v, 0.0)) for m, v in times)
     at = GRID * top
     left = np.array([1 - _over(t, at) for t in times])
     shares = np.zeros(len(times))
@@ -213,7 +217,7 @@ class ActivityGraph:
                 end = _Token(1.0, (), mean, variance)
         replies = [tokens[n] for n in self._replying if n in tokens]
         known = sum(t.chance for t in replies)
-        if known < 1 - 1e-9:
+        if known < 1 - LOST:
             replies.append(_Token(1 - known, (), end.mean, end.variance))
         reply = _mixed(replies)
         return EntryTimes(

@@ -14,11 +14,12 @@ from typing import Final
 
 from simulator.analytic.layers import Layers, Plan, Step
 
-__all__ = ["SOON", "Return", "Returns"]
+__all__ = ["Return", "Returns"]
 
-SOON: Final = 1.0
-"""Seconds: a request that comes back later than that does so at a random moment. Only longer services could
-tell."""
+SOON: Final = 10
+"""A request that comes back after so many of the longest services does so at a random moment.
+
+Only a service as long as the gap could tell."""
 AHEAD: Final = 20
 """Steps to look ahead at most: in loops that take no time, stations come again without an end."""
 
@@ -77,12 +78,12 @@ class Returns:
 
     Args:
         layers: The model.
-        horizon: Seconds from which on a return is not of interest; those without a gap always are.
     """
 
-    def __init__(self, layers: Layers, horizon: float) -> None:
+    def __init__(self, layers: Layers) -> None:
         self._layers = layers
-        self._horizon = horizon
+        # Seconds from which on a return is not of interest; those without a gap always are.
+        self._horizon = SOON * _longest_service(layers)
         self._first: dict[int, dict[int, _Reach]] = {}
         self._last: dict[int, dict[int, Return]] = {}
         self._time: dict[int, float] = {}
@@ -117,6 +118,28 @@ class Returns:
                 first = self._first.get(call.target, {})
                 reached = {at: replace(r, chance=often * r.chance, step=step.name) for at, r in first.items()}
                 yield _Part(count * once, often, reached, self._last.get(call.target), max(count - 1, 0.0))
+
+
+def _longest_service(layers: Layers) -> float:
+    """Return the mean seconds of the longest use of a station when nobody waits.
+
+    Parallel branches count as if one came after the other, so it is not too short.
+    """
+    longest = 0.0
+    work: dict[int, float] = {}
+    for index in reversed(layers.order):
+        plan = layers.plans[index]
+        total = 0.0
+        for step in plan.steps:
+            own = step.slices * step.demand[0] + step.delay[0]
+            asked = sum(c.count[0] * work.get(c.target, 0.0) for c in step.calls if c.awaited)
+            total += plan.graph.visits[step.name] * (own + asked)
+            if plan.processor is not None:
+                longest = max(longest, step.demand[0])
+        work[index] = total
+        if plan.station is not None:
+            longest = max(longest, total)
+    return longest
 
 
 class _Walk:

@@ -27,7 +27,7 @@ from simulator.analytic.approximations.parallel_branches import (
 from simulator.analytic.approximations.second_phases import SecondPhases
 from simulator.analytic.approximations.unawaited import Unawaited
 from simulator.analytic.evaluation import Evaluation
-from simulator.analytic.feedback import SOON, Returns
+from simulator.analytic.feedback import Returns
 from simulator.analytic.layers import Layers
 from simulator.analytic.operating_point import LONGEST, TIME, VISITS, WORK, Customers, OperatingPoint
 
@@ -71,7 +71,7 @@ class FixedPoint:
         self.point = OperatingPoint(layers)
         self.converged = False
         self._layers = layers
-        self._returning = Returns(layers, SOON).visits()
+        self._returning = Returns(layers).visits()
         self._second = SecondPhases(self.point, self._returning)
         self._branches = ParallelBranches(self.point)
         self._unawaited = Unawaited(self.point)

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from mup.errors import ModelError
-from mup.lqn.distributions import Constant
+from mup.lqn.distributions import Constant, Distribution
 from mup.lqn.lowered import (
     Graph,
     Lowered,
@@ -37,6 +37,8 @@ from simulator.analytic.entry_times import ActivityGraph, Moments
 __all__ = ["CallPlan", "Layers", "Plan", "Station", "Step", "targets"]
 
 SECOND_PHASES = 3
+MOST_VARIABLE = 1e12
+"""Squared coefficient of variation, at most."""
 NOTHING = Constant(0.0)
 
 
@@ -272,12 +274,12 @@ class _Builder:
             calls.append(CallPlan(plan, (request.count.mean, request.count.variance), request.call.kind))
         cut = slices_of(activity, requests)
         slices = 1.0 if cut is None else cut.number
-        mean, variance = demand.mean / speed / slices, _finite(demand.variance) / (speed * slices) ** 2
+        mean, variance = demand.mean / speed / slices, _variance(demand) / (speed * slices) ** 2
         return Step(
             activity.name,
             slices if mean > 0 else 0.0,
             (mean, variance),
-            (delay.mean, _finite(delay.variance)),
+            (delay.mean, _variance(delay)),
             tuple(calls),
             activity.kind == "think" and task.is_reference,
         )
@@ -439,6 +441,6 @@ def _caused(plan: Plan) -> Iterator[Passed]:
             yield Passed(front, 1.0, 1.0, awaited=False)
 
 
-def _finite(variance: float) -> float:
+def _variance(time: Distribution) -> float:
     """A time of infinite variance is taken for a very variable one: its queue has a mean all the same."""
-    return min(variance, 1e12)
+    return min(time.variance, MOST_VARIABLE * time.mean**2)

@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[3]
 ANALYTIC = ROOT / "simulator" / "analytic"
 PLAIN = (0, 0.5, 1, 2)
 """Numbers that say what they are where they stand."""
-OF_OTHER_METHODS = ("entry_times.py", "layers.py", "product_form.py")
+OF_OTHER_METHODS = ("product_form.py",)
 
 
 def test_every_constant_has_a_row() -> None:

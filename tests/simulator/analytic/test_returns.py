@@ -16,8 +16,6 @@ from simulator.analytic import estimate
 from simulator.analytic.feedback import Return, Returns
 from simulator.analytic.layers import Layers
 
-HORIZON = 1.0
-
 
 def returns(found: Model, station: str) -> list[Return]:
     """Return what all requests of the clients add at a station."""
@@ -25,7 +23,7 @@ def returns(found: Model, station: str) -> list[Return]:
     (root,) = layers.roots
     return [
         back
-        for back in Returns(layers, HORIZON).visits()[root]
+        for back in Returns(layers).visits()[root]
         if layers.stations[back.station].name == f"tasks[{station!r}]"
     ]
 
@@ -72,6 +70,21 @@ def test_ways_that_some_requests_take() -> None:
     arcs += (merge("end", *(f"{name} q" for name in ways)),)
     (back,) = returns(shop(*parts, *pauses, *again, arcs=arcs), "A")
     assert (back.times, back.gap) == pytest.approx((0.5, 0.02))
+
+
+@pytest.mark.parametrize("factor", [1e-3, 1e3])
+def test_the_unit_of_time_does_not_matter(factor: float) -> None:
+    """A page whose files follow after pauses, with all times multiplied: so are the figures."""
+
+    def page(unit: float) -> Model:
+        files = [act(f"f{k}", delay=Constant(0.3 * unit), calls="A.file") for k in range(3)]
+        body = entry("cycle", act("p", calls="A.page"), *files)
+        pages = entry("page", act("x", exp(0.5 * unit))), entry("file", act("y", exp(0.4 * unit)))
+        return model(clients(8, exp(10.0 * unit), body=body), service("A", *pages, threads=1))
+
+    one, other = estimate(page(1.0)).cycle, estimate(page(factor)).cycle
+    assert other.response_time == pytest.approx(factor * one.response_time, rel=1e-9)
+    assert other.throughput == pytest.approx(one.throughput / factor, rel=1e-9)
 
 
 @pytest.mark.slow
