@@ -17,11 +17,20 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, TypeGuard
+from typing import Any, Final
 
 from analyzer.calibration.placement import HOST
+from analyzer.host.machine_speed import (
+    Known,
+    age,
+    host_slowness,
+    left_uncertain,
+    machine_speed,
+    relative_speed,
+)
 from mup.errors import UsageError
 from mup.lqn.edits import with_faster_machines
+from mup.lqn.machine_speed import MachineSpeed
 from mup.lqn.model import Model, Processor
 from mup.project import Project
 from mup.whole_file import write_whole
@@ -48,6 +57,7 @@ __all__ = [
     "relative_speed",
     "save_predictions",
     "speed_ratio",
+    "speed_until",
     "watched",
 ]
 
@@ -158,8 +168,11 @@ class Comparison:
     Attributes:
         scenario: What was changed.
         raw: The prediction as it was written down.
-        corrected: The prediction for a machine of the measured speed; None if a speed is not known.
+        corrected: The prediction for a machine of the measured speed; None if a speed is not known. Its
+            interval has what is uncertain about that speed, where the raw one has all that the machine's
+            speed may be.
         speed: Of the machine while it was measured, relative to the calibration; None if not known.
+        monitored: Whether ``speed`` is by monitors, not by probes before and after.
         failed_cycles: Of the clients; in no figure.
         foreign_cpu: Share of the machine used by other programs.
         runs: Valid runs in the measured figures.
@@ -171,6 +184,7 @@ class Comparison:
     raw: Judgement
     corrected: Judgement | None = None
     speed: float | None = None
+    monitored: bool = False
     failed_cycles: int = 0
     foreign_cpu: float = 0.0
     runs: int = 1
@@ -245,7 +259,7 @@ def watched(model: Model) -> Model:
     A model that does not know the monitored speed of its machine stays as it is.
     """
     speed = model.provenance.get("monitored_speed")
-    if not _known(speed):
+    if isinstance(speed, bool) or not isinstance(speed, int | float) or not speed > 0:
         return model
 
     def beside(machine: Processor) -> Processor:
@@ -263,9 +277,19 @@ def predict(
     *,
     precision: float,
     seed: int,
+    machine: MachineSpeed | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Outcome]:
-    """Simulate every scenario, with the intervals in which a real run is expected."""
+    """Simulate every scenario, with the intervals in which a real run is expected.
+
+    Args:
+        scenarios: What to predict.
+        run: The real run.
+        precision: Of the simulation.
+        seed: Of the simulation.
+        machine: How fast its machine may be; None if nothing is known about that.
+        progress: Called with (finished, all so far) simulations.
+    """
     return run_scenarios(
         scenarios,
         precision=precision,
@@ -273,8 +297,16 @@ def predict(
         differences=False,
         limits=False,
         run=run,
+        machine=machine,
         progress=progress,
     )
+
+
+def speed_until(model: Model, settings: MeasureSettings, scenarios: int) -> Known:
+    """Return how fast the machine may be until so many scenarios have been measured, from now on."""
+    passed = age(model)
+    seconds = scenarios * settings.repeats * (settings.warmup + settings.duration)
+    return machine_speed(model, lag=None if passed is None else passed + seconds)
 
 
 def default_prediction_file(project: Project) -> Path:
@@ -342,6 +374,7 @@ def measure(
         until_width=settings.until_width,
         max_seconds=settings.max_seconds,
         progress=progress,
+        kind="validate",
     )
 
 
@@ -350,34 +383,6 @@ def speed_ratio(model: Model, measurement: Measurement) -> float | None:
     return relative_speed(
         model, measurement.monitored_speed, measurement.speed.speed, measurement.cpu.host_utilization
     )
-
-
-def relative_speed(model: Model, monitored: float | None, probed: float, utilization: float) -> float | None:
-    """Return a speed of the machine relative to that of the calibration; None if not known.
-
-    Both as the speed of a busy machine: what idling adds to work is in the prediction.
-
-    Args:
-        model: What was calibrated.
-        monitored: Speed by a monitor that ran meanwhile, if one did.
-        probed: Speed by probes before and after.
-        utilization: Of the machine meanwhile.
-    """
-    known = model.provenance.get("monitored_speed")
-    if _known(known) and monitored is not None:
-        return float(monitored * host_slowness(model, utilization) / known)
-    known = model.provenance.get("speed")
-    return float(probed / known) if _known(known) else None
-
-
-def host_slowness(model: Model, utilization: float) -> float:
-    """Return how much longer work takes at a utilization of the calibrated machine than if it were busy."""
-    machines = [p.slowness(utilization) for p in model.processors if p.name == HOST]
-    return machines[0] if machines else 1.0
-
-
-def _known(speed: object) -> TypeGuard[float]:
-    return isinstance(speed, int | float) and not isinstance(speed, bool) and speed > 0
 
 
 def compare(outcome: Outcome, measurement: Measurement) -> Comparison:
@@ -392,6 +397,8 @@ def compare(outcome: Outcome, measurement: Measurement) -> Comparison:
         scenario=outcome.scenario,
         raw=Judgement(_predicted(outcome), outcome.prediction, _measured(measurement)),
         speed=speed_ratio(outcome.scenario.model, measurement),
+        monitored=measurement.monitored_speed is not None
+        and outcome.scenario.model.provenance.get("monitored_speed") is not None,
         failed_cycles=measurement.errors,
         foreign_cpu=measurement.cpu.foreign,
         runs=len(measurement.valid_runs),
@@ -410,13 +417,30 @@ def correct(
 ) -> list[Comparison]:
     """Predict again, for the speed the machine had when each scenario was measured.
 
-    Where that is not known the comparison stays as it is.
+    Where that is not known the comparison stays as it is. What the raw prediction allows for because the
+    speed was not known, the corrected one does not; it allows for how well it was measured.
     """
     result = list(comparisons)
     known = [(index, c, c.speed) for index, c in enumerate(comparisons) if c.speed is not None]
-    different = [item for item in known if abs(item[2] - 1) > SAME_SPEED]
+    different = [
+        item
+        for item in known
+        if abs(item[2] - 1) > SAME_SPEED or ((p := item[1].raw.prediction) and p.machine)
+    ]
     scenarios = [Scenario((), with_faster_machines(c.scenario.model, speed)) for _, c, speed in different]
-    outcomes = predict(scenarios, run, precision=precision, seed=seed, progress=progress) if scenarios else []
+    monitored = all(c.monitored for _, c, _ in different)
+    outcomes = (
+        predict(
+            scenarios,
+            run,
+            precision=precision,
+            seed=seed,
+            machine=left_uncertain(scenarios[0].model, monitored=monitored),
+            progress=progress,
+        )
+        if scenarios
+        else []
+    )
     for index, c, _ in known:
         result[index] = replace(c, corrected=c.raw)
     for (index, c, _), outcome in zip(different, outcomes, strict=True):

@@ -48,7 +48,8 @@ from mup.errors import LogError, StaleLogError, UsageError
 from mup.events.settings import LogSettings
 from mup.project import Project
 from mup.runtime.launcher import Deployment, ProcessInfo
-from mup.workload import speed
+from mup.workload import speed, speed_history
+from mup.workload.cpu import STOLEN_LIMIT
 from mup.workload.driver import LoadDriver
 from mup.workload.speed import Bracket, Speed
 from mup.workload.speed_monitor import SpeedMonitor
@@ -456,6 +457,7 @@ class _Exploration:
             response_time=_mean(result.response_times),
             think_lateness=_mean(result.think_lateness) or 0.0,
         )
+        self._remember(window)
         replaced = meter.replaced(bench.deployment.processes())
         reason = doubt_about(window, self._settings.foreign_limit, monitored)
         usable = True
@@ -475,6 +477,30 @@ class _Exploration:
         self._save()
         self._tell(phase, reason, bracket.speed)
         return after
+
+    def _remember(self, window: Window) -> None:
+        """Put the speed of a round into the history of this machine."""
+        cores = self._earlier.cores
+        busy = (
+            sum(window.cpu.values()) / (window.seconds * cores) + (window.foreign or 0.0) if cores else None
+        )
+        others = []
+        if window.foreign is not None and window.foreign > self._settings.foreign_limit:
+            others.append(f"other programs used {window.foreign:.1%} of the machine")
+        if window.stolen is not None and window.stolen > STOLEN_LIMIT:
+            others.append(f"the hypervisor withheld {window.stolen:.1%} of the machine")
+        speed_history.append(
+            speed_history.record(
+                "explore",
+                f"explore {self.directory.name} {self._info.created}",
+                window.seconds,
+                monitored=window.monitored,
+                probed=window.speed,
+                utilization=None if busy is None else min(1.0, busy),
+                stolen=window.stolen,
+                disturbed=" and ".join(others),
+            )
+        )
 
     def _enough(self) -> bool:
         """Return whether the stop rule is met."""

@@ -34,6 +34,7 @@ from analyzer.host.stage import measure
 from analyzer.host.tracing import recorded
 from mup.errors import DeploymentError, LogError, UsageError
 from mup.lqn.model import Migration, Processor
+from mup.workload.speed_history import append, record
 
 __all__ = ["DEFAULT_SECONDS", "IDLE_LIMIT", "profile_host", "select_scheduler"]
 
@@ -119,7 +120,7 @@ def profile_host(
 
     scheduler = parts.repeated("ring", explained)
     speeds = results["speeds"]
-    return HostProfile(
+    profile = HostProfile(
         identity=machine,
         date=datetime.now(UTC).isoformat(timespec="seconds"),
         mup=_version(),
@@ -152,6 +153,9 @@ def profile_host(
         scheduler=scheduler,
         seconds=round(time.monotonic() - began, 1),
     )
+    probed = profile.mean_speed
+    append(record("profile", f"profile-{profile.date}", seconds, probed=probed, disturbed=parts.disturbed))
+    return profile
 
 
 class _Parts:

@@ -7,8 +7,6 @@ there. It is data: how it is measured is in ``analyzer.host.measure``.
 from __future__ import annotations
 
 import math
-import os
-import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -22,6 +20,7 @@ from mup.errors import LogError, ProjectError
 from mup.json_text import parse_json
 from mup.lqn.model import Migration, Processor
 from mup.whole_file import write_whole
+from mup.workload.machine import Identity, cache_folder, this_machine
 
 __all__ = [
     "FORMAT",
@@ -44,16 +43,6 @@ CHECK_LIMIT = 0.25
 """Root mean square of the errors of a profile's own check up to which it is believed: on idle machines it was
 up to 0.12 (docs/explanation/host.md)."""
 REMEDY = "'mup host' measures this machine in half a minute"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Identity:
-    """Which machine; two profiles are of the same machine if all of this is equal."""
-
-    hostname: str
-    kernel: str
-    cpu: str
-    cores: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,27 +249,9 @@ def default_profile(cores: int) -> HostProfile:
     )
 
 
-def this_machine() -> Identity:
-    """Return which machine this is; the cores are those this process may use."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return Identity(hostname=platform.node(), kernel=platform.release(), cpu=_cpu_model(), cores=cores)
-
-
-def _cpu_model() -> str:
-    try:
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
-            key, _, value = line.partition(":")
-            if key.strip() == "model name":
-                return value.strip()
-    except OSError:
-        pass
-    return platform.processor() or platform.machine()
-
-
 def default_path() -> Path:
     """Return where the profile of this machine is kept: ``$XDG_CACHE_HOME/mup/host.json``."""
-    cache = os.environ.get("XDG_CACHE_HOME")
-    return (Path(cache) if cache else Path.home() / ".cache") / "mup" / "host.json"
+    return cache_folder() / "host.json"
 
 
 def save_profile(profile: HostProfile, path: Path | None = None) -> Path:

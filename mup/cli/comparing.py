@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mup.cli.display import console, percent, say
 from mup.cli.figures import interval, number, plain, span
+from mup.cli.machine_speeds import mostly_the_machine
 from mup.cli.report import Report, comparison_charts, write_report
 from mup.cli.tables import print_table
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from analyzer.validation import Comparison, Judgement, MeasureSettings
     from mup.lqn import Model
+    from mup.lqn.machine_speed import MachineSpeed
     from mup.project import Project
     from simulator.studies.grids import Outcome
     from simulator.studies.prediction import Interval
@@ -32,6 +34,7 @@ __all__ = [
 ]
 
 BETWEEN, INSIDE = "95 % interval", "inside"
+AGAIN, AGAIN_BETWEEN = "corrected", "its 95 % interval"
 """Headings."""
 
 TABLE_NOTE = (
@@ -41,7 +44,8 @@ TABLE_NOTE = (
 )
 CORRECTED_NOTE = (
     " Corrected: predicted again for the speed the machine had while it was measured; what is inside then"
-    " stands in brackets if it is something else."
+    " stands in brackets if it is something else. The first interval allows for any speed of the machine,"
+    " that of the corrected prediction for how well its speed was measured."
 )
 
 
@@ -55,6 +59,7 @@ def run_comparison(
     seed: int,
     prediction_file: Path,
     speed_correction: bool = True,
+    machine: MachineSpeed | None = None,
 ) -> list[Comparison]:
     """Predict all scenarios, write that down, then measure each, showing progress on stderr."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -69,7 +74,14 @@ def run_comparison(
         def predicted(done: int, total: int) -> None:
             bars.update(bar, completed=done, total=total)
 
-        outcomes = predict(scenarios, settings.real_run, precision=precision, seed=seed, progress=predicted)
+        outcomes = predict(
+            scenarios,
+            settings.real_run,
+            precision=precision,
+            seed=seed,
+            machine=machine,
+            progress=predicted,
+        )
         save_predictions(prediction_file, project, model, outcomes)
         bar = bars.add_task("measuring", total=len(scenarios))
         comparisons = []
@@ -100,7 +112,7 @@ def comparison_document(comparisons: Sequence[Comparison], prediction_file: Path
 
 
 def _columns(comparisons: Sequence[Comparison]) -> list[str]:
-    corrected = ["corrected"] if any(c.corrected for c in comparisons) else []
+    corrected = [AGAIN, AGAIN_BETWEEN] if any(c.corrected for c in comparisons) else []
     return ["scenario", "figure", "predicted", BETWEEN, "measured", "error", *corrected, INSIDE]
 
 
@@ -111,6 +123,7 @@ def _rows(comparisons: Sequence[Comparison]) -> list[list[str]]:
     for c in comparisons:
         raw = c.raw
         found = raw.prediction
+        again = None if c.corrected is None else c.corrected.prediction
         names = [
             ("response_time", "response ms", 1e3),
             ("p95", "p95 ms", 1e3),
@@ -128,7 +141,10 @@ def _rows(comparisons: Sequence[Comparison]) -> list[list[str]]:
                     interval(measured.to_json(), factor),
                     percent(raw.error(name)),
                     *(
-                        [percent(None if c.corrected is None else c.corrected.error(name))]
+                        [
+                            percent(None if c.corrected is None else c.corrected.error(name)),
+                            _between(None if again is None else getattr(again, name), factor),
+                        ]
                         if corrected
                         else []
                     ),
@@ -141,7 +157,8 @@ def _rows(comparisons: Sequence[Comparison]) -> list[list[str]]:
             if predicted is None or measured is None:
                 continue
             between = None if found is None else found.utilization.get(task)
-            again = "-" if c.corrected is None else _share_error(c.corrected.utilization_errors[task])
+            error_again = "-" if c.corrected is None else _share_error(c.corrected.utilization_errors[task])
+            busy_again = None if again is None else again.utilization.get(task)
             rows.append(
                 [
                     "",
@@ -150,7 +167,7 @@ def _rows(comparisons: Sequence[Comparison]) -> list[list[str]]:
                     _between(between, 1.0),
                     f"{measured.mean:.3f}" if not measured.ci95 else interval(measured.to_json()),
                     _share_error(error),
-                    *([again] if corrected else []),
+                    *([error_again, _between(busy_again, 1.0)] if corrected else []),
                     _inside(raw.inside["utilization"].get(task), None, task),
                 ]
             )
@@ -184,7 +201,14 @@ def print_comparison(out: Console, comparisons: Sequence[Comparison]) -> None:
     """Print the errors, one row per scenario and figure, and what they come to."""
     columns = _columns(comparisons)
     print_table(
-        out, "", columns, _rows(comparisons), texts=2, words=(INSIDE,), spare=(BETWEEN,), more="--report"
+        out,
+        "",
+        columns,
+        _rows(comparisons),
+        texts=2,
+        words=(INSIDE,),
+        spare=(AGAIN_BETWEEN, BETWEEN),
+        more="--report",
     )
     say(out, _note(comparisons))
     out.print()
@@ -211,6 +235,8 @@ def headline(comparisons: Sequence[Comparison]) -> list[str]:
     inside = _inside_text(valid)
     if inside:
         lines.append(inside)
+    if text := mostly_the_machine(c.raw.prediction for c in valid):
+        lines.append(text)
     if all(c.void for c in comparisons):
         lines.append("Every measurement is void: errors of a disturbed machine say little about the model.")
     if left_out:

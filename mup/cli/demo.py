@@ -62,7 +62,7 @@ def command(
     from analyzer.calibration.of_project import calibrate_project
     from analyzer.calibration.rundir import load_run
     from analyzer.static import analyse_project
-    from analyzer.validation import MeasureSettings, default_prediction_file, predict
+    from analyzer.validation import MeasureSettings, default_prediction_file, predict, speed_until
     from mup.cli.comparing import (
         comparison_document,
         comparison_warnings,
@@ -131,6 +131,7 @@ def command(
     step(5, f"prediction, then reality: {clients} clients, {duration:g} s each")
     measured = MeasureSettings(duration=duration, seed=seed)
     prediction_file = default_prediction_file(project)
+    known = speed_until(model, measured, len(loads))
     comparisons = run_comparison(
         project,
         model,
@@ -139,8 +140,11 @@ def command(
         precision=precision,
         seed=seed,
         prediction_file=prediction_file,
+        machine=known.machine,
     )
     print_comparison(out, comparisons)
+    for note in known.notes:
+        say(out, f"note: {note}", indent="  ")
     for warning in comparison_warnings(comparisons):
         say(out, f"note: {warning}", indent="  ")
 
@@ -149,7 +153,9 @@ def command(
         model,
         [(Change("clients", "", max(loads)),), tuple(Change("pool", "B", n) for n in WHATIF_POOLS)],
     )
-    whatif = predict(bigger, measured.real_run, precision=max(precision, 0.02), seed=seed)
+    whatif = predict(
+        bigger, measured.real_run, precision=max(precision, 0.02), seed=seed, machine=known.machine
+    )
     for outcome in whatif:
         found = outcome.prediction
         between = (

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from mup.cli.display import say
 from mup.cli.figures import number, span
+from mup.cli.machine_speeds import mostly_the_machine
 from mup.cli.tables import print_table
 
 if TYPE_CHECKING:
@@ -23,12 +24,17 @@ MAX_DETAILED = 8
 MAX_NAMED = 3
 """Scenarios that are named one by one where something is true of several."""
 
-NAMES = {"measurement": "noise of the run", "discrepancy": "model error"}
+NAMES = {
+    "measurement": "noise of the run",
+    "discrepancy": "model error",
+    "machine_speed": "machine speed",
+}
 REMEDIES = {
     "calibration": "'mup model' on an exploratory run finds it",
     "simulation": "a figure of 0 has no relative error",
     "measurement": "a figure of 0 has no relative error",
     "discrepancy": "'mup validate' shows it for this system",
+    "machine_speed": "a model of 'mup model' knows its machine and how fast that was",
 }
 
 
@@ -66,8 +72,10 @@ def print_predictions(out: Console, outcomes: Sequence[Outcome]) -> None:
     say(
         out,
         "Mostly from: the largest part of the interval's variance: calibration, simulation, noise of the real"
-        " run, or the model's own error. --json has every part.",
+        " run, the model's own error, or the speed of the machine. --json has every part.",
     )
+    if text := mostly_the_machine(p for _, p in found):
+        say(out, text)
     if len(found) > MAX_DETAILED:
         say(out, "More figures are in --json and --csv.")
     for text, names in _grouped((_missing(p), name) for name, p in found):

@@ -74,7 +74,13 @@ def command(
 
     from analyzer.calibration.rundir import stale_in_model
     from analyzer.static import analyse_project
-    from analyzer.validation import MeasureSettings, default_prediction_file, judged_error, watched
+    from analyzer.validation import (
+        MeasureSettings,
+        default_prediction_file,
+        judged_error,
+        speed_until,
+        watched,
+    )
     from mup.cli.comparing import (
         comparison_document,
         comparison_warnings,
@@ -121,16 +127,19 @@ def command(
         max_seconds=max_seconds,
         seed=seed,
     )
+    scenarios = grid(model, axes)
+    known = speed_until(model, settings, len(scenarios))
     prediction_file = Path(prediction) if prediction else default_prediction_file(loaded)
     comparisons = run_comparison(
         loaded,
         model,
-        grid(model, axes),
+        scenarios,
         settings,
         precision=precision,
         seed=seed,
         prediction_file=prediction_file,
         speed_correction=speed_correction,
+        machine=known.machine,
     )
     worst = judged_error(comparisons)
     if report:
@@ -147,6 +156,8 @@ def command(
     else:
         out = console()
         print_comparison(out, comparisons)
+        for note in known.notes:
+            say(out, f"note: {note}")
         for warning in comparison_warnings(comparisons):
             say(out, f"note: {warning}")
         report_doubtful_host(out, model)

@@ -121,6 +121,10 @@ WORDS: dict[str, Word] = {
     "--speed": Word(
         "Speed of every core, where 1 is the speed measured; repeatable.", ("PROCESSOR=F[,F..]",), REPEATABLE
     ),
+    "--machine-speed": Word(
+        "Speed of the explored machine relative to the exploration: as it is now, a factor, or a range.",
+        ("now|F|LOW..HIGH",),
+    ),
     "--place": Word(
         "Processor a task runs on ('none': as many cores as it can use); repeatable.",
         ("TASK=PROCESSOR[,..]",),

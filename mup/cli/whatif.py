@@ -12,6 +12,7 @@ from mup.cli.vocabulary import examples, option
         "mup whatif shop --clients 1,8,64",
         "mup whatif model.json --clients 16,32 --pool Stock=1,2,4",
         "mup whatif model.json --arrivals 40 --cores host=2,4 --csv grid.csv",
+        "mup whatif model.json --clients 16 --machine-speed now",
     )
 )
 @click.argument("model", default=".", type=click.Path())
@@ -38,6 +39,12 @@ from mup.cli.vocabulary import examples, option
 @option("--replicas", metavar="TASK=N[,N..]")
 @option("--cores", multiple=True, metavar="PROCESSOR=N[,N..]", help="Number of cores; repeatable.")
 @option("--speed")
+@option(
+    "--machine-speed",
+    help="Predict for another speed of the explored machine, relative to the exploration: 'now' probes it for"
+    " three seconds, LOW..HIGH is a range that the intervals cover.",
+    show_default="any speed its history makes likely",
+)
 @option("--place")
 @option("--probability")
 @option("--calls")
@@ -92,6 +99,7 @@ def command(
     replicas: tuple[str, ...],
     cores: tuple[str, ...],
     speed: tuple[str, ...],
+    machine_speed: str | None,
     place: tuple[str, ...],
     probability: tuple[str, ...],
     calls: tuple[str, ...],
@@ -122,7 +130,7 @@ def command(
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bars
 
-    from mup.cli.display import console
+    from mup.cli.display import console, say
     from mup.cli.first_run import announce_compilation
     from mup.cli.options import check_output, check_picture
     from mup.cli.profiling import report_doubtful_host
@@ -155,6 +163,12 @@ def command(
     asked = axes(options)
     if not asked:
         raise UsageError("nothing to change", hint="for example --clients 1,2,4,8 or --pool B=4")
+    assumed = None
+    if interval or machine_speed is not None:
+        from mup.cli.machine_speeds import assumed_speed
+
+        assumed = assumed_speed(loaded, machine_speed, changed=asked)
+        loaded = assumed.model
 
     from simulator.studies.grids import MAX_SECONDS, run_scenarios
     from simulator.studies.prediction import RealRun
@@ -192,10 +206,13 @@ def command(
             differences=difference,
             limits=saturation,
             run=run,
+            machine=None if assumed is None else assumed.machine,
             max_seconds=MAX_SECONDS if max_seconds is None else max_seconds,
             progress=lambda done, total: bars.update(bar, completed=done, total=total),
         )
     report_doubtful_host(out, loaded)
+    for note in () if assumed is None else assumed.notes:
+        say(out, f"note: {note}")
     if csv_file is not None:
         write_csv(csv_file, outcomes)
     if plot is not None:
@@ -217,6 +234,8 @@ def command(
             ],
             "limits": [limit.to_json() for o in outcomes for limit in o.limits],
         }
+        if assumed is not None and (asked_speed := assumed.to_json()) is not None:
+            document["machine_speed"] = asked_speed
         click.echo(json.dumps(document, indent=1))
     else:
         print_scenarios(console(), outcomes)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import statistics
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -45,6 +46,7 @@ from mup.workload.measurement import CallFigures, CpuUse, Measurement, Run
 from mup.workload.result import LoadResult
 from mup.workload.service_logs import ServiceLogs, endpoint_figures, read_service_logs
 from mup.workload.speed import JUMP_LIMIT, Bracket, Speed, probe
+from mup.workload.speed_history import Kind, SpeedRecord, append, record
 from mup.workload.speed_monitor import MonitoredSpeed, SpeedMonitor
 
 __all__ = ["CpuUse", "Figure", "Measurement", "ResponseTime", "measure_load"]
@@ -87,6 +89,19 @@ class _Outcome:
                 f" (limit {JUMP_LIMIT:.0%})"
             )
         return self.watch.disturbed(attached=self.attached)
+
+    def remembered(self, kind: Kind, run: str) -> SpeedRecord:
+        """Return what this run says about the speed of the machine."""
+        return record(
+            kind,
+            run,
+            self.result.window_seconds,
+            monitored=None if self.monitored is None else self.monitored.speed,
+            probed=self.speed.speed,
+            utilization=self.watch.host.utilization,
+            stolen=self.watch.host.stolen,
+            disturbed=self.watch.disturbed(attached=self.attached),
+        )
 
     def summary(self) -> Run:
         """Return the figures of this run alone."""
@@ -131,6 +146,7 @@ def measure_load(
     retries: int = 0,
     until_width: float | None = None,
     max_seconds: float = 60.0,
+    kind: Kind = "load",
 ) -> Measurement:
     """Drive a project with a closed or an open load and measure it.
 
@@ -155,6 +171,7 @@ def measure_load(
         until_width: Go on with repeats until the half-width of the mean response time is at most this share
             of it.
         max_seconds: With ``until_width``: no further repeat once so many seconds of windows were observed.
+        kind: What the history of the machine's speed says it was.
 
     Raises:
         UsageError: A value is out of range, ``pools`` or ``replicas`` go with ``attach``, or logs cannot be
@@ -215,9 +232,11 @@ def measure_load(
             return _fresh(project, folder, drive, pools or {}, replicas or {})
 
     repeat = 0
+    name = f"{kind}-{time.time_ns()}"
     while True:
         for _ in range(retries + 1):
             outcomes.append(once(repeat))
+            append(outcomes[-1].remembered(kind, name))
             if not outcomes[-1].void:
                 break
             say(f"void: {outcomes[-1].void}")

@@ -24,7 +24,7 @@ from mup.lqn.uncertainty import Replicate, apply
 from mup.lqn.visits import EntryKey, entry_rates
 from mup.statistics.student import t_quantile
 from simulator.figures.result import Result
-from simulator.studies.calibration_spread import Spread
+from simulator.studies.calibration_spread import SpeedEffect, Spread
 
 __all__ = ["Advice", "Suspect", "advise", "suspects"]
 
@@ -189,6 +189,7 @@ def advise(
     run_repeats: int,
     spread: Spread | None,
     known: Sequence[Suspect],
+    speed: SpeedEffect | None = None,
 ) -> Advice:
     """Return what to measure next.
 
@@ -199,6 +200,7 @@ def advise(
         run_repeats: How many of it.
         spread: What calibration error does to the scenario.
         known: The ``suspects`` of the model.
+        speed: What the speeds of its machine do to the scenario.
     """
     total = math.fsum(variances.values())
     if total == 0:
@@ -219,8 +221,19 @@ def advise(
             f"measure longer: runs of {_rounded(run_seconds * factor)} s{each} instead of {run_seconds:g} s"
             f" have an interval {100 * (1 - narrower):.0f} % narrower",
         )
+    if speed is not None and part == "machine_speed":
+        return Advice(part, _steadier(speed))
     return Advice(
         part, "compare with reality: the model's own error dominates; run 'mup validate' on this system"
+    )
+
+
+def _steadier(speed: SpeedEffect) -> str:
+    if speed.machine.reach:
+        return "ask about a narrower range of speeds"
+    return (
+        "'mup whatif --machine-speed now' predicts for the machine as it is; a steadier machine, or one with"
+        " a history of its own, has narrower intervals"
     )
 
 

@@ -1,9 +1,14 @@
-"""What does calibration error do to a prediction? Every scenario is simulated with every replicate.
+"""What do calibration error, and another speed of the machine, do to a prediction?
+
+Every scenario is simulated with every replicate, and at the ends of the speeds its machine may have.
 
 Replicates are simulated with common random numbers and for a short time, twice, with two seeds. How the
 results of the replicates vary together in both series is calibration error; what varies in one alone is
 chance. So the covariance of the two series is an estimate of the variance due to calibration that short runs
 do not inflate.
+
+Speeds are simulated with the same numbers, and compared with the same runs at the speed of the model. Near
+saturation a slower machine does more than a faster one undoes, so both ends are kept apart.
 """
 
 from __future__ import annotations
@@ -17,9 +22,10 @@ import numpy as np
 import numpy.typing as npt
 
 from mup.errors import SimulationError
+from mup.lqn.machine_speed import MachineSpeed, on_machine_of_speed
 from mup.lqn.model import Model, Task
 from mup.lqn.uncertainty import Replicate, apply
-from simulator.api import Progress
+from simulator.api import Progress, compiled
 from simulator.figures.output import merged
 from simulator.figures.result import Figure, Result
 from simulator.machine.budget import Budget
@@ -31,7 +37,19 @@ from simulator.studies.differences import REPLICATIONS, replication_seeds
 from simulator.studies.parallel import Job
 from simulator.studies.whatif import Scenario
 
-__all__ = ["FIGURES", "Alternatives", "Key", "Spread", "figures", "spread", "spread_jobs"]
+__all__ = [
+    "FIGURES",
+    "Alternatives",
+    "Key",
+    "Pair",
+    "SpeedEffect",
+    "Spread",
+    "figures",
+    "speed_effect",
+    "speed_jobs",
+    "spread",
+    "spread_jobs",
+]
 
 FIGURES: Final = ("response_time", "p95", "throughput", "utilization")
 """What has a prediction interval."""
@@ -208,3 +226,83 @@ def spread(results: Sequence[Pair | None]) -> Spread | None:
         variances[key] = max(0.0, float(rest[:, 0] @ rest[:, 1]) / (len(pairs) - 1))
     times = logarithms.get(("response_time", ""), np.zeros((len(pairs), SERIES))).mean(axis=1)
     return Spread(len(pairs), variances, tuple(pairs), tuple(times.tolist()))
+
+
+# How the figures depend on the speed of the machine.
+
+
+@dataclass(frozen=True, slots=True)
+class SpeedEffect:
+    """How the figures of one scenario change at the ends of the speeds of its machine.
+
+    Attributes:
+        machine: Which speeds.
+        changes: By figure, the change of its logarithm (of utilizations, of the figure itself) on the slowest
+            and on the fastest machine.
+    """
+
+    machine: MachineSpeed
+    changes: Mapping[Key, tuple[float, float]]
+
+    def away(self, key: Key) -> tuple[float, float] | None:
+        """Return how far a figure goes down and up at most, both >= 0; None if that is not known."""
+        changes = self.changes.get(key)
+        return None if changes is None else (max(0.0, -min(changes)), max(0.0, *changes))
+
+
+def speed_jobs(
+    scenario: Scenario,
+    result: Result,
+    machine: MachineSpeed,
+    seed: int,
+    budget: Budget | None = None,
+) -> list[Job[Pair | None]]:
+    """Return the simulations that tell what the machine's speed does to a scenario.
+
+    Unlike replicates, each speed has processor times of its own load: a slower machine is a busier one.
+
+    Args:
+        scenario: What to simulate.
+        result: Of the scenario itself: says how long a run has to be.
+        machine: The speeds it may have.
+        seed: Of the scenario.
+        budget: Of the study.
+    """
+    seeds = replication_seeds(seed, REPLICATIONS + SERIES)[REPLICATIONS:]
+    warmup, length = _lengths(scenario.model, result)
+
+    def job(factor: float) -> Job[Pair | None]:
+        def run(progress: Callable[[Progress], None]) -> Pair | None:
+            try:
+                program = compiled(on_machine_of_speed(scenario.model, machine.processors, factor))
+                found = []
+                for each in seeds:
+                    progress(Progress(0.0, 0, math.inf))
+                    found.append(_short_run(program, each, warmup, warmup + length, budget))
+            except SimulationError:
+                return None
+            return tuple(found)
+
+        return run
+
+    return [job(factor) for factor in (1.0, 1 / machine.factor, machine.factor)]
+
+
+def speed_effect(machine: MachineSpeed, results: Sequence[Pair | None]) -> SpeedEffect | None:
+    """Return what the results of ``speed_jobs`` say; None if one of the speeds could not be simulated."""
+    pairs = [pair for pair in results if pair is not None]
+    if len(pairs) < len(results):
+        return None
+    same, slow, fast = (_together(pair) for pair in pairs)
+    changes = {}
+    for key in same.keys() & slow.keys() & fast.keys():
+        if key[0] == "utilization":
+            changes[key] = (slow[key] - same[key], fast[key] - same[key])
+        elif min(same[key], slow[key], fast[key]) > 0:
+            changes[key] = (math.log(slow[key] / same[key]), math.log(fast[key] / same[key]))
+    return SpeedEffect(machine, changes)
+
+
+def _together(pair: Pair) -> dict[Key, float]:
+    """Return the means of several runs of the same."""
+    return {key: math.fsum(found[key] for found in pair) / len(pair) for key in pair[0]}

@@ -12,12 +12,21 @@ from itertools import accumulate, chain, pairwise
 from typing import Any, Final, TypeVar
 
 from mup.errors import LimitError, MupError, SimulationError
+from mup.lqn.machine_speed import MachineSpeed
 from mup.lqn.model import Model
 from simulator.api import DEFAULT_PRECISION, Progress, compiled, simulate
 from simulator.figures.result import Result
 from simulator.machine.budget import Budget, Reached, limit_error
 from simulator.studies.advice import Suspect, suspects
-from simulator.studies.calibration_spread import Alternatives, Spread, spread, spread_jobs
+from simulator.studies.calibration_spread import (
+    Alternatives,
+    SpeedEffect,
+    Spread,
+    speed_effect,
+    speed_jobs,
+    spread,
+    spread_jobs,
+)
 from simulator.studies.differences import (
     Difference,
     Lengths,
@@ -76,6 +85,7 @@ def run_scenarios(
     differences: bool = True,
     limits: bool = True,
     run: RealRun | None = None,
+    machine: MachineSpeed | None = None,
     max_seconds: float = MAX_SECONDS,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Outcome]:
@@ -94,6 +104,7 @@ def run_scenarios(
         limits: Also find what saturates first in each model.
         run: Also say where this real run of each scenario would land, with the uncertainty of the first one's
             model.
+        machine: How fast its machine may be during the real run; None if nothing is known about that.
         max_seconds: Wall time of everything together. What is finished then is returned; scenarios of which
             there is nothing are left out.
         progress: Called with (finished, all so far) simulations; equal models are one.
@@ -142,7 +153,11 @@ def run_scenarios(
     predictions: dict[int, Prediction | None] = dict.fromkeys(done)
     if run is not None:
         predictions.update(
-            zip(done, _predictions(left, list(results.values()), run, seed, runner, budget), strict=True)
+            zip(
+                done,
+                _predictions(left, list(results.values()), run, machine, seed, runner, budget),
+                strict=True,
+            )
         )
     over = budget.reached()
     if over is not None and not any(cut.values()):
@@ -230,25 +245,33 @@ def _predictions(
     distinct: Sequence[Scenario],
     results: Sequence[Result],
     run: RealRun,
+    machine: MachineSpeed | None,
     seed: int,
     runner: _Runner,
     budget: Budget,
 ) -> list[Prediction]:
-    """Simulate every scenario with every replicate of its model, and say where a real run would land."""
-    spreads: list[Spread | None] = [None] * len(distinct)
+    """Simulate every scenario with every replicate, and speed of its machine; say where real runs land."""
+    # All jobs of one round: threads that wait for the last replicate of a scenario have other work.
+    jobs: list[list[Job[Any]]] = []
     known: list[Suspect] = []
     uncertainty = distinct[0].model.uncertainty
-    if uncertainty is not None and uncertainty.replicates:
-        alternatives = Alternatives(uncertainty.replicates)
-        jobs = [spread_jobs(s, r, alternatives, seed, budget) for s, r in zip(distinct, results, strict=True)]
-        bounds = [0, *accumulate(map(len, jobs))]
-        found = runner.run(list(chain.from_iterable(jobs)))
-        spreads = [spread(found[a:b]) for a, b in pairwise(bounds)]
+    alternatives = Alternatives(uncertainty.replicates) if uncertainty and uncertainty.replicates else None
+    for scenario, result in zip(distinct, results, strict=True):
+        jobs.append([] if alternatives is None else spread_jobs(scenario, result, alternatives, seed, budget))
+        jobs.append([] if machine is None else speed_jobs(scenario, result, machine, seed, budget))
+    bounds = [0, *accumulate(map(len, jobs))]
+    found = runner.run(list(chain.from_iterable(jobs)))
+    parts = [found[a:b] for a, b in pairwise(bounds)]
+    if alternatives is not None:
         # To first order the same numbers are to blame in every scenario: what differs is how much.
         known = suspects(distinct[0].model)
+    spreads: list[Spread | None] = [None if alternatives is None else spread(part) for part in parts[::2]]
+    effects: list[SpeedEffect | None] = [
+        None if machine is None else speed_effect(machine, part) for part in parts[1::2]
+    ]
     return [
-        predict_interval(scenario, result, run, varied, known)
-        for scenario, result, varied in zip(distinct, results, spreads, strict=True)
+        predict_interval(scenario, result, run, varied, known, effect)
+        for scenario, result, varied, effect in zip(distinct, results, spreads, effects, strict=True)
     ]
 
 

@@ -1,17 +1,24 @@
 """Where would a real run land? Prediction intervals, what they consist of, and what would narrow them.
 
-A figure of one real run differs from its prediction for four reasons, taken as independent:
+A figure of one real run differs from its prediction for five reasons, taken as independent:
 
 - *calibration*: the numbers of the model come from a finite exploratory run;
 - *simulation*: the predicted figure itself is an estimate;
 - *measurement*: a real run is finite, too, so it varies from one to the next;
-- *discrepancy*: the model is not the system, however well it is calibrated.
+- *discrepancy*: the model is not the system, however well it is calibrated;
+- *machine speed*: the machine is not as fast as it was during the calibration.
 
 Times and throughputs err by factors, so their variances are added on the logarithmic scale and their
 intervals are wider above than below; utilizations err by what is added. The 95 % quantile is Student's,
-with Satterthwaite's degrees of freedom for the sum of the four variances ("An approximate distribution of
+with Satterthwaite's degrees of freedom for the sum of the variances ("An approximate distribution of
 estimates of variance components", 1946): a few rounds of an exploratory run or a few systems of a test bed
 say little about how large an error can be.
+
+A figure does not follow the speed of the machine in proportion: near saturation a slower machine does more
+than a faster one undoes. So the figure at both ends of the speeds' own interval counts, each for its side of
+the interval. Alone, that is exact for a figure that rises or falls with the speed; with the other parts it is
+their sum of variances, per side. A range of speeds that has to be covered is not random: it is added as it
+is.
 """
 
 from __future__ import annotations
@@ -23,16 +30,18 @@ from typing import Any, Final
 
 from mup.errors import UsageError
 from mup.lqn.composed_uncertainty import certain_tasks
+from mup.lqn.machine_speed import MachineSpeed
 from mup.lqn.uncertainty import Uncertainty
 from mup.statistics.student import t_quantile
 from simulator.figures.result import Figure, Result
 from simulator.studies.advice import Advice, Suspect, advise
-from simulator.studies.calibration_spread import FIGURES, Key, Spread, figures
+from simulator.studies.calibration_spread import FIGURES, Key, SpeedEffect, Spread, figures
 from simulator.studies.whatif import Scenario, utilizations
 
-__all__ = ["PARTS", "Interval", "Missing", "Prediction", "RealRun", "predict_interval"]
+__all__ = ["MACHINE_SPEED", "PARTS", "Interval", "Missing", "Prediction", "RealRun", "predict_interval"]
 
-PARTS: Final = ("calibration", "simulation", "measurement", "discrepancy")
+MACHINE_SPEED: Final = "machine_speed"
+PARTS: Final = ("calibration", "simulation", "measurement", "discrepancy", MACHINE_SPEED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +79,7 @@ class Interval:
         low, high: Where the figure of a real run is expected, 19 times of 20. Where predictions are known
             to be biased the interval is moved, the mean is not.
         parts: Share of each of ``PARTS`` in the variance, 0 to 1; a part that is not known is missing. All
-            are 0 if nothing varies.
+            are 0 if nothing varies. That of a range of speeds is as if its ends were a 95 % interval.
     """
 
     mean: float
@@ -118,6 +127,7 @@ class Prediction:
         load: Utilization of the most utilized processor or pool.
         response_time, p95, throughput: Of the cycle.
         utilization: Per task that has a pool.
+        machine: The speeds its machine may have; None if they are not in the intervals.
         missing: Parts that are not in the intervals.
         advice: What narrows the interval of the mean response time most.
     """
@@ -128,6 +138,7 @@ class Prediction:
     p95: Interval
     throughput: Interval
     utilization: Mapping[str, Interval]
+    machine: MachineSpeed | None
     missing: tuple[Missing, ...]
     advice: Advice
 
@@ -141,6 +152,7 @@ class Prediction:
             "p95": self.p95.to_json(),
             "throughput": self.throughput.to_json(),
             "utilization": {task: interval.to_json() for task, interval in self.utilization.items()},
+            "machine_speed": None if self.machine is None else self.machine.to_json(),
             "missing": [str(missing) for missing in self.missing],
             "advice": self.advice.text,
         }
@@ -152,6 +164,7 @@ def predict_interval(
     run: RealRun,
     spread: Spread | None = None,
     known: Sequence[Suspect] = (),
+    speed: SpeedEffect | None = None,
 ) -> Prediction:
     """Return the prediction intervals of a simulated scenario.
 
@@ -162,11 +175,12 @@ def predict_interval(
         spread: What calibration error does to this scenario (``simulator.studies.calibration_spread``); None
             if not known.
         known: The ``suspects`` of the model: what could be calibrated better.
+        speed: What the speeds its machine may have do to this scenario; None if not known.
     """
     uncertainty = scenario.model.uncertainty or Uncertainty()
     load = max((figure.mean for figure in utilizations(result).values()), default=0.0)
     sums = {
-        key: _Sum(key, figure, result, run, spread, uncertainty, load)
+        key: _Sum(key, figure, result, run, spread, uncertainty, load, speed)
         for key, figure in figures(result).items()
     }
     first = sums["response_time", ""]
@@ -177,8 +191,9 @@ def predict_interval(
         p95=sums["p95", ""].interval(),
         throughput=sums["throughput", ""].interval(),
         utilization={key[1]: s.interval() for key, s in sums.items() if key[0] == "utilization"},
+        machine=None if speed is None else speed.machine,
         missing=tuple(_missing(sums.values(), certain_tasks(scenario.model))),
-        advice=advise(first.variances, result, run.seconds, run.repeats, spread, known),
+        advice=advise(first.variances, result, run.seconds, run.repeats, spread, known, speed),
     )
 
 
@@ -215,6 +230,7 @@ class _Sum:
         spread: Spread | None,
         uncertainty: Uncertainty,
         load: float,
+        speed: SpeedEffect | None,
     ) -> None:
         self.key = key
         self.mean = figure.mean
@@ -242,6 +258,14 @@ class _Sum:
             if self.relative:
                 sd = math.sqrt(math.log1p((sd / (1 + self.bias)) ** 2))
             self._add("discrepancy", sd**2, max(1, discrepancy.systems - 1))
+        # Per side, down and up: a standard deviation that is random, and a distance that is not.
+        self.sides = ((0.0, 0.0), (0.0, 0.0))
+        away = None if speed is None else speed.away(key)
+        if speed is not None and away is not None:
+            machine = speed.machine
+            sds = [each / machine.quantile for each in away]
+            self.sides = ((sds[0], 0.0), (sds[1], 0.0)) if machine.sd else ((0.0, away[0]), (0.0, away[1]))
+            self._add(MACHINE_SPEED, (sds[0] ** 2 + sds[1] ** 2) / 2, machine.freedom)
 
     def _add(self, part: str, variance: float, freedom: float) -> None:
         self.variances[part] = variance
@@ -251,14 +275,26 @@ class _Sum:
         """Return the interval of all parts together."""
         total = math.fsum(self.variances.values())
         shares = {part: v / total if total > 0 else 0.0 for part, v in self.variances.items()}
-        half = 0.0
-        if total > 0:
-            weights = math.fsum(share**2 / self.freedom[part] for part, share in shares.items())
-            half = t_quantile(1 / weights) * math.sqrt(total)
+        down, up = (self._half(*side) for side in self.sides)
         if self.relative:
             centre = self.mean / (1 + self.bias)
-            low, high = centre * math.exp(-half), centre * math.exp(half)
+            low, high = centre * math.exp(-down), centre * math.exp(up)
         else:
             centre = self.mean - self.bias
-            low, high = max(0.0, centre - half), min(1.0, centre + half)
+            low, high = max(0.0, centre - down), min(1.0, centre + up)
         return Interval(self.mean, low, high, shares)
+
+    def _half(self, machine_sd: float, reach: float) -> float:
+        """Return the length of one side of the interval.
+
+        Args:
+            machine_sd: What the speed of the machine does to this side.
+            reach: How much farther this side goes for a range of speeds.
+        """
+        variances = {**self.variances, MACHINE_SPEED: machine_sd**2}
+        total = math.fsum(variances.values())
+        if total == 0:
+            return reach
+        shares = ((part, v / total) for part, v in variances.items() if v)
+        weights = math.fsum(share**2 / self.freedom[part] for part, share in shares)
+        return reach + t_quantile(1 / weights if weights else math.inf) * math.sqrt(total)

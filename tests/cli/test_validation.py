@@ -148,7 +148,7 @@ def test_inside_is_unknown_without_a_calibration_error() -> None:
     (outcome,) = predicted(shop(), 1)
     document = compare(outcome, measurement(0.02)).to_json()
     assert document["inside_interval"] is None
-    assert document["prediction"]["missing"] == ["calibration", "discrepancy"]
+    assert document["prediction"]["missing"] == ["calibration", "discrepancy", "machine_speed"]
 
 
 @pytest.mark.slow
@@ -275,7 +275,7 @@ def test_the_table_of_errors_is_not_broken() -> None:
     found = compared()
     assert_whole(lambda out: print_comparison(out, found))
     narrow, wide = (printed(lambda out: print_comparison(out, found), width) for width in (80, 120))
-    assert "Not shown for want of width: 95 % interval." in narrow
+    assert "Not shown for want of width: 95 % interval, its 95 % interval." in narrow
     assert "Not shown" not in wide
 
 

@@ -15,7 +15,7 @@ from command_line import activity, entry, model, run, saved, shop, users
 from mup.lqn import Call, Discrepancy, Model, Processor, Replicate, Task, Uncertainty
 
 FAST = ("--precision", "0.1", "--no-difference", "--no-saturation")
-PARTS = {"calibration", "simulation", "measurement", "discrepancy"}
+PARTS = {"calibration", "simulation", "measurement", "discrepancy", "machine_speed"}
 
 
 def known() -> Model:
@@ -28,7 +28,9 @@ def known() -> Model:
     discrepancy = Discrepancy(
         points={**points, "utilization": ((0.0, 0.01, 0.0),)}, source="test", systems=12, points_used=70
     )
-    return replace(shop(), uncertainty=Uncertainty(replicates=replicates, discrepancy=discrepancy))
+    uncertainty = Uncertainty(replicates=replicates, discrepancy=discrepancy)
+    calibrated = {"hostname": "elsewhere", "cores": 2, "monitored_speed": 2000.0}
+    return replace(shop(), uncertainty=uncertainty, provenance=calibrated)
 
 
 def document(capsys: pytest.CaptureFixture[str], file: str, *arguments: str) -> dict[str, Any]:
@@ -61,8 +63,8 @@ def test_every_figure_has_an_interval_and_its_parts(
 
 @pytest.mark.slow
 def test_the_stated_length_of_the_run_counts(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """A run of 2 s is much less certain than three of 600 s."""
-    file = saved(tmp_path, known())
+    """A run of 2 s is much less certain than three of 600 s, on a machine that is always as fast."""
+    file = saved(tmp_path, replace(known(), provenance={}))
     widths = []
     for options in (("--duration", "2"), ("--duration", "600", "--repeats", "3")):
         time = document(capsys, file, *options)["scenarios"][1]["prediction"]["response_time"]
@@ -87,7 +89,8 @@ def test_a_hand_written_model_says_what_is_not_covered(
     """Nobody knows how a hand-written model was calibrated or how far off it is."""
     file = saved(tmp_path, shop())
     prediction = document(capsys, file)["scenarios"][0]["prediction"]
-    assert prediction["missing"] == ["calibration", "discrepancy"]
+    assert prediction["missing"] == ["calibration", "discrepancy", "machine_speed"]
+    assert prediction["machine_speed"] is None
     assert set(prediction["response_time"]["parts"]) == {"simulation", "measurement"}
     _, out, _ = run(capsys, "whatif", file, "--clients", "8", *FAST)
     assert "not covered: calibration ('mup model'" in out

@@ -150,10 +150,10 @@ def test_every_part_is_there_and_shares_sum_to_one() -> None:
     for outcome in outcomes:
         prediction = outcome.prediction
         assert prediction is not None
-        assert tuple(map(str, prediction.missing)) == ("discrepancy",)
+        assert tuple(map(str, prediction.missing)) == ("discrepancy", "machine_speed")
         for interval in (prediction.response_time, prediction.p95, prediction.throughput):
             assert sum(interval.parts.values()) == pytest.approx(1)
-            assert set(interval.parts) == set(PARTS) - {"discrepancy"}
+            assert set(interval.parts) == set(PARTS) - {"discrepancy", "machine_speed"}
             assert interval.low < interval.mean < interval.high
             # On the logarithmic scale: as many times below as above.
             assert interval.mean / interval.low == pytest.approx(interval.high / interval.mean)
@@ -203,7 +203,7 @@ def test_few_batches_make_many_replicates_no_surer(result: Result) -> None:
 def test_unknown_parts_are_named(result: Result) -> None:
     """A hand-written model has neither replicates nor a discrepancy; its interval says so."""
     prediction = predict_interval(Scenario((), shop()), result, RealRun(60))
-    assert tuple(map(str, prediction.missing)) == ("calibration", "discrepancy")
+    assert tuple(map(str, prediction.missing)) == ("calibration", "discrepancy", "machine_speed")
     assert set(prediction.response_time.parts) == {"simulation", "measurement"}
 
 
@@ -215,6 +215,7 @@ def test_a_figure_that_was_not_examined_is_named(result: Result) -> None:
     assert tuple(map(str, prediction.missing)) == (
         "calibration",
         "discrepancy of p95, throughput, utilization",
+        "machine_speed",
     )
 
 

@@ -1,0 +1,303 @@
+"""How fast will a model's machine be, relative to its calibration? As far as its history and a probe tell.
+
+``speed_variation`` says how much a machine's speed varies; here that becomes what a prediction has to allow
+for, if the model says on which machine it was calibrated, and how fast that was. The history counts if that
+is this machine; of any other one the prior has to do.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Final, TypeGuard
+
+import msgspec
+
+from analyzer.calibration.placement import HOST
+from analyzer.host.quiet import watched
+from analyzer.host.speed_variation import PRIOR_SOURCE, Variance, Variation, selected, variation
+from mup.errors import UsageError
+from mup.lqn.machine_speed import MachineSpeed
+from mup.lqn.model import Model
+from mup.workload.cpu import HostCpu
+from mup.workload.machine import Identity, boot_id, since_boot, this_machine
+from mup.workload.speed import Speed, probe
+from mup.workload.speed_history import SpeedRecord, append, read_history, record
+from mup.workload.speed_monitor import MonitoredSpeed, SpeedMonitor
+
+__all__ = [
+    "Known",
+    "Now",
+    "age",
+    "host_slowness",
+    "left_uncertain",
+    "machine_now",
+    "machine_speed",
+    "measured_processors",
+    "relative_speed",
+    "speed_now",
+    "speed_range",
+    "this_variation",
+]
+
+PROBE_SECONDS: Final = 3.0
+MONITORED: Final = Variance(0.03**2, 19.0)
+"""How well the speed of a monitor is that of services: processor time per nominal time, at the same monitored
+speed, was 2.77 to 3.08 in twenty systems (docs/explanation/accuracy.md)."""
+PROBED: Final = Variance(0.05**2, 4.0)
+"""The same of probes before and after: they do not see what happens in between."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a prediction has to allow for.
+
+    Attributes:
+        machine: None if nothing is known about the model's machine.
+        notes: What of the history was left out, one sentence each.
+    """
+
+    machine: MachineSpeed | None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Now:
+    """How fast this machine is now.
+
+    Attributes:
+        factor: Relative to the calibration.
+        error: Standard error of its logarithm.
+        seconds: How long it was probed.
+    """
+
+    factor: float
+    error: float
+    seconds: float
+
+
+def measured_processors(model: Model) -> tuple[str, ...]:
+    """Return the processors of a model that stand for the machine of its exploration.
+
+    Besides the host these are the limits of containers on it.
+    """
+    roots = [p.name for p in model.processors if p.parent is None]
+    if HOST not in roots:
+        return ()
+    limits = {f"{task.name}.cpus" for task in model.tasks}
+    return (HOST, *(name for name in roots if name in limits))
+
+
+def machine_speed(model: Model, *, lag: float | None = None) -> Known:
+    """Return how fast the machine of a model may be during a real run.
+
+    Args:
+        model: Calibrated.
+        lag: Seconds from the exploration to the end of the run; None = nobody knows.
+    """
+    provenance = model.provenance
+    processors = measured_processors(model)
+    explored = _identity(provenance)
+    known = _known(provenance.get("monitored_speed")) or _known(provenance.get("speed"))
+    if not processors or explored is None or not known:
+        return Known(None)
+    here = this_machine()
+    if not _same(explored, here):
+        name = explored.get("hostname")
+        found = variation((), time.time())
+        source = f"the model's machine {name!r} is not this one, so its history is not here; {PRIOR_SOURCE}"
+        return Known(_of(processors, found.later, source))
+    found, notes = this_variation(model)
+    return Known(_of(processors, found.after(lag), found.source(lag)), notes)
+
+
+def this_variation(model: Model | None = None) -> tuple[Variation, tuple[str, ...]]:
+    """Return how the speed of this machine varies, and what of its history was left out.
+
+    Args:
+        model: Knows what idling does to work here; None = nothing.
+    """
+    history = read_history()
+    now = time.time()
+
+    def slowness(utilization: float) -> float:
+        return 1.0 if model is None else host_slowness(model, utilization)
+
+    selection = selected(history.records, this_machine(), boot_id(), now - since_boot(), slowness)
+    return variation(selection.runs, now), (*history.notes, *selection.notes)
+
+
+def _of(processors: tuple[str, ...], variance: Variance, source: str) -> MachineSpeed:
+    return MachineSpeed(processors=processors, sd=variance.sd, freedom=variance.freedom, source=source)
+
+
+def _identity(provenance: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return what is known of the machine a model predicts for; None if it does not say which it is."""
+    host = provenance.get("host")
+    identity = host.get("identity") if isinstance(host, Mapping) else None
+    if isinstance(identity, Mapping):
+        return dict(identity)
+    if not isinstance(provenance.get("hostname"), str):
+        return None
+    return {name: provenance[name] for name in ("hostname", "cores") if name in provenance}
+
+
+def _same(explored: Mapping[str, Any], here: Identity) -> bool:
+    return all(getattr(here, name, None) == value for name, value in explored.items())
+
+
+def age(model: Model) -> float | None:
+    """Return the seconds since a model's exploration began; None if it does not say when that was."""
+    try:
+        created = datetime.strptime(str(model.provenance.get("created")), "%Y-%m-%dT%H:%M:%S%z")
+    except ValueError:
+        return None
+    passed = time.time() - created.timestamp()
+    # An exploration that is still to come was dated by another clock.
+    return passed if passed >= 0 else None
+
+
+def left_uncertain(model: Model, *, monitored: bool) -> MachineSpeed | None:
+    """Return what a prediction for a measured speed has to allow for: how well that is the speed of services.
+
+    Args:
+        model: Calibrated.
+        monitored: Whether a monitor ran meanwhile, in the exploration too; if not, there were probes before
+            and after.
+    """
+    processors = measured_processors(model)
+    if not processors or _identity(model.provenance) is None:
+        return None
+    how = "a monitor that ran meanwhile" if monitored else "probes before and after"
+    return _of(processors, MONITORED if monitored else PROBED, f"its speed was measured, by {how}")
+
+
+def speed_range(model: Model, low: float, high: float) -> tuple[float, MachineSpeed]:
+    """Return the speed in the middle of a range, and what covers the range from there.
+
+    Args:
+        model: Calibrated.
+        low: The slowest speed, relative to the exploration.
+        high: The fastest one.
+
+    Raises:
+        UsageError: The numbers make no range, or no processor of the model stands for a measured machine.
+    """
+    processors = _movable(model)
+    if not 0 < low <= high < math.inf:
+        raise UsageError(
+            f"--machine-speed: must be a factor or a range such as 0.9..1.1, got {low:g}..{high:g}"
+        )
+    text = f"asked for {low:g}" if low == high else f"asked for {low:g} to {high:g}"
+    reach = math.log(high / low) / 2
+    return math.sqrt(low * high), MachineSpeed(processors=processors, sd=0.0, reach=reach, source=text)
+
+
+def _movable(model: Model) -> tuple[str, ...]:
+    processors = measured_processors(model)
+    if not processors:
+        raise UsageError(
+            f"--machine-speed: the model has no processor {HOST!r} that stands for a measured machine",
+            hint="--speed PROCESSOR=F changes the speed of any processor",
+        )
+    return processors
+
+
+def machine_now(model: Model, now: Now) -> Known:
+    """Return what a prediction for the speed of this moment has to allow for: a run that begins at once.
+
+    Args:
+        model: Calibrated on this machine.
+        now: What a probe found.
+    """
+    found, notes = this_variation(model)
+    own = found.soon
+    both = replace(own, value=own.value + now.error**2)
+    return Known(_of(_movable(model), both, found.source(0.0)), notes)
+
+
+def speed_now(model: Model, seconds: float = PROBE_SECONDS) -> Now:
+    """Probe this machine, and return how fast it is relative to the exploration of a model.
+
+    What was found goes into the history of the machine.
+
+    Raises:
+        UsageError: The model was calibrated on another machine or does not know how fast that was, or other
+            programs use the machine now.
+    """
+    _movable(model)
+    explored = _identity(model.provenance)
+    if explored is None or not _same(explored, this_machine()):
+        raise UsageError(
+            "--machine-speed now: this is not the machine the model predicts for",
+            hint="run it there, or give a range such as --machine-speed 0.9..1.1",
+        )
+    (taken, monitored, probed), reason = watched(lambda: _probed(seconds))
+    append(msgspec.structs.replace(taken, disturbed=reason))
+    if reason:
+        raise UsageError(
+            f"--machine-speed now: a probe says nothing about the machine while {reason}",
+            hint="stop what else runs and repeat, or give a range such as --machine-speed 0.9..1.1",
+        )
+    factor = relative_speed(model, taken.monitored, probed.mean, taken.utilization or 0.0)
+    if factor is None:
+        raise UsageError(
+            "--machine-speed now: the model does not know how fast its machine was",
+            hint="'mup explore' and 'mup model' find it",
+        )
+    error = 0.0 if monitored is None else monitored.jump_error / 2
+    return Now(factor, error if math.isfinite(error) else 0.0, taken.seconds)
+
+
+def _probed(seconds: float) -> tuple[SpeedRecord, MonitoredSpeed | None, Speed]:
+    """Measure the speed of this machine by both means."""
+    probed = probe()
+    host = HostCpu()
+    with SpeedMonitor() as monitor:
+        host.start()
+        begin = time.monotonic_ns()
+        time.sleep(seconds)
+        end = time.monotonic_ns()
+        host.stop()
+        monitored = monitor.speed(begin, end)
+    found = record(
+        "probe",
+        f"probe-{time.time_ns()}",
+        seconds,
+        monitored=None if monitored is None else monitored.speed,
+        probed=probed.mean,
+        utilization=host.utilization,
+        stolen=host.stolen,
+    )
+    return found, monitored, probed
+
+
+def relative_speed(model: Model, monitored: float | None, probed: float, utilization: float) -> float | None:
+    """Return a speed of the machine relative to that of the calibration; None if not known.
+
+    Both as the speed of a busy machine: what idling adds to work is in the prediction.
+
+    Args:
+        model: What was calibrated.
+        monitored: Speed by a monitor that ran meanwhile, if one did.
+        probed: Speed by probes before and after.
+        utilization: Of the machine meanwhile.
+    """
+    known = model.provenance.get("monitored_speed")
+    if _known(known) and monitored is not None:
+        return float(monitored * host_slowness(model, utilization) / known)
+    known = model.provenance.get("speed")
+    return float(probed / known) if _known(known) else None
+
+
+def host_slowness(model: Model, utilization: float) -> float:
+    """Return how much longer work takes at a utilization of the calibrated machine than if it were busy."""
+    machines = [p.slowness(utilization) for p in model.processors if p.name == HOST]
+    return machines[0] if machines else 1.0
+
+
+def _known(speed: object) -> TypeGuard[float]:
+    return isinstance(speed, int | float) and not isinstance(speed, bool) and speed > 0
