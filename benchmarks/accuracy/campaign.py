@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from accuracy.deploy import circumstances, deployable, prepare, seed_of
+from accuracy.deploy import circumstances, deployable, generated, prepare, seed_of
 from accuracy.judge import response_times, usable
 from accuracy.measured import WindowLength, measure
-from accuracy.points import Point, choose
+from accuracy.points import Point, choose, choose_wide
 from accuracy.predictions import Recipe, describe, known_host, points_of, predict_system
 from accuracy.quiet import Quiet
 from accuracy.store import FIRST, Results, SystemFolder, read_json, write_json
@@ -43,6 +43,8 @@ class Campaign:
         observed: Seconds of windows after which a point is done in any case.
         window: Of one repeat.
         void: So many void repeats per point are thrown away; then it stays as it is.
+        budget: Seconds of all repeats of a system, void ones included, after which points that have a valid
+            one are done.
         explore_seconds: Cap of the exploratory run; None = the default of ``mup explore``.
         precision: Of predictions.
         deadline: ``time.monotonic()`` at which to stop between two steps.
@@ -57,6 +59,7 @@ class Campaign:
     observed: float = 60.0
     window: WindowLength = field(default_factory=WindowLength)
     void: int = 6
+    budget: float = float("inf")
     explore_seconds: float | None = None
     precision: float = 0.005
     deadline: float = float("inf")
@@ -101,11 +104,18 @@ class Campaign:
         todo = [p for p in points_of(folder) if not self.points or p.name in self.points]
         while todo := [p for p in todo if not self._done(folder, p)]:
             for point in todo:
-                self._check_time()
-                self._measure(folder, point, record)
+                # The budget may have been used up since this round began.
+                if not self._done(folder, point):
+                    self._check_time()
+                    self._measure(folder, point, record)
 
     def _recipe(self) -> Recipe:
-        return Recipe(host=known_host(self.results), precision=self.precision, window=self.window)
+        return Recipe(
+            host=known_host(self.results),
+            precision=self.precision,
+            window=self.window,
+            repeats=self.repeats,
+        )
 
     def _profile(self) -> None:
         """Measure the machine, once per campaign."""
@@ -139,7 +149,11 @@ class Campaign:
     def _choose(self, folder: SystemFolder) -> None:
         with self.quiet.shared():
             model, _ = self._recipe().calibrated(folder)
-            points = choose(model, more_replicas=(seed_of(folder.name) or 0) % 2 == 1)
+            found = generated(folder.name)
+            if found is not None and found.prefix:
+                points = choose_wide(model, found)
+            else:
+                points = choose(model, more_replicas=(seed_of(folder.name) or 0) % 2 == 1)
         write_json(folder.points, [p.to_json() for p in points])
         self.say(f"{folder.name}: " + "; ".join(map(str, points)))
 
@@ -148,11 +162,18 @@ class Campaign:
         valid = usable(records)
         if len(records) - len(valid) >= self.void:
             return True
+        if valid and self._spent(folder) >= self.budget:
+            return True
         if len(valid) < self.repeats:
             return False
         together = response_times(valid)
         reached = together.ci95 is not None and together.ci95 <= self.width * together.mean
         return reached or sum(r["window_us"] for r in valid) * 1e-6 >= self.observed
+
+    def _spent(self, folder: SystemFolder) -> float:
+        """Return how many seconds the repeats of a system took, with their starts."""
+        points = points_of(folder)
+        return float(sum(r.get("took", 0.0) for point in points for r in folder.repeats(point.name)))
 
     def _measure(self, folder: SystemFolder, point: Point, prediction: dict[str, Any]) -> None:
         predicted = prediction["points"][point.name]
@@ -164,14 +185,16 @@ class Campaign:
                 point,
                 number,
                 duration=self.window.seconds(throughput),
-                warmup=self.window.warmup(point.clients / throughput),
+                # Of users who come at a rate, as many are there as one user's cycle lasts.
+                warmup=self.window.warmup((point.clients or 1) / throughput),
             )
         write_json(folder.repeat(point.name, number), record, indent=None)
         found = record["measurement"]["response_time"]["mean"]
         mean = predicted["response_time"]["mean"]
         self.say(
-            f"{folder.name} {point.name} ({point}) #{number}: {1000 * found:.2f} ms, predicted"
-            f" {1000 * mean:.2f} ms ({mean / found - 1:+.1%})"
+            f"{folder.name} {point.name} ({point}) #{number}: {1000 * found:.2f} ms, "
+            + ("predicted" if point.covered else "not covered; with as much data as explored")
+            + f" {1000 * mean:.2f} ms ({mean / found - 1:+.1%})"
             + (f" VOID: {record['void']}" if record["void"] else "")
         )
 

@@ -6,9 +6,10 @@ import argparse
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
+from accuracy.beds import BEDS, HALVES, Bed
 from accuracy.campaign import Campaign, TimeIsUpError
 from accuracy.deploy import TRANSLATOR, prepare
 from accuracy.discrepancy import write_discrepancy
@@ -32,8 +33,7 @@ from mup.lqn import Migration
 
 __all__ = ["TEST", "TRAIN", "main", "seeds_of"]
 
-TRAIN, TEST = "100-109,113", "200-219"
-"""113 has an embedded database, which none of the ten before it has."""
+TRAIN, TEST = BEDS["narrow"].train, BEDS["narrow"].test
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -56,9 +56,11 @@ def _parser() -> argparse.ArgumentParser:
 
     def command(name: str, action: object, text: str) -> argparse.ArgumentParser:
         found = commands.add_parser(name, help=text, description=text)
-        found.add_argument("--results", type=Path, default=Path("benchmarks/results/accuracy"), metavar="DIR")
-        found.add_argument("--train", default=TRAIN, metavar="SEEDS", help="the half models may be chosen on")
-        found.add_argument("--test", default=TEST, metavar="SEEDS", help="the half that is reported")
+        found.add_argument("--bed", choices=BEDS, default="narrow", help="which systems (default: narrow)")
+        found.add_argument("--results", type=Path, metavar="DIR", help=f"default: {_of('results')}")
+        found.add_argument("--train", metavar="SEEDS", help="the half models may be chosen on")
+        found.add_argument("--test", metavar="SEEDS", help="the half that is reported")
+        found.add_argument("--half", choices=HALVES, help="only the systems of one half")
         found.add_argument("--systems", metavar="NAME,..", help="only these (s203 or translator)")
         found.add_argument("--runtime", choices=LETTERS, default="process", help="of all generated services")
         found.set_defaults(action=action)
@@ -66,15 +68,16 @@ def _parser() -> argparse.ArgumentParser:
 
     command("generate", _generate, "Write the sources of the systems.")
     run = command("run", _run, "Explore, predict and measure; a rerun continues where it ended.")
-    run.add_argument("--points", default="", metavar="NAME,..", help="one, two, half, knee, beyond, change")
-    run.add_argument("--repeats", type=int, default=3, help="at least so many per point, with fresh services")
-    run.add_argument("--width", type=float, default=0.03, help="relative half-width that is enough")
-    run.add_argument("--observed", type=float, default=60.0, help="seconds per point that are enough")
-    run.add_argument("--void", type=int, default=6, help="void repeats after which a point is given up")
-    run.add_argument("--window", type=float, default=6.0, help="shortest window of a repeat in s")
-    run.add_argument("--longest-window", type=float, default=20.0, help="of a slow system, in s")
+    run.add_argument("--points", default="", metavar="NAME,..", help="one, half, knee, ...; see points.json")
+    run.add_argument("--repeats", type=int, help=f"at least so many per point ({_of('repeats')})")
+    run.add_argument("--width", type=float, help=f"relative half-width that is enough ({_of('width')})")
+    run.add_argument("--observed", type=float, help=f"seconds per point that are enough ({_of('observed')})")
+    run.add_argument("--void", type=int, help=f"void repeats at which a point is given up ({_of('void')})")
+    run.add_argument("--window", type=float, help=f"shortest window of a repeat in s ({_of('window')})")
+    run.add_argument("--longest-window", type=float, help=f"of a slow system ({_of('longest_window')})")
+    run.add_argument("--budget", type=float, help=f"s for all repeats of a system ({_of('budget')})")
     run.add_argument("--explore-seconds", type=float, help="cap of the exploratory run")
-    run.add_argument("--precision", type=float, default=0.005, help="of predictions")
+    run.add_argument("--precision", type=float, help=f"of predictions ({_of('precision')})")
     run.add_argument("--max-minutes", type=float, help="stop between two steps after so long")
     add_options(run)
     predict = command("predict", _predict, "Calibrate and predict again from the stored runs.")
@@ -99,6 +102,19 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _of(setting: str) -> str:
+    """Return what a setting is in each bed, for a help text."""
+    return ", ".join(f"{name}: {getattr(bed, setting)}" for name, bed in BEDS.items())
+
+
+def _bed(options: argparse.Namespace) -> Bed:
+    """Return the bed, with what the command line says otherwise."""
+    bed = BEDS[options.bed]
+    given = {f.name: getattr(options, f.name, None) for f in fields(bed)}
+    found = replace(bed, **{name: value for name, value in given.items() if value is not None})
+    return replace(found, longest_window=max(found.window, found.longest_window))
+
+
 _SUMMARY = "Generated services, predicted from one user, then run for real."
 _MOVES = "a scheduler with these constants in place of the profile's"
 
@@ -119,21 +135,25 @@ def seeds_of(text: str, option: str = "seeds") -> list[int]:
 
 
 def _names(options: argparse.Namespace) -> list[str]:
-    known = [*_selection(options).train, *_selection(options).test]
-    if not options.systems:
-        return known
-    return [name for name in options.systems.split(",") if name]
+    if options.systems:
+        return [name for name in options.systems.split(",") if name]
+    selection = _selection(options)
+    halves = {"train": selection.train, "test": selection.test}
+    wanted = [HALVES[options.half]] if options.half else list(halves)
+    return [name for half in wanted for name in halves[half]]
 
 
 def _selection(options: argparse.Namespace) -> Selection:
-    letter = LETTERS[options.runtime]
-    train = [f"{letter}{seed}" for seed in seeds_of(options.train, "--train")]
-    test = [f"{letter}{seed}" for seed in seeds_of(options.test, "--test")]
-    return Selection(tuple(train), (*test, TRANSLATOR) if options.runtime == "process" else tuple(test))
+    bed = _bed(options)
+    letter = bed.prefix or LETTERS[options.runtime]
+    train = [f"{letter}{seed}" for seed in seeds_of(bed.train, "--train")]
+    test = [f"{letter}{seed}" for seed in seeds_of(bed.test, "--test")]
+    examples = (TRANSLATOR,) if bed.examples and options.runtime == "process" else ()
+    return Selection(tuple(train), (*test, *examples))
 
 
 def _generate(options: argparse.Namespace) -> int:
-    results = Results(options.results)
+    results = Results(_bed(options).results)
     for name in _names(options):
         prepare(results.system(name))
         print(results.system(name).project)
@@ -142,17 +162,19 @@ def _generate(options: argparse.Namespace) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     minutes = options.max_minutes
+    bed = _bed(options)
     campaign = Campaign(
-        results=Results(options.results),
+        results=Results(bed.results),
         quiet=quiet_of(options),
         points=tuple(filter(None, options.points.split(","))),
-        repeats=options.repeats,
-        width=options.width,
-        observed=options.observed,
-        void=options.void,
-        window=WindowLength(options.window, max(options.window, options.longest_window)),
+        repeats=bed.repeats,
+        width=bed.width,
+        observed=bed.observed,
+        void=bed.void,
+        budget=bed.budget,
+        window=WindowLength(bed.window, bed.longest_window),
         explore_seconds=options.explore_seconds,
-        precision=options.precision,
+        precision=bed.precision,
         deadline=time.monotonic() + 60 * minutes if minutes is not None else float("inf"),
         say=lambda text: print(time.strftime("%H:%M:%S"), text, flush=True),
     )
@@ -167,13 +189,14 @@ def _run(options: argparse.Namespace) -> int:
 def _predict(options: argparse.Namespace) -> int:
     if options.set == FIRST:
         raise UsageError(f"--set: {FIRST!r} was written before the measurements and stays as it is")
-    results = Results(options.results)
+    results = Results(_bed(options).results)
     switches = parse_switches(options.ingredient)
     sets = ladder() if options.ladder else {options.set or set_name(switches): switches}
     recipe = Recipe(
         host=known_host(results, options.host),
         precision=options.precision,
-        window=None if options.ladder or options.no_intervals else WindowLength(),
+        window=None if options.ladder or options.no_intervals else _window(options),
+        repeats=_bed(options).repeats,
     )
     if options.migration is not None:
         recipe = replace(recipe, host=_migrating(recipe.host, options.migration))
@@ -192,6 +215,11 @@ def _predict(options: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
+def _window(options: argparse.Namespace) -> WindowLength:
+    bed = _bed(options)
+    return WindowLength(bed.window, bed.longest_window)
+
+
 def _migrating(host: HostProfile | None, constants: Sequence[float]) -> HostProfile:
     """Return a host whose threads stick to cores and move as some constants say."""
     wake, steal, balance = constants
@@ -201,8 +229,8 @@ def _migrating(host: HostProfile | None, constants: Sequence[float]) -> HostProf
 
 
 def _report(options: argparse.Namespace) -> int:
-    results = Results(options.results)
-    names = _names(options) if options.systems else None
+    results = Results(_bed(options).results)
+    names = _names(options) if options.systems or options.half else None
     sets = results.kinds() if options.ladder else [options.set]
     print(
         write_report(
@@ -219,6 +247,6 @@ def _report(options: argparse.Namespace) -> int:
 
 
 def _discrepancy(options: argparse.Namespace) -> int:
-    path = write_discrepancy(Results(options.results), _selection(options), options.set, options.output)
+    path = write_discrepancy(Results(_bed(options).results), _selection(options), options.set, options.output)
     print(path)
     return 0

@@ -8,15 +8,17 @@ import platform
 import shutil
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+from accuracy.features import SYSTEMS
 from accuracy.generate import system
 from accuracy.mongod import mongod
 from accuracy.project import write_project
 from accuracy.store import SystemFolder
 from accuracy.system import LETTERS, System
+from accuracy.wide import PREFIX, wide
 from mup.errors import UsageError
 from mup.project import Project, load_project
 
@@ -25,6 +27,8 @@ __all__ = ["ROOT", "TRANSLATOR", "circumstances", "deployable", "generated", "pr
 TRANSLATOR = "translator"
 ROOT = Path(__file__).resolve().parents[2]
 VARIABLE = "MUP_DATABASE_DB"
+SCALE = "DATA_SCALE"
+"""How much data a project of the wide bed has, for ``data.py``."""
 
 
 def seed_of(name: str) -> int | None:
@@ -34,7 +38,9 @@ def seed_of(name: str) -> int | None:
 
 
 def generated(name: str) -> System | None:
-    """Return the generated system of a name (``s203``, ``t203``, ``a203``), None for an example."""
+    """Return the generated system of a name (``s203``, ``t203``, ``a203``, ``w303``), None for an example."""
+    if name[:1] == PREFIX and name[1:].isdigit():
+        return wide(int(name[1:])) if int(name[1:]) % 100 < SYSTEMS else None
     for runtime, letter in LETTERS.items():
         if name[:1] == letter and name[1:].isdigit():
             return system(int(name[1:]), runtime)
@@ -60,18 +66,30 @@ def prepare(folder: SystemFolder) -> None:
 
 
 @contextmanager
-def deployable(folder: SystemFolder) -> Iterator[Project]:
-    """Give the project of a system, ready to be started on free ports; a real database runs meanwhile."""
+def deployable(folder: SystemFolder, data: float = 1.0) -> Iterator[Project]:
+    """Give the project of a system, ready to be started on free ports; a real database runs meanwhile.
+
+    Args:
+        folder: Of the system.
+        data: Times as much data as explored.
+    """
     found = generated(folder.name)
-    if found is None or found.database != "mongod":
+    with ExitStack() as stack:
+        if found is not None and found.data:
+            stack.enter_context(_environment(SCALE, f"{data:g}"))
+        if found is not None and found.database == "mongod":
+            stack.enter_context(_environment(VARIABLE, stack.enter_context(mongod())))
         yield load_project(folder.project).with_any_ports()
-        return
-    with mongod() as uri:
-        os.environ[VARIABLE] = uri
-        try:
-            yield load_project(folder.project).with_any_ports()
-        finally:
-            del os.environ[VARIABLE]
+
+
+@contextmanager
+def _environment(name: str, value: str) -> Iterator[None]:
+    """Set a variable for the processes that are started meanwhile."""
+    os.environ[name] = value
+    try:
+        yield
+    finally:
+        del os.environ[name]
 
 
 def circumstances() -> dict[str, Any]:

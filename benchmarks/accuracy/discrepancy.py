@@ -131,7 +131,7 @@ def _own_variance(errors: npt.NDArray[np.float64], variances: npt.NDArray[np.flo
 
 def write_discrepancy(results: Results, selection: Selection, kind: str, output: Path | None) -> Path:
     """Estimate from the training half and write the file calibration reads; return its path."""
-    rows = [r for r in rows_of(results, selection, kind) if r.half == "train"]
+    rows = [r for r in rows_of(results, selection, kind) if r.half == "train" and r.covered]
     found = estimate(rows, source=f"benchmarks/accuracy, predictions {kind!r}, training half")
     path = output or ROOT / "analyzer" / "calibration" / "discrepancy.json"
     path.write_text(json.dumps(found.to_json(), indent=1) + "\n", encoding="utf-8")

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Literal
 
 from accuracy.nominal import CORES, nominal
+from accuracy.rework import with_burns
 from accuracy.system import (
     Ask,
     Burn,
@@ -168,27 +169,7 @@ def _sized(drawn: System, cycle_ms: float) -> System:
         ms = min(max(step.ms * factor, SEGMENT_MS[0]), SEGMENT_MS[1])
         return replace(step, ms=round(ms, 2))
 
-    def scaled(step: Step) -> Step:
-        match step:
-            case Burn():
-                return burn(step)
-            case Ask(meanwhile=meanwhile) if meanwhile is not None:
-                return replace(step, meanwhile=burn(meanwhile))
-            case Choice(then=then, otherwise=otherwise):
-                return replace(step, then=tuple(map(scaled, then)), otherwise=tuple(map(scaled, otherwise)))
-        return step
-
-    services = tuple(
-        replace(
-            service,
-            endpoints=tuple(
-                replace(e, steps=tuple(map(scaled, e.steps)), after=burn(e.after) if e.after else None)
-                for e in service.endpoints
-            ),
-        )
-        for service in drawn.services
-    )
-    return replace(drawn, services=services)
+    return with_burns(drawn, burn)
 
 
 def _deployed(rng: random.Random, drawn: System, *, thinks: bool) -> System | None:

@@ -19,6 +19,8 @@ from mup.workload.figures import ResponseTime, Sample, Window, rate, spread
 
 __all__ = ["NORMAL", "Measured", "Row", "judge", "measured", "response_times", "usable"]
 
+MACHINE_SPEED = "machine_speed"
+"""The part of an interval that the speed of the machine makes."""
 NORMAL = 1.96
 """Standard deviations in the half-width of a 95 % interval."""
 
@@ -129,6 +131,10 @@ class Row:
         inside: Whether the measured value is inside the prediction interval; None without one.
         inside_corrected: The same for the interval moved by as much as the prediction is by the correction.
         width: Half-width of that interval as a fraction of the prediction.
+        width_without: The same without what the speed of the machine adds to it.
+        inside_p95, inside_throughput: Whether the measured value is inside the interval of that figure.
+        covered: The model was asked about what was measured. False: about as much data as explored, and there
+            was more.
         known: Standard deviation of the error that calibration and simulation explain, by figure; relative,
             of utilization absolute. Empty without prediction intervals.
         utilization: The largest absolute error among services; ``shares`` has them all, signed.
@@ -151,6 +157,10 @@ class Row:
     inside: bool | None = None
     inside_corrected: bool | None = None
     width: float | None = None
+    width_without: float | None = None
+    inside_p95: bool | None = None
+    inside_throughput: bool | None = None
+    covered: bool = True
     known: Mapping[str, float] = field(default_factory=dict)
     shares: Mapping[str, float] = field(default_factory=dict)
 
@@ -188,6 +198,10 @@ def judge(
         inside=_inside(interval, found.response),
         inside_corrected=_inside(interval, found.response * predicted / fair["response_time"]["mean"]),
         width=None if interval is None else (interval["high"] - interval["low"]) / 2 / predicted,
+        width_without=None if interval is None else _without_machine(interval) / predicted,
+        inside_p95=_inside((raw["prediction"] or {}).get("p95"), found.p95),
+        inside_throughput=_inside((raw["prediction"] or {}).get("throughput"), found.throughput),
+        covered=raw.get("point", {}).get("data", 1.0) == 1.0,
         known={} if raw["prediction"] is None else _known(raw["prediction"], max(gaps, key=_size(gaps))),
         shares=gaps,
     )
@@ -195,6 +209,17 @@ def judge(
 
 def _inside(interval: Mapping[str, Any] | None, value: float) -> bool | None:
     return None if interval is None else bool(interval["low"] <= value <= interval["high"])
+
+
+def _without_machine(interval: Mapping[str, Any]) -> float:
+    """Return the half-width an interval would have if the speed of the machine were known."""
+    share = interval["parts"].get(MACHINE_SPEED, 0.0)
+    if share == 0.0 or interval["low"] <= 0.0:
+        return float(interval["high"] - interval["low"]) / 2
+    # Variances add up on the logarithmic scale.
+    middle = math.sqrt(interval["low"] * interval["high"])
+    length = math.log(interval["high"] / interval["low"]) / 2 * math.sqrt(1.0 - share)
+    return middle * math.sinh(length)
 
 
 def _size(gaps: Mapping[str, float]) -> Callable[[str], float]:

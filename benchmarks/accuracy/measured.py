@@ -13,6 +13,7 @@ from accuracy.deploy import circumstances, deployable
 from accuracy.observed import entry_figures
 from accuracy.points import Point
 from accuracy.store import SystemFolder
+from mup.workload.arrivals import Arrivals
 from mup.workload.measure import Measurement, measure_load
 
 __all__ = ["WindowLength", "measure"]
@@ -48,7 +49,11 @@ def measure(
 ) -> dict[str, Any]:
     """Run one repeat of a point and return its record."""
     seed = 1000 * number + point.clients
-    with deployable(folder) as project, tempfile.TemporaryDirectory(prefix="mup-accuracy-") as logs:
+    began = time.monotonic()
+    with (
+        deployable(folder, point.data) as project,
+        tempfile.TemporaryDirectory(prefix="mup-accuracy-") as logs,
+    ):
         measurement = measure_load(
             project,
             clients=point.clients,
@@ -58,6 +63,7 @@ def measure(
             replicas=point.replicas,
             seed=seed,
             log_dir=Path(logs),
+            arrivals=Arrivals(rate=point.arrivals) if point.arrivals else None,
         )
         (result,) = measurement.results
         entries = entry_figures(Path(logs), result.start_ns, result.end_ns)
@@ -69,6 +75,7 @@ def measure(
         "circumstances": circumstances(),
         "warmup": warmup,
         "seed": seed,
+        "took": time.monotonic() - began,
         "speed": measurement.speed.speed,
         "jump": measurement.speed.jump,
         "monitored": measurement.monitored_speed,

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from accuracy.system import Ask, Burn, CallTo, Choice, Pause, Step, System
+from accuracy.system import Ask, Burn, Cached, CallTo, Choice, Pause, Scan, Step, System
 
 __all__ = ["CORES", "Nominal", "nominal"]
 
@@ -29,12 +29,14 @@ class Nominal:
         response: Of one user alone.
         held: How long each service's workers are held, all together.
         work: CPU of endpoints alone.
+        used: The same by service.
     """
 
     cpu: float
     response: float
     held: dict[str, float]
     work: float
+    used: dict[str, float]
 
     def fullest_pool(self, system: System) -> float:
         """Return the longest time per cycle that a worker is held."""
@@ -46,6 +48,8 @@ class _Walk:
         self.system = system
         self.cpu = self.work = 0.0
         self.held: dict[str, float] = defaultdict(float)
+        self.used: dict[str, float] = defaultdict(float)
+        self.inside: list[str] = []
 
     def steps(self, steps: Sequence[Step], weight: float) -> float:
         """Add up steps that run ``weight`` times per cycle; return how long they take."""
@@ -53,9 +57,10 @@ class _Walk:
 
     def step(self, step: Step, weight: float) -> float:
         match step:
-            case Burn(ms=ms):
+            case Burn(ms=ms) | Scan(ms=ms):
                 self.cpu += weight * ms
                 self.work += weight * ms
+                self.used[self.inside[-1]] += weight * ms
                 return ms
             case Pause(ms=ms):
                 return ms
@@ -64,6 +69,8 @@ class _Walk:
                 return max([*times, self.step(meanwhile, weight) if meanwhile else 0.0])
             case Choice(probability=p, then=then, otherwise=otherwise):
                 return p * self.steps(then, weight * p) + (1 - p) * self.steps(otherwise, weight * (1 - p))
+            case Cached(hits=p, hit=hit, miss=miss):
+                return p * self.steps(hit, weight * p) + (1 - p) * self.steps(miss, weight * (1 - p))
         raise TypeError(step)
 
     def operation(self, operation: object, weight: float) -> float:
@@ -72,8 +79,10 @@ class _Walk:
             return QUERY_MS
         self.cpu += weight * CALL_MS
         endpoint = self.system.endpoint(operation)
+        self.inside.append(operation.service)
         response = self.steps(endpoint.steps, weight)
         after = self.step(endpoint.after, weight) if endpoint.after else 0.0
+        self.inside.pop()
         self.held[operation.service] += weight * (response + after)
         return response + CALL_MS
 
@@ -81,6 +90,10 @@ class _Walk:
 def nominal(system: System) -> Nominal:
     """Return the means of one cycle."""
     walk = _Walk(system)
-    response = walk.steps(system.scenario, 1.0)
+    share = system.other.share if system.other else 0.0
+    response = (1 - share) * walk.steps(system.scenario, 1.0 - share)
+    if system.other is not None:
+        response += share * walk.steps(system.other.scenario, share)
     held = {s.name: walk.held[s.name] for s in system.services}
-    return Nominal(cpu=walk.cpu, response=response, held=held, work=walk.work)
+    used = {s.name: walk.used[s.name] for s in system.services}
+    return Nominal(cpu=walk.cpu, response=response, held=held, work=walk.work, used=used)

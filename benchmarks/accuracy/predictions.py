@@ -72,12 +72,14 @@ class Recipe:
         switches: Ingredients to leave out.
         precision: Of the simulations.
         window: Of repeats still to be measured, for the intervals; None = no intervals, which is faster.
+        repeats: How many of them there will be.
     """
 
     host: HostProfile | None = None
     switches: Mapping[str, bool] = field(default_factory=dict)
     precision: float = 0.01
     window: WindowLength | None = None
+    repeats: int = FEWEST_REPEATS
 
     def calibrated(self, folder: SystemFolder) -> tuple[Model, list[str]]:
         """Return the model of the stored run, and what calibration warns of.
@@ -122,7 +124,7 @@ def predict_system(results: Results, name: str, kind: str, recipe: Recipe) -> di
     results.model(kind, name).parent.mkdir(parents=True, exist_ok=True)
     save_model(model, results.model(kind, name))
     points = points_of(folder)
-    runs = real_runs(folder, model, points, recipe.window) if recipe.window is not None else {}
+    runs = {} if recipe.window is None else real_runs(folder, model, points, recipe.window, recipe.repeats)
     record = {
         "system": name,
         "set": kind,
@@ -177,7 +179,11 @@ def predict_points(
 
 
 def real_runs(
-    folder: SystemFolder, model: Model, points: Sequence[Point], window: WindowLength
+    folder: SystemFolder,
+    model: Model,
+    points: Sequence[Point],
+    window: WindowLength,
+    repeats: int = FEWEST_REPEATS,
 ) -> dict[str, RealRun]:
     """Return how long each point was measured; or will be at least, where it was not yet."""
     runs = {}
@@ -187,7 +193,7 @@ def real_runs(
             runs[point.name] = RealRun(found.seconds / found.repeats, found.repeats)
             continue
         rough = simulate(point.scenario(model).model, precision=ROUGHLY)
-        runs[point.name] = RealRun(window.seconds(rough.cycle.throughput.mean), FEWEST_REPEATS)
+        runs[point.name] = RealRun(window.seconds(rough.cycle.throughput.mean), repeats)
     return runs
 
 

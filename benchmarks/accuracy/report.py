@@ -1,7 +1,8 @@
 """How large are the errors? Tables per point and their distribution over all points, as Markdown or JSON.
 
-Errors are (predicted - measured) / measured; of utilization and host, predicted - measured. Throughput,
-p95, utilization and host are compared with the speed-corrected prediction.
+What was promised comes first, the halves apart. Errors are (predicted - measured) / measured; of utilization
+and host, predicted - measured. Throughput, p95, utilization and host are compared with the speed-corrected
+prediction.
 """
 
 from __future__ import annotations
@@ -13,6 +14,16 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
+from accuracy.goals import (
+    DATA_HEAD,
+    GROUP_HEAD,
+    data_lines,
+    feature_lines,
+    goal_lines,
+    kind_lines,
+    name_of,
+    open_questions,
+)
 from accuracy.insides import inside_tables
 from accuracy.judge import Row, judge, measured
 from accuracy.jumps import deviations, jump_table
@@ -131,8 +142,8 @@ def write_report(
     Raises:
         UsageError: Nothing was measured yet.
     """
-    rows = {kind: rows_of(results, selection, kind, names) for kind in kinds}
-    rows = {kind: found for kind, found in rows.items() if found}
+    every = {kind: rows_of(results, selection, kind, names) for kind in kinds}
+    rows = {kind: covered for kind, found in every.items() if (covered := [r for r in found if r.covered])}
     if not rows:
         raise UsageError("nothing was measured and predicted yet", where=str(results.path))
     if plots is not None:
@@ -149,7 +160,20 @@ def write_report(
     if len(kinds) > 1:
         return _ladder(rows)
     ((kind, found),) = rows.items()
-    parts = [_points(found), _distribution(_halves(found)), _notes(results, kind, found)]
+    halves = _halves(found)
+    parts = [
+        _table(("figure", "promised", *map(name_of, halves)), goal_lines(halves)),
+        _points(found),
+        _distribution(halves),
+        _notes(results, kind, found),
+        _table(("point", "half", *GROUP_HEAD), kind_lines(halves)),
+    ]
+    if features := feature_lines(halves):
+        parts.append(_table(("systems with", "half", *GROUP_HEAD), features))
+    if data := data_lines(every[kind]):
+        parts.append("More data than explored: not covered by predictions.\n\n" + _table(DATA_HEAD, data))
+    if questions := open_questions(found):
+        parts.append("Points that want an explanation:\n\n" + "\n".join(questions))
     jumps = jump_table(
         [
             deviation
