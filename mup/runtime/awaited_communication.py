@@ -5,21 +5,22 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from mup.databases.command import Command, parse_command
 from mup.databases.driver import AsyncDriver, open_async_driver
 from mup.errors import CallTimeoutError, CommunicationError, QueryError, UsageError
-from mup.events.record import FAILED, Event
+from mup.events.record import FAILED
 from mup.future import MupFuture
 from mup.runtime.client.awaited import AwaitedCall
 from mup.runtime.client.events import Operation
+from mup.runtime.client.exchange import Call
 from mup.runtime.client.network import Network
-from mup.runtime.client.request import call_path, call_seconds
-from mup.runtime.wire import Request
-from mup.runtime.worker_communication import WorkerCommunication
-from mup.runtime.worker_tools import Channel, WorkerTools
+from mup.runtime.client.request import Words
+from mup.runtime.served_request import ServedRequest
+from mup.runtime.worker_tools import Tools
 
 __all__ = ["AwaitedCommunication", "AwaitedTools"]
 
@@ -27,19 +28,17 @@ QUERIES = 256
 """Queries that may be under way at once without queueing inside a driver."""
 
 
-class AwaitedTools:
+@dataclass(slots=True, kw_only=True)
+class AwaitedTools(Tools):
     """What the requests of one event loop share.
 
-    Args:
-        tools: As for a worker that blocks.
-        network: Sends the calls.
+    Attributes:
+        network: Knows where others are, and sends the calls.
+        drivers: The URI and the driver of every database that was queried.
     """
 
-    def __init__(self, tools: WorkerTools, network: Network) -> None:
-        self.tools = tools
-        self.network = network
-        self._drivers: dict[str, tuple[str, AsyncDriver]] = {}
-        self._queries: set[asyncio.Task[None]] = set()
+    network: Network
+    drivers: dict[str, tuple[str, AsyncDriver]] = field(default_factory=dict)
 
     async def driver(self, database: str) -> AsyncDriver:
         """Return the driver of a database, opening it where the registry says it is.
@@ -47,90 +46,44 @@ class AwaitedTools:
         Raises:
             CommunicationError: Nobody knows the database.
         """
-        resolver = self.tools.resolver
-        uri = resolver.fresh_database(database)
-        if uri is None:
-            # The registry may take its time, which is nobody else's.
-            uri = await asyncio.to_thread(resolver.database, database)
-        known = self._drivers.get(database)
-        if known is None or known[0] != uri:
-            driver = open_async_driver(database, uri, queries=QUERIES)
-            self._drivers[database] = uri, driver
-            if known is not None:
-                # The database has moved.
-                await known[1].close()
-            return driver
-        return known[1]
-
-    def start(self, work: Any) -> None:
-        """Let a query run until it is complete, even if nobody waits for it."""
-        task = asyncio.get_running_loop().create_task(work)
-        self._queries.add(task)
-        task.add_done_callback(self._queries.discard)
+        uri = await self.network.database(database)
+        known = self.drivers.get(database)
+        if known is not None and known[0] == uri:
+            return known[1]
+        driver = open_async_driver(database, uri, queries=QUERIES)
+        self.drivers[database] = uri, driver
+        if known is not None:
+            # The database has moved.
+            await known[1].close()
+        return driver
 
     async def close(self) -> None:
-        """Close every connection to a database."""
-        for _, driver in self._drivers.values():
+        """Give up what is under way, and close every connection."""
+        await self.network.close()
+        for _, driver in self.drivers.values():
             await driver.close()
 
 
-class AwaitedCommunication(WorkerCommunication):
+class AwaitedCommunication(ServedRequest):
     """One request on an event loop."""
 
-    def __init__(
-        self,
-        request: Request,
-        endpoint: str,
-        tools: AwaitedTools,
-        channel: Channel,
-        names: Sequence[str] = (),
-    ) -> None:
-        super().__init__(request, endpoint, tools.tools, channel, names)
-        self._shared = tools
-
-    def call(
-        self,
-        dest_ms: str,
-        path: str,
-        params: Mapping[str, Any] | None = None,
-        headers: Mapping[str, str] | None = None,
-        timeout: float | None = None,
-        method: str = "",
-        idempotent: bool | None = None,
-    ) -> MupFuture:
-        """Call an endpoint and return at once; ``await`` what it returns. See `Communication.call`."""
-        complete, seconds = self._complete(headers), call_seconds(timeout, self._tools.patience)
-        plain = call_path(path)
-        site = self._log.site(sys._getframe(1))  # noqa: SLF001 - the only way to see who calls
-        self._seq += 1
-        network = self._shared.network
-        return AwaitedCall(
-            network,
-            self._operation(self._seq, site, f"{dest_ms}{plain}", seconds, awaited=True),
-            dest_ms,
-            path,
-            params,
-            complete,
-            method,
-            sampled=self._request.sampled,
-            retries=network.retries,
-            idempotent=idempotent,
-        )
+    _tools: AwaitedTools
+    _on_loop = True
 
     def query(
         self, db_name: str, qry_name: str, coll_name: str, qry_txt: str | bytes | Mapping[str, Any]
     ) -> MupFuture:
         """Query a database and return at once; ``await`` what it returns. See `Communication.query`."""
-        site = self._log.site(sys._getframe(1))  # noqa: SLF001 - the only way to see who calls
-        self._seq += 1
-        operation = self._operation(self._seq, site, f"{db_name}.{qry_name}", self._tools.patience)
-        operation.log(Event.COMM_START)
-        try:
+        operation = self._operation(f"{db_name}.{qry_name}", sys._getframe(1))  # noqa: SLF001
+        with operation.beginning():
             command = parse_command(qry_txt)
-        except BaseException:
-            operation.finish(FAILED)
-            raise
-        return AwaitedQuery(operation, self._shared, db_name, coll_name, command)
+        return AwaitedQuery(operation, self._tools, db_name, coll_name, command)
+
+    def _begin(self, operation: Operation, service: str, words: Words, idempotent: bool | None) -> MupFuture:
+        network = self._tools.network
+        return AwaitedCall(
+            network, Call(operation, service, None, network, network.retries, idempotent, words)
+        )
 
 
 class AwaitedQuery(MupFuture):
@@ -141,10 +94,9 @@ class AwaitedQuery(MupFuture):
     ) -> None:
         self._operation = operation
         self._tools = tools
-        self._answer: asyncio.Future[list[dict[str, Any]]] = asyncio.get_running_loop().create_future()
+        self._answer = tools.network.start(self._run(db, collection, command))
         # Nobody need ever ask for it.
         self._answer.add_done_callback(lambda done: done.cancelled() or done.exception())
-        tools.start(self._run(db, collection, command))
 
     def get(self, timeout: float | None = None, *, check: bool = True) -> Any:  # noqa: ARG002
         """Return what has been awaited; before that, refuse: blocking would stop all other requests."""
@@ -160,34 +112,25 @@ class AwaitedQuery(MupFuture):
         return self._wait(events.waiting_site(1) if events.writer is not None else 0).__await__()
 
     async def _wait(self, site: int) -> list[dict[str, Any]]:
-        operation = self._operation
-        operation.wait(Event.WAIT_START, 0, site)
-        flags = FAILED
-        try:
-            documents = await asyncio.shield(self._answer)
-            flags = 0
-        finally:
-            operation.wait(Event.WAIT_END, flags, site)
-        return documents
+        with self._operation.waiting(site):
+            return await asyncio.shield(self._answer)
 
-    async def _run(self, db: str, collection: str, command: Command) -> None:
+    async def _run(self, db: str, collection: str, command: Command) -> list[dict[str, Any]]:
         operation = self._operation
+        flags = FAILED
         try:
             driver = await self._tools.driver(db)
             operation.contact()
             async with asyncio.timeout(max(0.001, operation.deadline - time.monotonic())):
                 documents = await driver.execute(collection, command)
-        except CommunicationError as error:
-            self._fail(error)
-        except TimeoutError:
-            self._fail(CallTimeoutError(f"{operation.name}: no answer in time"))
-        except Exception as error:  # noqa: BLE001 - whatever it is, it belongs to whoever waits
-            self._fail(QueryError(f"database {db!r}: {type(error).__name__}: {error}"))
-        else:
-            operation.finish()
-            self._answer.set_result(documents)
-
-    def _fail(self, error: CommunicationError) -> None:
-        self._operation.contact()
-        self._operation.finish(FAILED)
-        self._answer.set_exception(error)
+            flags = 0
+        except CommunicationError:
+            raise
+        except TimeoutError as error:
+            raise CallTimeoutError(f"{operation.name}: no answer in time") from error
+        except Exception as error:
+            raise QueryError(f"database {db!r}: {type(error).__name__}: {error}") from error
+        finally:
+            operation.contact()
+            operation.finish(flags)
+        return documents

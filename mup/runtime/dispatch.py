@@ -9,7 +9,7 @@ from mup.runtime.arguments import Arguments, arguments_of
 from mup.service import MS, EndpointInfo
 
 if TYPE_CHECKING:
-    from mup.runtime.worker_communication import WorkerCommunication
+    from mup.runtime.served_request import ServedRequest
 
 __all__ = ["Dispatch"]
 
@@ -41,7 +41,7 @@ class Dispatch:
             if arguments is not None:
                 self.arguments[key] = arguments
 
-    def values(self, key: str, comm: WorkerCommunication) -> dict[str, Any]:
+    def values(self, key: str, comm: ServedRequest) -> dict[str, Any]:
         """Return what the method of an endpoint is called with besides ``comm``.
 
         Raises:

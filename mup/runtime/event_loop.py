@@ -21,14 +21,12 @@ from mup.runtime.awaited_communication import AwaitedCommunication, AwaitedTools
 from mup.runtime.client.events import EventLog
 from mup.runtime.client.exchange import CONNECT_SECONDS
 from mup.runtime.client.network import Network
-from mup.runtime.client.sockets import ConnectionPool
 from mup.runtime.execution import Execution, describe
 from mup.runtime.loops import new_event_loop
 from mup.runtime.pinning import pin
 from mup.runtime.threads import receive_slot
 from mup.runtime.wire import FrameBuffer, Line, LogOff, Ready, Request, Retried, Sender
 from mup.runtime.worker import ServiceRun, become_worker_process
-from mup.runtime.worker_tools import WorkerTools
 
 __all__ = ["run_loop"]
 
@@ -71,17 +69,7 @@ class _Loop:
             "runtime": run.runtime,
         }
         writer = open_log(run.log_dir, f"{run.service}.{run.replica}.w0", header, run.log)
-        pool = ConnectionPool()
         log, silent = EventLog(writer, run.source), EventLog(None, run.source)
-        tools = WorkerTools(
-            run.service,
-            log,
-            silent,
-            run.resolver(pool),
-            pool,
-            patience=run.patience,
-            production=run.production,
-        )
         self._log_off = False
         network = Network(
             run.registry,
@@ -90,11 +78,20 @@ class _Loop:
             {},
             cache=run.registry_cache,
             connect_seconds=CONNECT_SECONDS,
+            token=run.registry_token,
+            databases=run.databases,
         )
         self._retries = network.retries = run.retries(0)
         if self._retries is not None:
             self._retries.report = self._report
-        self._tools = AwaitedTools(tools, network)
+        self._tools = AwaitedTools(
+            service=run.service,
+            log=log,
+            silent=silent,
+            network=network,
+            patience=run.patience,
+            production=run.production,
+        )
         failure = await self._set_up()
         loop = asyncio.get_running_loop()
         over = loop.create_future()
@@ -111,8 +108,6 @@ class _Loop:
         if not failure:
             await self._tear_down()
         await self._tools.close()
-        await network.close()
-        pool.close()
         if writer is not None:
             writer.close()
 
@@ -192,12 +187,11 @@ class _Loop:
                 values = dispatch.values(key, comm)
                 await getattr(self._instance, dispatch.endpoints[key].method)(comm, **values)
             slot.done(failed=execution.failed)
-            comm.close()
         except BaseException:  # noqa: BLE001 - whatever it is
             # It ends a worker of any other kind, too. This one must not go on without having said it is free.
             _log.exception("a request has ended the process")
-            if self._tools.tools.log.writer is not None:
-                self._tools.tools.log.writer.close()
+            if self._tools.log.writer is not None:
+                self._tools.log.writer.close()
             os._exit(1)
         finally:
             # Here, for a callback of the task would cost every request another turn of the loop.

@@ -9,9 +9,9 @@ from types import TracebackType
 from mup.errors import CommunicationError, MupError
 from mup.events.record import FAILED, Event
 from mup.runtime.content import BadRequestError
+from mup.runtime.served_request import ServedRequest
 from mup.runtime.service_log import CURRENT, InWork, text_of
 from mup.runtime.wire import Request
-from mup.runtime.worker_communication import WorkerCommunication
 
 __all__ = ["Execution", "describe"]
 
@@ -32,7 +32,7 @@ class Execution:
 
     __slots__ = ("_comm", "_context", "_request", "_service", "failed")
 
-    def __init__(self, service: str, request: Request, comm: WorkerCommunication) -> None:
+    def __init__(self, service: str, request: Request, comm: ServedRequest) -> None:
         self._service = service
         self._request = request
         self._comm = comm

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any
 
-from mup.communication import Communication, Cookie, Headers, UploadedFile
+from mup.communication import Cookie, Headers, UploadedFile
 from mup.errors import MupError
 from mup.events.record import FAILED, Event
+from mup.runtime.client.caller import Caller
+from mup.runtime.client.events import Operation
+from mup.runtime.client.request import call_headers, call_seconds
 from mup.runtime.content import Content
 from mup.runtime.header_rules import header_text
 from mup.runtime.last_statement import returns_next
@@ -18,13 +22,13 @@ from mup.runtime.refusals import REQUEST_ID, generic
 from mup.runtime.response import encoded
 from mup.runtime.tracing import child_header
 from mup.runtime.wire import Answer, Request
-from mup.runtime.worker_tools import Channel, WorkerTools
+from mup.runtime.worker_tools import Channel, Tools
 
 __all__ = ["ServedRequest"]
 
 
-class ServedRequest(Communication):
-    """One request in a worker: what it says, and the answer.
+class ServedRequest(Caller):
+    """One request in a worker: what it says, what it calls, and the answer.
 
     Args:
         request: As the front sent it.
@@ -44,6 +48,8 @@ class ServedRequest(Communication):
     _cookies: Mapping[str, str] | None = None
     _content: Content | None = None
     _params: dict[str, Any] | None = None
+    _on_loop = False
+    """Whether its calls go on by themselves."""
     responded = False
     runner: CodeType | None = None
 
@@ -51,7 +57,7 @@ class ServedRequest(Communication):
         self,
         request: Request,
         endpoint: str,
-        tools: WorkerTools,
+        tools: Tools,
         channel: Channel,
         names: Sequence[str] = (),
     ) -> None:
@@ -180,6 +186,33 @@ class ServedRequest(Communication):
         """
         if self._request.body:
             self._params = self.content.params()
+
+    def _headers_of_call(self, dest_ms: str, headers: Mapping[str, str] | None) -> dict[str, str]:  # noqa: ARG002
+        """Return the headers of a call, with what it passes on of a trace that came with the request."""
+        if not self._request.traceparent:
+            return call_headers(headers)
+        state = self.headers.get("tracestate")
+        trace = {"traceparent": self.traceparent, **({"tracestate": state} if state else {})}
+        return call_headers({**trace, **(headers or {})})
+
+    def _operation(self, name: str, frame: FrameType, timeout: float | None = None) -> Operation:
+        request, events = self._request, self._log
+        deadline = time.monotonic() + call_seconds(timeout, self._tools.patience)
+        if request.deadline is not None:
+            deadline = min(deadline, request.deadline)
+        self._operations += 1
+        number, site = self._operations, events.site(frame)
+        return Operation(
+            events,
+            request.request,
+            request.trace,
+            number,
+            site,
+            name,
+            deadline,
+            self._on_loop,
+            request.sampled,
+        )
 
     def _answer(
         self,

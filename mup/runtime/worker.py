@@ -143,16 +143,16 @@ def serve_worker(run: ServiceRun, number: int, line: Line) -> None:
     writer = open_log(run.log_dir, f"{run.service}.{run.replica}.w{number}", header, run.log)
     pool = ConnectionPool()
     log, silent = EventLog(writer, run.source), EventLog(None, run.source)
-    retries = run.retries(number)
+    resolver = run.resolver(pool)
+    retries = resolver.retries = run.retries(number)
     if retries is not None:
         retries.report = channel.send
     tools = WorkerTools(
-        run.service,
-        log,
-        silent,
-        run.resolver(pool),
-        pool,
-        retries=retries,
+        service=run.service,
+        log=log,
+        silent=silent,
+        resolver=resolver,
+        pool=pool,
         patience=run.patience,
         production=run.production,
     )

@@ -13,10 +13,8 @@ from mup.runtime.wire import Answer, FromWorker
 
 if TYPE_CHECKING:
     from mup.databases.runner import QueryRunner
-    from mup.runtime.client.retries import Retries
 
-
-__all__ = ["Channel", "WorkerTools"]
+__all__ = ["Channel", "Tools", "WorkerTools"]
 
 
 class Channel(Protocol):
@@ -29,18 +27,14 @@ class Channel(Protocol):
         """Send an answer together with the news that the worker is free, which comes next."""
 
 
-@dataclass(slots=True)
-class WorkerTools:
-    """What the requests of one worker share.
+@dataclass(slots=True, kw_only=True)
+class Tools:
+    """What the requests of one worker share, or those of one event loop.
 
     Attributes:
         service: Name of the service.
         log: Of the requests that are logged.
         silent: Of the others.
-        resolver: Knows where others are.
-        pool: Connections to them.
-        queries: Runs queries; None before the first one.
-        retries: Decides which calls are made again; None = none is.
         patience: Seconds an operation may take unless it says otherwise.
         production: Whether clients are told nothing of what goes wrong.
     """
@@ -48,12 +42,23 @@ class WorkerTools:
     service: str
     log: EventLog
     silent: EventLog
+    patience: float = DEFAULT_TIMEOUT
+    production: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class WorkerTools(Tools):
+    """What the requests of one worker share that blocks.
+
+    Attributes:
+        resolver: Knows where others are.
+        pool: Connections to them.
+        queries: Runs queries; None before the first one.
+    """
+
     resolver: Resolver
     pool: ConnectionPool
     queries: QueryRunner | None = None
-    retries: Retries | None = None
-    patience: float = DEFAULT_TIMEOUT
-    production: bool = False
 
     def query_runner(self) -> QueryRunner:
         """Return the runner of queries, loading the database drivers at the first query."""

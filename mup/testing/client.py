@@ -94,7 +94,9 @@ class TestClient:
         )
         pool = ConnectionPool()
         log = EventLog(None, Path())
-        self._tools = WorkerTools(name, log, log, Resolver(_NOWHERE, pool), pool)
+        self._tools = WorkerTools(
+            service=name, log=log, silent=log, resolver=Resolver(_NOWHERE, pool), pool=pool
+        )
         self._stubs = Stubs()
         self._instance = service()
         self._instance.service_name = name

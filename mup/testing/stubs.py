@@ -11,8 +11,9 @@ import msgspec
 from mup.errors import MupError, UsageError
 from mup.future import MupFuture, Response
 from mup.routes import CallRoutes
+from mup.runtime.client.events import Operation
 from mup.runtime.client.reply import call_error, decode_body
-from mup.runtime.client.request import call_headers, call_path, call_seconds, worded
+from mup.runtime.client.request import Words, call_path
 from mup.runtime.response import encoded
 from mup.runtime.worker_communication import WorkerCommunication
 
@@ -141,31 +142,29 @@ class StubCommunication(WorkerCommunication):
 
     stubs: Stubs
 
-    def call(
-        self,
-        dest_ms: str,
-        path: str,
-        params: Mapping[str, Any] | None = None,
-        headers: Mapping[str, str] | None = None,
-        timeout: float | None = None,
-        method: str = "",
-        idempotent: bool | None = None,  # noqa: ARG002 - stubs answer at the first attempt
-    ) -> MupFuture:
-        """Ask a stub; see :meth:`Communication.call`."""
-        complete = call_headers(headers)
-        call_seconds(timeout, self._tools.patience)
-        # What fails in production fails in a test.
-        worded(_NOBODY.find(call_path(path), method), path, params, complete, method)
-        try:
-            arrives = msgspec.json.decode(msgspec.json.encode({} if params is None else params))
-        except (TypeError, ValueError, msgspec.MsgspecError) as error:
-            raise UsageError(f"the params cannot be sent as JSON: {error}") from error
-        return self.stubs.call(
-            StubCall(dest=dest_ms, path=path, params=arrives, method=method, headers=complete)
-        )
-
     def query(
         self, db_name: str, qry_name: str, coll_name: str, qry_txt: str | bytes | Mapping[str, Any]
     ) -> MupFuture:
         """Ask a stub; see :meth:`Communication.query`."""
         return self.stubs.query(db_name, qry_name, coll_name, qry_txt)
+
+    def _begin(
+        self,
+        operation: Operation,  # noqa: ARG002 - nothing is logged
+        service: str,
+        words: Words,
+        idempotent: bool | None,  # noqa: ARG002 - stubs answer at the first attempt
+    ) -> MupFuture:
+        """Ask a stub."""
+        # What fails in production fails in a test.
+        words.message(_NOBODY.find(call_path(words.path), words.method))
+        params = words.params
+        try:
+            arrives = msgspec.json.decode(msgspec.json.encode({} if params is None else params))
+        except (TypeError, ValueError, msgspec.MsgspecError) as error:
+            raise UsageError(f"the params cannot be sent as JSON: {error}") from error
+        return self.stubs.call(
+            StubCall(
+                dest=service, path=words.path, params=arrives, method=words.method, headers=words.headers
+            )
+        )

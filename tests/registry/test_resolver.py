@@ -49,13 +49,13 @@ def register(url: str, *ports: int, token: str = "") -> list[str]:
 def test_names_and_suggestions(monkeypatch: pytest.MonkeyPatch) -> None:
     """A resolver finds replicas, endpoints and databases by name, and says what was meant by a wrong one."""
     # As long as the registry needs to be sure that a name is wrong.
-    monkeypatch.setattr("mup.runtime.client.resolver._FIRST_SECONDS", 60.0)
+    monkeypatch.setattr("mup.runtime.client.registry.FIRST_SECONDS", 60.0)
     with registry() as url, resolving(url) as resolver:
         ask(url, "/register", entry(endpoints={"ep": "/ep/"}))
         ask(url, "/databases", {"name": "db", "uri": "mongodb://h/x"})
         assert resolver.choose("A") == FIRST
-        assert resolver.route("A", "ep", "").path == "/ep/"
-        assert resolver.route("A", "/other/", "").path == "/other/"
+        assert resolver.find("A").routes.find("ep", "").path == "/ep/"
+        assert resolver.find("A").routes.find("/other/", "").path == "/other/"
         assert resolver.database("db") == "mongodb://h/x"
         with pytest.raises(UnknownServiceError, match=r"unknown service 'a'.*did you mean 'A'"):
             resolver.choose("a")
@@ -170,7 +170,7 @@ def test_a_restarted_registry_that_knows_nobody_yet() -> None:
 
 def test_a_registry_that_is_being_started_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """A caller that knows nothing waits for a registry, and for a service that has not registered with it yet."""
-    monkeypatch.setattr("mup.runtime.client.resolver._FIRST_SECONDS", 60.0)
+    monkeypatch.setattr("mup.runtime.client.registry.FIRST_SECONDS", 60.0)
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

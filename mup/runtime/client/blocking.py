@@ -12,11 +12,22 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from mup.errors import CallTimeoutError, CommunicationError
-from mup.events.record import CENSORED, FAILED, Event
+from mup.events.record import CENSORED
 from mup.future import MupFuture
 from mup.runtime.client.events import Operation
-from mup.runtime.client.exchange import CONNECT_SECONDS, Call, Choose, Pause, Send, StaleError, Step
-from mup.runtime.client.reply import BrokenError, RawResponse, call_error
+from mup.runtime.client.exchange import (
+    CONNECT_SECONDS,
+    WAITS,
+    Call,
+    CallUnderWay,
+    Choose,
+    Locate,
+    Pause,
+    Send,
+    StaleError,
+    Step,
+)
+from mup.runtime.client.reply import BrokenError
 from mup.runtime.client.resolver import Resolver
 from mup.runtime.client.sockets import Connection, ConnectionPool
 
@@ -26,8 +37,8 @@ if TYPE_CHECKING:
 __all__ = ["CallFuture", "QueryFuture"]
 
 
-class CallFuture(MupFuture):
-    """A call under way.
+class CallFuture(CallUnderWay):
+    """A call of a worker that blocks.
 
     Args:
         call: What is to be done.
@@ -35,40 +46,31 @@ class CallFuture(MupFuture):
         pool: Connections to them.
 
     Raises:
+        UsageError: It cannot be sent, or does not fit the endpoint.
         CommunicationError: The request could not be sent.
     """
 
     def __init__(self, call: Call, resolver: Resolver, pool: ConnectionPool) -> None:
-        self._call = call
         self._resolver = resolver
         self._pool = pool
         self._connection: Connection | None = None
-        self._steps = call.steps()
-        # What the call waits for; None = it is over.
-        self._step: Step | None = None
-        self._go()
-        if self._step is None and call.error is not None:
-            raise call.error
+        # Why nothing is known of the service.
+        self._problem: CommunicationError | None = None
+        service = None
+        try:
+            # Before the call is logged: by the name its endpoint has.
+            service = resolver.find(call.service)
+        except CommunicationError as problem:
+            self._problem = problem
+        super().__init__(call, service)
 
     def get(self, timeout: float | None = None, *, check: bool = True) -> Any:
         """Wait for the response; see :meth:`MupFuture.get`."""
-        call = self._call
-        operation = call.operation
+        operation = self._call.operation
         site = operation.events.site(sys._getframe(1))  # noqa: SLF001 - the only way to see who waits
-        operation.wait(Event.WAIT_START, 0, site)
-        flags = FAILED
-        try:
-            flags |= CENSORED if self._step is None else self._wait(timeout)
-            if call.error is not None:
-                raise call.error
-            response = call.response
-            assert response is not None  # noqa: S101 - without an error there is a response
-            if check and not response.ok:
-                raise call_error(operation.name, response.status, response.body)
-            flags &= ~FAILED
-        finally:
-            operation.wait(Event.WAIT_END, flags, site)
-        return response.body if check else response
+        with operation.waiting(site) as wait:
+            wait.flags = CENSORED if self._step is None else self._wait(timeout)
+            return self._call.result(check=check)
 
     def abandon(self) -> None:
         """Nobody will ask for the response any more."""
@@ -82,26 +84,19 @@ class CallFuture(MupFuture):
             self._pool.abandon(self._connection, self._call.operation.deadline)
             self._connection = None
 
-    def _go(self, value: RawResponse | None = None, error: Exception | None = None) -> None:
-        """Go on to where the call waits for something, or is over."""
-        steps = self._steps
-        try:
-            step = steps.send(value) if error is None else steps.throw(error)
-            while True:
-                try:
-                    if type(step) is Send:
-                        result: Any = self._send(step)
-                    elif type(step) is Choose:
-                        result = self._resolver.choose(self._call.service, step.refused)
-                    else:
-                        break
-                except (CommunicationError, OSError) as problem:
-                    step = steps.throw(problem)
-                else:
-                    step = steps.send(result)
-            self._step = step
-        except StopIteration:
-            self._step = None
+    def _do(self, step: Step) -> Any:
+        kind = type(step)
+        if kind is Send:
+            return self._send(step)  # type: ignore[arg-type]
+        if kind is Choose:
+            return self._resolver.choose(self._call.service, step.refused)  # type: ignore[union-attr]
+        if kind is Locate:
+            if self._problem is not None:
+                problem, self._problem = self._problem, None
+                raise problem
+            self._call.say(self._resolver.find(self._call.service))
+            return None
+        return WAITS
 
     def _send(self, step: Send) -> bool:
         """Send the request; return whether the connection was a kept one.
@@ -111,7 +106,7 @@ class CallFuture(MupFuture):
         """
         call = self._call
         message = call.message
-        assert message is not None  # noqa: S101 - a worker that blocks knows what it says
+        assert message is not None  # noqa: S101 - the service is known
         seconds = call.until - time.monotonic()
         connection = self._pool.take(step.address, min(seconds, CONNECT_SECONDS), fresh=step.fresh)
         try:
@@ -178,12 +173,6 @@ class QueryFuture(MupFuture):
         """Wait for the documents; see :meth:`MupFuture.get`."""
         operation = self._operation
         site = operation.events.site(sys._getframe(1))  # noqa: SLF001 - the only way to see who waits
-        operation.wait(Event.WAIT_START, 0, site)
-        flags = FAILED
-        try:
+        with operation.waiting(site):
             seconds = max(operation.deadline - time.monotonic(), 0.0)
-            documents = self._handle.wait(seconds if timeout is None else min(timeout, seconds))
-            flags = 0
-        finally:
-            operation.wait(Event.WAIT_END, flags, site)
-        return documents
+            return self._handle.wait(seconds if timeout is None else min(timeout, seconds))

@@ -6,7 +6,8 @@ import inspect
 import random
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -15,7 +16,7 @@ from mup.events.record import FAILED, Event, attempt_flag
 from mup.events.sites import SiteTable
 from mup.events.writer import EventWriter
 
-__all__ = ["EventLog", "Operation"]
+__all__ = ["EventLog", "Operation", "Waiting"]
 
 _COROUTINE = inspect.CO_COROUTINE | inspect.CO_ITERABLE_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
@@ -91,6 +92,7 @@ class Operation:
         deadline: Seconds of the monotonic clock.
         awaited: Whether the exchange goes on by itself: its records have no site, and begin when a replica
             has been chosen, for connecting is part of it.
+        sampled: Whether what it causes is logged.
         attempt: Number of the attempt, from 0.
         contacted: Whether ``contactDest`` has been written for this attempt.
     """
@@ -103,6 +105,7 @@ class Operation:
     name: str
     deadline: float
     awaited: bool = False
+    sampled: bool = True
     attempt: int = 0
     contacted: bool = False
     _name: int = -1
@@ -125,6 +128,20 @@ class Operation:
                 self._name = events.name(self.name)
             events.write(event, self.request, self.trace, self.seq, site, self._name, flags, now)
 
+    @contextmanager
+    def beginning(self) -> Iterator[None]:
+        """Log that it begins; if it cannot, it has failed."""
+        self.log(Event.COMM_START)
+        try:
+            yield
+        except BaseException:
+            self.finish(FAILED)
+            raise
+
+    def waiting(self, site: int) -> Waiting:
+        """Return the wait of some code for the result of this operation."""
+        return Waiting(self, site)
+
     def contact(self, flags: int = 0) -> None:
         """Note that the request is on its way, unless that is known."""
         if not self.contacted:
@@ -141,3 +158,26 @@ class Operation:
         self.attempt += 1
         self.contacted = False
         self.log(Event.COMM_START)
+
+
+class Waiting:
+    """Records around a wait; it has failed if an exception ends it.
+
+    Attributes:
+        flags: Of the record that ends it.
+    """
+
+    __slots__ = ("_operation", "_site", "flags")
+
+    def __init__(self, operation: Operation, site: int) -> None:
+        self._operation = operation
+        self._site = site
+        self.flags = 0
+
+    def __enter__(self) -> Waiting:
+        self._operation.wait(Event.WAIT_START, 0, self._site)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        flags = self.flags if kind is None else self.flags | FAILED
+        self._operation.wait(Event.WAIT_END, flags, self._site)

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import logging
 import time
+from abc import abstractmethod
 from collections.abc import Collection, Generator
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
@@ -37,17 +38,20 @@ from mup.errors import (
     NoReplicaError,
 )
 from mup.events.ids import attempt_of, child_id
-from mup.events.record import FAILED
-from mup.future import Response
+from mup.events.record import FAILED, Event
+from mup.future import MupFuture, Response
 from mup.retries import IDEMPOTENT
 from mup.runtime.client.events import Operation
-from mup.runtime.client.reply import BrokenError, RawResponse, decode_body
-from mup.runtime.client.request import Address, Message
+from mup.runtime.client.replicas import ServiceEntry
+from mup.runtime.client.reply import BrokenError, RawResponse, call_error, decode_body
+from mup.runtime.client.request import Address, Message, Words
 from mup.runtime.client.retries import Failure, Retries, failure_of_answer, failure_of_error
 
 __all__ = [
     "CONNECT_SECONDS",
+    "WAITS",
     "Call",
+    "CallUnderWay",
     "Choose",
     "Locate",
     "Pause",
@@ -67,7 +71,7 @@ _log = logging.getLogger("mup.runtime")
 
 
 class Locate(NamedTuple):
-    """Find out what the service is, and so what is to be said to it: set `Call.message`."""
+    """Find out what the service is, and so what is to be said to it: `Call.say`."""
 
 
 class Choose(NamedTuple):
@@ -118,10 +122,11 @@ class Call:
     Attributes:
         operation: Its records and deadline.
         service: Name of the service called.
-        message: What is said; None = to be found out.
+        message: What is sent; None = to be found out.
         peers: What it shares with other calls.
         retries: Decides whether it is made again; None = it is not.
         idempotent: Whether executing it twice does no harm; None = as HTTP says of its method.
+        words: What is said, before it is known of what kind the service is.
         decoded: Whether the body of the response is to be decoded.
         until: Deadline of the attempt under way, in seconds of the monotonic clock.
         sent: When the request was sent.
@@ -136,6 +141,7 @@ class Call:
     peers: Peers
     retries: Retries | None = None
     idempotent: bool | None = None
+    words: Words | None = None
     decoded: bool = True
     until: float = 0.0
     sent: float = 0.0
@@ -144,6 +150,22 @@ class Call:
     error: MupError | None = None
     _began: float = 0.0
     _lost: bool = False
+
+    def say(self, service: ServiceEntry) -> None:
+        """Find out what to send, and what the log calls it.
+
+        Raises:
+            UsageError: It does not fit the endpoint, or cannot be sent.
+        """
+        words, operation = self.words, self.operation
+        assert words is not None  # noqa: S101 - without a message there are words
+        if service.base is not None:
+            words = words.with_method()
+        # A name nobody has is sent as a path: the service answers 404 with what it has.
+        route = service.routes.find(words.path.partition("?")[0], words.method)
+        message = self.message = words.message(route, service.base, sampled=operation.sampled)
+        name = f"{self.service}{route.key}"
+        operation.rename(f"{message.method} {name}" if message.external else name)
 
     def data(self, start: str) -> bytes:
         """Return the request as it is sent now, to a server whose `start_of_head` is given."""
@@ -290,6 +312,22 @@ class Call:
             idempotent=self._harmless,
         )
 
+    def result(self, *, check: bool = True) -> Any:
+        """Return what was answered: the body, or without ``check`` the response, whatever its status.
+
+        Raises:
+            MupError: Why there is none.
+        """
+        response = self.response
+        if response is None:
+            assert self.error is not None  # noqa: S101 - without a response there is an error
+            raise self.error
+        if not check:
+            return response
+        if not response.ok:
+            raise call_error(self.operation.name, response.status, response.body)
+        return response.body
+
     def _finish(self, raw: RawResponse) -> None:
         body: Any = raw.body
         try:
@@ -299,3 +337,60 @@ class Call:
             self.error = CommunicationError(f"{self.operation.name}: the body of the response: {problem}")
         else:
             self.response = Response(raw.status, raw.headers, body)
+
+
+WAITS = object()
+"""What a step gives that cannot be done at once."""
+
+
+class CallUnderWay(MupFuture):
+    """A call that a shell makes: it does what can be done at once, and then goes on when something has come.
+
+    Args:
+        call: What is to be done.
+        service: What is known of the service; None = that is to be found out.
+
+    Raises:
+        UsageError: It cannot be sent, or does not fit the endpoint.
+        CommunicationError: The request could not be sent.
+    """
+
+    def __init__(self, call: Call, service: ServiceEntry | None) -> None:
+        self._call = call
+        if service is not None:
+            call.say(service)
+        # When it began, as the log has it.
+        self._start = time.monotonic_ns()
+        call.operation.log(Event.COMM_START, now=self._start)
+        self._steps = call.steps()
+        # What the call waits for; None = it is over.
+        self._step: Step | None = None
+        self._go()
+        if self._step is None and call.error is not None:
+            raise call.error
+
+    @abstractmethod
+    def _do(self, step: Step) -> Any:
+        """Do a step and return what it gives, or raise what it raises; `WAITS` = it takes a while."""
+
+    def _finish(self) -> None:
+        """The call is over."""
+
+    def _go(self, value: Any = None, error: Exception | None = None) -> None:
+        """Go on to where the call waits for something, or is over."""
+        steps = self._steps
+        try:
+            step = steps.send(value) if error is None else steps.throw(error)
+            while True:
+                try:
+                    value = self._do(step)
+                except (MupError, OSError) as problem:
+                    step = steps.throw(problem)
+                    continue
+                if value is WAITS:
+                    self._step = step
+                    return
+                step = steps.send(value)
+        except StopIteration:
+            self._step = None
+            self._finish()

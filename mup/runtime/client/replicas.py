@@ -1,7 +1,6 @@
 """Which replicas may a call go to, by what the registry last said and what calls have found out since?
 
-Nothing here waits or sends: `mup.runtime.client.resolver` asks the registry for workers that block, and
-`mup.runtime.client.network` for event loops. The rules are the same for both:
+Nothing here waits or sends; how the registry is asked is said in `mup.runtime.client.registry`.
 
 - A replica is picked uniformly at random from the list.
 - One that cannot be reached, or serves nobody, is *dropped*: it is not picked for `DROPPED_SECONDS`, unless
@@ -20,7 +19,6 @@ import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import quote
 
 import msgspec
 
@@ -29,22 +27,15 @@ from mup.routes import CallRoutes
 from mup.runtime.client.reply import BrokenError, RawResponse
 from mup.runtime.client.request import Address, address_of
 
-__all__ = ["CACHE_SECONDS", "DROPPED_SECONDS", "MOMENT", "Answer", "Replicas", "ServiceEntry", "question"]
+__all__ = ["CACHE_SECONDS", "DROPPED_SECONDS", "Answer", "Replicas", "ServiceEntry"]
 
 _log = logging.getLogger("mup.runtime")
 
 CACHE_SECONDS = 1.0
 """How long an answer of the registry is used before it is asked again, unless somebody says otherwise."""
-MOMENT = 0.1
-"""Seconds a call waits for the registry that could go on with what it knows."""
 DROPPED_SECONDS = 3.0
 _NAMED = 5
 """Replicas that a message names at most."""
-
-
-def question(service: str) -> str:
-    """Return what the registry is asked about a service."""
-    return f"/replicas?service={quote(service, safe='')}"
 
 
 @dataclass(frozen=True, slots=True)

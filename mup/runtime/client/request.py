@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote, urlsplit
 
 import msgspec
@@ -23,13 +23,13 @@ __all__ = [
     "Message",
     "RawRequest",
     "TlsAddress",
+    "Words",
     "address_of",
     "call_headers",
     "call_path",
     "call_seconds",
     "encoded",
     "start_of_head",
-    "worded",
 ]
 
 _TARGET = re.compile(r"/[!-~]*|\*")
@@ -220,55 +220,66 @@ def call_headers(headers: Mapping[str, str] | None, *, external: bool = False) -
     return texts
 
 
-def worded(
-    route: Route,
-    path: str,
-    params: Mapping[str, Any] | bytes | None,
-    headers: Mapping[str, str],
-    method: str,
-    *,
-    external: bool = False,
-    base: str = "",
-    further: str = "",
-) -> Message:
-    """Return what a call says to its endpoint.
+class Words(NamedTuple):
+    """What a call says.
 
-    Args:
-        route: What `CallRoutes.find` has returned for the path.
-        path: Of the call, with its query string.
-        params: Of the call; bytes = the body itself.
+    Attributes:
+        path: As the call says it, with its query string.
+        params: As the call says them; bytes = the body itself.
         headers: From `call_headers`.
-        method: Of the call; "" = the one of the endpoint.
-        external: Whether it goes outside of mup, where no params are no body.
-        base: Path in front of the path.
-        further: Lines of other headers.
-
-    Raises:
-        UsageError: That cannot be sent, or does not fit the endpoint.
+        method: As the call says it; "" = the one of the endpoint.
     """
-    method = method or route.method or "POST"
-    if not TOKEN.fullmatch(method):
-        raise UsageError(f"no HTTP method is called {method!r}")
-    plain, _, query = path.partition("?")
-    body = None
-    if isinstance(params, bytes):
-        target, body = plain, params or None
-    else:
-        target, rest = target_of(route, plain, params)
-        if method not in WITHOUT_BODY:
-            body = None if external and not rest else _body(rest)
-        elif rest:
-            query = f"{query}&{query_string(rest)}" if query else query_string(rest)
-    if query:
-        target = f"{target}?{query}"
-    names = frozenset(name.lower() for name in headers) if headers else frozenset()
-    lines = "".join([f"{name}: {value}\r\n" for name, value in headers.items()]) + further
-    if body is not None and not isinstance(params, bytes) and "content-type" not in names:
-        lines += "Content-Type: application/json\r\n"
-    if external:
-        lines += "".join(line for name, line in _TO_STRANGERS if name not in names)
-    target = quote(base + target, safe=_SAFE_IN_TARGET)
-    return Message(method, target, lines, body, external, names & _FIRST if external else frozenset())
+
+    path: str
+    params: Mapping[str, Any] | bytes | None
+    headers: Mapping[str, str]
+    method: str
+
+    def with_method(self) -> Words:
+        """Return the words for a server outside of mup, where the method may stand in front of the path."""
+        path, method = self.path, self.method
+        verb, space, rest = path.partition(" ")
+        if space and verb.isalpha() and verb.isupper():
+            method, path = verb, rest
+        return self._replace(path=path if path.startswith("/") else f"/{path}", method=method)
+
+    def message(self, route: Route, base: str | None = None, *, sampled: bool = True) -> Message:
+        """Return what is sent.
+
+        Args:
+            route: What `CallRoutes.find` has returned for the path.
+            base: Path in front of the path, outside of mup: there, no params are no body; None = inside.
+            sampled: Whether what it causes is logged.
+
+        Raises:
+            UsageError: That cannot be sent, or does not fit the endpoint.
+        """
+        params, headers, external = self.params, self.headers, base is not None
+        method = self.method or route.method or "POST"
+        if not TOKEN.fullmatch(method):
+            raise UsageError(f"no HTTP method is called {method!r}")
+        plain, _, query = self.path.partition("?")
+        body = None
+        if isinstance(params, bytes):
+            target, body = plain, params or None
+        else:
+            target, rest = target_of(route, plain, params)
+            if method not in WITHOUT_BODY:
+                body = None if external and not rest else _body(rest)
+            elif rest:
+                query = f"{query}&{query_string(rest)}" if query else query_string(rest)
+        if query:
+            target = f"{target}?{query}"
+        names = frozenset(name.lower() for name in headers) if headers else frozenset()
+        lines = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
+        if not (sampled or external):
+            lines += "X-Mup-Sampled: 0\r\n"
+        if body is not None and not isinstance(params, bytes) and "content-type" not in names:
+            lines += "Content-Type: application/json\r\n"
+        if external:
+            lines += "".join(line for name, line in _TO_STRANGERS if name not in names)
+        target = quote(f"{base or ''}{target}", safe=_SAFE_IN_TARGET)
+        return Message(method, target, lines, body, external, names & _FIRST if external else frozenset())
 
 
 def _body(params: Mapping[str, Any] | None) -> bytes:

@@ -8,19 +8,21 @@ from collections.abc import Mapping
 from types import FrameType
 from typing import Any
 
-from mup.communication import DEFAULT_TIMEOUT, Communication, Cookie
+from mup.communication import DEFAULT_TIMEOUT, Cookie
 from mup.errors import UsageError
 from mup.future import MupFuture
 from mup.runtime.client.awaited import AwaitedCall
+from mup.runtime.client.caller import Caller
 from mup.runtime.client.events import EventLog, Operation
+from mup.runtime.client.exchange import Call
 from mup.runtime.client.network import Network
-from mup.runtime.client.request import call_headers, call_path, call_seconds
+from mup.runtime.client.request import Words, call_headers, call_path, call_seconds
 from mup.runtime.kept_cookies import KeptCookies
 
 __all__ = ["ClientCommunication"]
 
 
-class ClientCommunication(Communication):
+class ClientCommunication(Caller):
     """The calls of one client; one object per client, one execution (cycle) at a time.
 
     Args:
@@ -29,7 +31,6 @@ class ClientCommunication(Communication):
 
     Attributes:
         request, trace: Ids of the current execution.
-        calls: Calls begun in the current execution.
         sampled: Whether the current execution is logged, with everything it causes.
     """
 
@@ -38,7 +39,6 @@ class ClientCommunication(Communication):
         self._patience = patience
         self.request = 0
         self.trace = 0
-        self.calls = 0
         self.sampled = True
         self._kept_cookies = KeptCookies()
 
@@ -47,44 +47,17 @@ class ClientCommunication(Communication):
         """Log of the current execution."""
         return self.network.log if self.sampled else self.network.silent
 
+    @property
+    def calls(self) -> int:
+        """Calls begun in the current execution."""
+        return self._operations
+
     def begin(self, request: int, trace: int, *, sampled: bool = True) -> None:
         """Start a new execution."""
         self.sampled = sampled
         self.request = request
         self.trace = trace
-        self.calls = 0
-
-    def call(
-        self,
-        dest_ms: str,
-        path: str,
-        params: Mapping[str, Any] | None = None,
-        headers: Mapping[str, str] | None = None,
-        timeout: float | None = None,
-        method: str = "",
-        idempotent: bool | None = None,  # noqa: ARG002 - clients measure: they repeat nothing
-    ) -> AwaitedCall:
-        """Call an endpoint and return at once; ``await`` what it returns. See `Communication.call`.
-
-        Cookies the service has set for this client go along, unless ``headers`` has a ``Cookie``.
-        """
-        self.calls += 1
-        complete = call_headers(headers, external=self.network.is_external(dest_ms))
-        kept = self._kept_cookies.header(dest_ms)
-        if kept is not None and not any(name.lower() == "cookie" for name in complete):
-            complete["Cookie"] = kept
-        seconds = call_seconds(timeout, self._patience)
-        return AwaitedCall(
-            self.network,
-            self._operation(f"{dest_ms}{call_path(path)}", seconds, sys._getframe(1)),  # noqa: SLF001
-            dest_ms,
-            path,
-            params,
-            complete,
-            method,
-            sampled=self.sampled,
-            cookies=self._kept_cookies,
-        )
+        self._operations = 0
 
     def send(
         self,
@@ -94,19 +67,12 @@ class ClientCommunication(Communication):
         body: bytes,
         headers: Mapping[str, str],
         timeout: float | None = None,
-    ) -> AwaitedCall:
+    ) -> MupFuture:
         """Send any HTTP request to a service outside of mup; ``await`` gives the body undecoded."""
-        self.calls += 1
-        complete, seconds = call_headers(headers, external=True), call_seconds(timeout, self._patience)
-        operation = self._operation(f"{dest}{call_path(path)}", seconds, sys._getframe(1))  # noqa: SLF001
-        return AwaitedCall(
-            self.network, operation, dest, path, body, complete, method, sampled=self.sampled, decoded=False
-        )
-
-    def _operation(self, name: str, seconds: float, frame: FrameType) -> Operation:
-        events, deadline = self.events, time.monotonic() + seconds
-        site = events.site(frame)
-        return Operation(events, self.request, self.trace, self.calls, site, name, deadline, awaited=True)
+        words = Words(path, body, call_headers(headers, external=True), method)
+        operation = self._operation(f"{dest}{call_path(path)}", sys._getframe(1), timeout)  # noqa: SLF001
+        call = Call(operation, dest, None, self.network, words=words, decoded=False)
+        return AwaitedCall(self.network, call)
 
     def query(
         self,
@@ -129,3 +95,37 @@ class ClientCommunication(Communication):
     ) -> None:
         """Refuse: nobody has asked a client anything."""
         raise UsageError("a client has no request to respond to")
+
+    def _headers_of_call(self, dest_ms: str, headers: Mapping[str, str] | None) -> dict[str, str]:
+        """Return the headers of a call: with the cookies that the service has set, unless it has its own."""
+        complete = call_headers(headers, external=self.network.is_external(dest_ms))
+        kept = self._kept_cookies.header(dest_ms)
+        if kept is not None and not any(name.lower() == "cookie" for name in complete):
+            complete["Cookie"] = kept
+        return complete
+
+    def _operation(self, name: str, frame: FrameType, timeout: float | None = None) -> Operation:
+        deadline = time.monotonic() + call_seconds(timeout, self._patience)
+        self._operations += 1
+        events = self.events
+        return Operation(
+            events,
+            self.request,
+            self.trace,
+            self._operations,
+            events.site(frame),
+            name,
+            deadline,
+            awaited=True,
+            sampled=self.sampled,
+        )
+
+    def _begin(
+        self,
+        operation: Operation,
+        service: str,
+        words: Words,
+        idempotent: bool | None,  # noqa: ARG002 - clients measure: they repeat nothing
+    ) -> MupFuture:
+        call = Call(operation, service, None, self.network, words=words)
+        return AwaitedCall(self.network, call, self._kept_cookies)

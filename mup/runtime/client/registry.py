@@ -1,0 +1,209 @@
+"""What is the registry asked, how long does a call wait for its answer, and what holds while there is none?
+
+One set of rules for both shells (`mup.runtime.client.resolver` for workers that block,
+`mup.runtime.client.network` for event loops). Nothing here sends or waits: a generator yields what is to be
+done, an `Ask` or a `Pause`, and is sent the answer or thrown what went wrong.
+
+- What is known is used for ``ttl`` seconds; then it is confirmed, and stays valid until an answer has come.
+- What is not known is waited for: a registry that is being restarted refuses connections for a second, and
+  then does not know everybody. It is asked again and again for `FIRST_SECONDS`, unless an outage is known.
+- An outage is logged once, and so is its end.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+from collections.abc import Callable, Generator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from urllib.parse import quote
+
+from mup.errors import CommunicationError, NoReplicaError, UnknownDatabaseError
+from mup.runtime.client.exchange import Pause
+from mup.runtime.client.idle import Idle
+from mup.runtime.client.replicas import Answer, Replicas, ServiceEntry
+from mup.runtime.client.reply import BrokenError
+from mup.runtime.client.request import Address, RawRequest, TlsAddress, address_of
+
+if TYPE_CHECKING:
+    from mup.runtime.client.retries import Retries
+
+__all__ = ["FIRST_SECONDS", "MOMENT", "OPEN_SECONDS", "Ask", "Asking", "Registry"]
+
+T = TypeVar("T")
+
+FIRST_SECONDS = 3.0
+"""How long a call waits for the registry that does not know yet what it needs."""
+MOMENT = 0.1
+"""Seconds a call waits for the registry that could go on with what it knows."""
+OPEN_SECONDS = 10.0
+"""A question is given up after this: its connection may have been lost without a word."""
+_PAUSE = 0.05
+"""Between two attempts of a call that has to wait."""
+_AGAIN_SECONDS = 1.0
+"""While the registry is silent it is asked again this often."""
+
+_log = logging.getLogger("mup.runtime")
+
+
+class Ask(NamedTuple):
+    """Ask the registry. Give its `Answer`, or raise ``OSError``, `BrokenError` or `CommunicationError`.
+
+    Attributes:
+        target: Path and query.
+        request: All that is sent.
+        patient: Whether nothing can be done without an answer.
+        seconds: How long a call waits for it.
+    """
+
+    target: str
+    request: RawRequest
+    patient: bool
+    seconds: float
+
+
+Asking = Generator[Ask | Pause, Any, T]
+
+
+class Registry:
+    """What a process knows by its registry, and how it learns more.
+
+    Args:
+        url: Of the registry; "" = there is none.
+        idle: Connections to servers.
+        ttl: Seconds an answer is used before the registry is asked again; 0 = it is asked for every call.
+        token: What the registry wants to see; "" = nothing.
+        databases: URIs that need not be asked for, by name.
+        draw: Returns a random number from 0 to 1.
+
+    Attributes:
+        retries: Decides which calls of services are made again; None = none is.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        idle: Idle[Any],
+        *,
+        ttl: float,
+        token: str = "",
+        databases: Mapping[str, str] | None = None,
+        draw: Callable[[], float] = random.random,
+    ) -> None:
+        self.retries: Retries | None = None
+        self._url = url
+        self._address: Address = address_of(url) if url else ("", 0)
+        self._idle = idle
+        self._ttl = ttl
+        self._headers = {"Authorization": f"Bearer {token}"} if token else {}
+        self._replicas = Replicas(ttl, encrypted=isinstance(self._address, TlsAddress), draw=draw)
+        self._services = self._replicas.services
+        self._databases = {name: (uri, float("inf")) for name, uri in (databases or {}).items()}
+        # Questions whose answers are still to come, by target; the shell keeps what it needs to take them.
+        self._open: dict[str, Any] = {}
+        self._silent = False
+        self._try_again = 0.0
+
+    def drop(self, name: str, address: Address) -> None:
+        """Do not choose a replica any more: it could not be reached, or serves nobody."""
+        self._replicas.drop(name, address)
+
+    def forget(self, address: Address) -> None:
+        """Close the idle connections to a server."""
+        self._idle.forget(address)
+
+    def _service(self, name: str) -> Asking[ServiceEntry]:
+        """Return what is known of a service, newly confirmed if the registry answers.
+
+        Raises:
+            UnknownServiceError: The registry has never heard of it.
+            NoReplicaError: Nothing is known and the registry does not answer.
+        """
+        known = self._services.get(name)
+        if known is not None:
+            self._replicas.asking(known)
+        try:
+            target = f"/replicas?service={quote(name, safe='')}"
+            answer = yield from self._ask(target, known.tag if known else "", patient=known is None)
+        except _SilentError as error:
+            if known is None:
+                raise NoReplicaError(error.message, where=f"service {name!r}") from error
+            return known
+        entry = self._replicas.answered(name, answer)
+        if known is not None and entry is not known:
+            # Nobody would ever use them again, or notice that they have been closed.
+            self._idle.tidy(known.listed.keys() - entry.listed.keys())
+        return entry
+
+    def _database(self, name: str) -> Asking[str]:
+        """Return the URI of a database, the name inside the server included.
+
+        Raises:
+            UnknownDatabaseError: The registry has no such database.
+            NoReplicaError: The registry has to be asked and does not answer.
+        """
+        uri, until = self._databases.get(name, ("", 0.0))
+        now = time.monotonic()
+        if uri and now < until:
+            return uri
+        if uri:
+            # Others go on with the old one meanwhile.
+            self._databases[name] = uri, now + self._ttl
+        try:
+            answer = yield from self._ask(f"/databases?name={quote(name, safe='')}", patient=not uri)
+        except _SilentError as error:
+            if not uri:
+                raise NoReplicaError(error.message, where=f"database {name!r}") from error
+            return uri
+        if answer.status == 200:
+            uri = answer.fields["uri"]
+            self._databases[name] = uri, time.monotonic() + self._ttl
+        elif not uri:
+            # One that is known stays valid: a registry forgets databases only if it has been restarted.
+            if answer.status == 404:
+                raise UnknownDatabaseError(answer.reason)
+            raise NoReplicaError(answer.reason, where=f"database {name!r}")
+        return uri
+
+    def _ask(self, target: str, tag: str = "", *, patient: bool) -> Asking[Answer]:
+        """Return the registry's answer.
+
+        Args:
+            target: Path and query.
+            tag: Of what is known; the answer has status 304 if it still holds.
+            patient: Whether nothing can be done without an answer.
+
+        Raises:
+            _SilentError: There is none (yet).
+        """
+        if self._silent and not patient and time.monotonic() < self._try_again and target not in self._open:
+            raise _SilentError(f"the registry at {self._url} does not answer")
+        request = RawRequest("GET", target, {**self._headers, "If-None-Match": tag} if tag else self._headers)
+        give_up = time.monotonic() + (FIRST_SECONDS if patient and not self._silent else 0.0)
+        while True:
+            last = time.monotonic() + _PAUSE >= give_up
+            try:
+                answer: Answer = yield Ask(target, request, patient, FIRST_SECONDS if patient else MOMENT)
+            except (OSError, BrokenError, CommunicationError) as problem:
+                self._try_again = time.monotonic() + _AGAIN_SECONDS
+                if last:
+                    why = " ".join(str(problem).split()) or "no answer in time"
+                    message = f"the registry at {self._url} does not answer: {why}"
+                    self._note(silent=True, message=message)
+                    raise _SilentError(message) from problem
+            else:
+                self._note(silent=False, message=f"the registry at {self._url} answers again")
+                if last or answer.status != 404 or not answer.learning:
+                    return answer
+            yield Pause(time.monotonic() + _PAUSE)
+
+    def _note(self, *, silent: bool, message: str) -> None:
+        """Log that an outage has begun or ended, once: every call of every worker would repeat it."""
+        if silent is not self._silent:
+            self._silent = silent
+            _log.warning("%s", message)
+
+
+class _SilentError(CommunicationError):
+    """The registry does not answer."""
