@@ -71,7 +71,7 @@ class Registration:
                     raise
                 await asyncio.sleep(_AGAIN_SECONDS)
             except _PROBLEMS as error:
-                if why := why_refused(error):
+                if why := why_refused(error.__cause__ or error):
                     raise DeploymentError(
                         f"the registry at {self._url} refuses this replica: {why}",
                         where=f"services.{self._entry['service']}",

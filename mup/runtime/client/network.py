@@ -11,22 +11,24 @@ import contextlib
 import random
 import time
 from array import array
-from collections.abc import Collection, Coroutine, Mapping
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote, urlsplit
 
 from mup.errors import CommunicationError, NoReplicaError, UnknownServiceError, did_you_mean
 from mup.routes import CallRoutes
 from mup.runtime.client.events import EventLog
-from mup.runtime.client.registry import MOMENT, OPEN_SECONDS, Ask, Asking, Registry, T
+from mup.runtime.client.registry import FIRST_SECONDS, MOMENT, OPEN_SECONDS, Registry
 from mup.runtime.client.replicas import CACHE_SECONDS, Answer, ServiceEntry
 from mup.runtime.client.reply import BrokenError
-from mup.runtime.client.request import Address, address_of
+from mup.runtime.client.request import Address, RawRequest, address_of
 from mup.runtime.client.streams import Lines
 from mup.runtime.run_token import find_token
 
 __all__ = ["CallStats", "Network"]
+
+T = TypeVar("T")
 
 
 class CallStats:
@@ -91,7 +93,7 @@ class Network(Registry):
             name: ServiceEntry([address_of(url)], CallRoutes({}), base=urlsplit(url).path.rstrip("/"))
             for name, url in externals.items()
         }
-        self._asking: dict[str, asyncio.Task[Any]] = {}
+        self._asking: dict[tuple[str, str], asyncio.Task[Any]] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
 
     async def learn(self) -> None:
@@ -104,7 +106,7 @@ class Network(Registry):
         while self._url and after is not None:
             page = f"?after={quote(after, safe='')}" if after else ""
             try:
-                answer = await self._carry_out(self._ask(f"/services{page}", patient=False))
+                answer = await self._ask(f"/services{page}", patient=False)
             except CommunicationError as error:
                 hint = "is the project running? start it with 'mup run'"
                 raise NoReplicaError(error.message, where="the registry", hint=hint) from error
@@ -120,7 +122,7 @@ class Network(Registry):
         if entry is None:
             return self._externals.get(service)
         if self._ttl and time.monotonic() > entry.fresh_until:
-            self._begin(service, self._service(service))
+            self._begin(self._service, service)
         return entry
 
     def is_external(self, service: str) -> bool:
@@ -140,7 +142,7 @@ class Network(Registry):
         if not self._url:
             hint = did_you_mean(service, sorted(self._externals))
             raise UnknownServiceError(f"unknown service {service!r}", hint=hint)
-        return await asyncio.shield(self._begin(service, self._service(service)))
+        return await self._confirmed(service)
 
     def choose_now(self, service: str, refused: Collection[Address]) -> Address | None:
         """Return a replica for a call; None = the registry has to be asked first."""
@@ -156,21 +158,18 @@ class Network(Registry):
             NoReplicaError: There is none.
         """
         entry = await self.find(service)
-        if not self._ttl and entry.base is None:
-            entry = await self._confirmed(service, self._service(service), entry)
+        if entry.base is None:
+            return await self._choose(service, refused)
         address = self._replicas.pick(entry, refused)
-        if address is None and entry.base is not None:
+        if address is None:
             host, port = entry.addresses[0]
             raise NoReplicaError(f"{service!r} at {host}:{port} refuses connections")
-        if address is None:
-            entry = await self._confirmed(service, self._service(service), entry)
-            address = self._replicas.pick(entry, refused) or self._replicas.last(service, entry, refused)
         return address
 
     async def database(self, name: str) -> str:
-        """Return the URI of a database; raises as `Registry._database` does."""
+        """Return the URI of a database; see `Registry._database`."""
         uri, _ = self._databases.get(name, ("", 0.0))
-        return await self._confirmed(f"database {name}", self._database(name), uri)
+        return await self._in_a_moment(self._database, name, uri)
 
     def start(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Let a call go on until it waits for its callee, or a query, even if nobody waits for it."""
@@ -187,58 +186,49 @@ class Network(Registry):
         await asyncio.gather(*tasks, return_exceptions=True)
         await self.lines.close()
 
-    def _begin(self, about: str, asking: Asking[T]) -> asyncio.Task[T]:
-        """Ask something, unless somebody does."""
+    def _begin(self, ask: Callable[[str], Coroutine[Any, Any, T]], name: str) -> asyncio.Task[T]:
+        """Ask about a service or database, unless somebody does."""
+        about = ask.__name__, name
         task = self._asking.get(about)
         if task is None:
-            task = self._asking[about] = asyncio.ensure_future(self._carry_out(asking))
+            task = self._asking[about] = asyncio.ensure_future(ask(name))
             task.add_done_callback(lambda done: self._asked(about, done))
         return task
 
-    def _asked(self, about: str, task: asyncio.Task[Any]) -> None:
+    def _asked(self, about: tuple[str, str], task: asyncio.Task[Any]) -> None:
         del self._asking[about]
         if not task.cancelled():
             task.exception()  # whoever waits has it; a question in the background need not be answered
 
-    async def _confirmed(self, about: str, asking: Asking[T], known: T | None) -> T:
+    async def _in_a_moment(
+        self, ask: Callable[[str], Coroutine[Any, Any, T]], name: str, known: T | None
+    ) -> T:
         """Return what the registry answers; of what is known, if it does not do so in a moment, that."""
-        task = asyncio.shield(self._begin(about, asking))
+        answer = asyncio.shield(self._begin(ask, name))
         if not known:
-            return await task
+            return await answer
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(MOMENT):
-                return await task
+                return await answer
         return known
 
-    async def _carry_out(self, asking: Asking[T]) -> T:
-        """Do what the rules say."""
-        try:
-            step = next(asking)
-            while True:
-                value: Any = None
-                try:
-                    if isinstance(step, Ask):
-                        value = await self._answer(step)
-                    else:
-                        await asyncio.sleep(step.until - time.monotonic())
-                except (OSError, BrokenError, CommunicationError) as problem:
-                    step = asking.throw(problem)
-                else:
-                    step = asking.send(value)
-        except StopIteration as end:
-            found: T = end.value
-            return found
+    async def _confirmed(self, name: str) -> ServiceEntry:
+        return await self._in_a_moment(self._service, name, self._services.get(name))
 
-    async def _answer(self, ask: Ask) -> Answer:
+    async def _pause(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+    async def _exchange(self, request: RawRequest, *, patient: bool) -> Answer:
         # A question that no call need wait for stays open in the background.
-        async with asyncio.timeout(ask.seconds if ask.patient else OPEN_SECONDS):
+        seconds = FIRST_SECONDS if patient else OPEN_SECONDS
+        async with asyncio.timeout(seconds):
             response = None
             line = self.lines.take_idle(self._address)
             if line is not None:
                 with contextlib.suppress(BrokenError):  # the registry may have been restarted
-                    response = await line.ask(ask.request)
+                    response = await line.ask(request)
             if line is None or response is None:
-                line = await self.lines.connect(self._address, OPEN_SECONDS)
-                response = await line.ask(ask.request)
+                line = await self.lines.connect(self._address, seconds)
+                response = await line.ask(request)
             self.lines.give_back(line, response)
         return Answer.of(response)

@@ -1,8 +1,8 @@
 """What is the registry asked, how long does a call wait for its answer, and what holds while there is none?
 
-One set of rules for both shells (`mup.runtime.client.resolver` for workers that block,
-`mup.runtime.client.network` for event loops). Nothing here sends or waits: a generator yields what is to be
-done, an `Ask` or a `Pause`, and is sent the answer or thrown what went wrong.
+One set of rules for both shells: `mup.runtime.client.network` for event loops, and
+`mup.runtime.client.resolver` for workers that block, where coroutines never wait for a loop, for what they
+await blocks. Nothing here sends or waits by itself.
 
 - What is known is used for ``ttl`` seconds; then it is confirmed, and stays valid until an answer has come.
 - What is not known is waited for: a registry that is being restarted refuses connections for a second, and
@@ -15,12 +15,12 @@ from __future__ import annotations
 import logging
 import random
 import time
-from collections.abc import Callable, Generator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Mapping
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from mup.errors import CommunicationError, NoReplicaError, UnknownDatabaseError
-from mup.runtime.client.exchange import Pause
 from mup.runtime.client.idle import Idle
 from mup.runtime.client.replicas import Answer, Replicas, ServiceEntry
 from mup.runtime.client.reply import BrokenError
@@ -29,9 +29,7 @@ from mup.runtime.client.request import Address, RawRequest, TlsAddress, address_
 if TYPE_CHECKING:
     from mup.runtime.client.retries import Retries
 
-__all__ = ["FIRST_SECONDS", "MOMENT", "OPEN_SECONDS", "Ask", "Asking", "Registry"]
-
-T = TypeVar("T")
+__all__ = ["FIRST_SECONDS", "MOMENT", "OPEN_SECONDS", "Registry"]
 
 FIRST_SECONDS = 3.0
 """How long a call waits for the registry that does not know yet what it needs."""
@@ -47,26 +45,7 @@ _AGAIN_SECONDS = 1.0
 _log = logging.getLogger("mup.runtime")
 
 
-class Ask(NamedTuple):
-    """Ask the registry. Give its `Answer`, or raise ``OSError``, `BrokenError` or `CommunicationError`.
-
-    Attributes:
-        target: Path and query.
-        request: All that is sent.
-        patient: Whether nothing can be done without an answer.
-        seconds: How long a call waits for it.
-    """
-
-    target: str
-    request: RawRequest
-    patient: bool
-    seconds: float
-
-
-Asking = Generator[Ask | Pause, Any, T]
-
-
-class Registry:
+class Registry(ABC):
     """What a process knows by its registry, and how it learns more.
 
     Args:
@@ -113,7 +92,45 @@ class Registry:
         """Close the idle connections to a server."""
         self._idle.forget(address)
 
-    def _service(self, name: str) -> Asking[ServiceEntry]:
+    @abstractmethod
+    async def _exchange(self, request: RawRequest, *, patient: bool) -> Answer:
+        """Ask the registry, once.
+
+        Args:
+            request: The question.
+            patient: Whether nothing can be done without an answer.
+
+        Raises:
+            OSError: It cannot be reached; a ``TimeoutError`` if the answer may still come.
+            BrokenError: What answers is no registry.
+        """
+
+    @abstractmethod
+    async def _pause(self, seconds: float) -> None:
+        """Wait."""
+
+    @abstractmethod
+    async def _confirmed(self, name: str) -> ServiceEntry:
+        """Carry out `_service`; if something is known, for no longer than a moment."""
+
+    async def _choose(self, name: str, refused: Collection[Address]) -> Address:
+        """Return a live replica of a service, uniformly at random.
+
+        Args:
+            name: Of the service.
+            refused: Replicas not to choose: they did not serve this call just now.
+
+        Raises:
+            UnknownServiceError: The registry has never heard of it.
+            NoReplicaError: There is none, or nothing is known and the registry does not answer.
+        """
+        entry = self._services.get(name)
+        if entry is None or time.monotonic() >= entry.fresh_until:
+            entry = await self._confirmed(name)
+        address = self._replicas.pick(entry, refused)
+        return address or self._replicas.last(name, await self._confirmed(name), refused)
+
+    async def _service(self, name: str) -> ServiceEntry:
         """Return what is known of a service, newly confirmed if the registry answers.
 
         Raises:
@@ -125,7 +142,7 @@ class Registry:
             self._replicas.asking(known)
         try:
             target = f"/replicas?service={quote(name, safe='')}"
-            answer = yield from self._ask(target, known.tag if known else "", patient=known is None)
+            answer = await self._ask(target, known.tag if known else "", patient=known is None)
         except _SilentError as error:
             if known is None:
                 raise NoReplicaError(error.message, where=f"service {name!r}") from error
@@ -136,7 +153,7 @@ class Registry:
             self._idle.tidy(known.listed.keys() - entry.listed.keys())
         return entry
 
-    def _database(self, name: str) -> Asking[str]:
+    async def _database(self, name: str) -> str:
         """Return the URI of a database, the name inside the server included.
 
         Raises:
@@ -151,7 +168,7 @@ class Registry:
             # Others go on with the old one meanwhile.
             self._databases[name] = uri, now + self._ttl
         try:
-            answer = yield from self._ask(f"/databases?name={quote(name, safe='')}", patient=not uri)
+            answer = await self._ask(f"/databases?name={quote(name, safe='')}", patient=not uri)
         except _SilentError as error:
             if not uri:
                 raise NoReplicaError(error.message, where=f"database {name!r}") from error
@@ -166,7 +183,7 @@ class Registry:
             raise NoReplicaError(answer.reason, where=f"database {name!r}")
         return uri
 
-    def _ask(self, target: str, tag: str = "", *, patient: bool) -> Asking[Answer]:
+    async def _ask(self, target: str, tag: str = "", *, patient: bool) -> Answer:
         """Return the registry's answer.
 
         Args:
@@ -184,7 +201,7 @@ class Registry:
         while True:
             last = time.monotonic() + _PAUSE >= give_up
             try:
-                answer: Answer = yield Ask(target, request, patient, FIRST_SECONDS if patient else MOMENT)
+                answer = await self._exchange(request, patient=patient)
             except (OSError, BrokenError, CommunicationError) as problem:
                 self._try_again = time.monotonic() + _AGAIN_SECONDS
                 if last:
@@ -196,7 +213,7 @@ class Registry:
                 self._note(silent=False, message=f"the registry at {self._url} answers again")
                 if last or answer.status != 404 or not answer.learning:
                     return answer
-            yield Pause(time.monotonic() + _PAUSE)
+            await self._pause(_PAUSE)
 
     def _note(self, *, silent: bool, message: str) -> None:
         """Log that an outage has begun or ended, once: every call of every worker would repeat it."""

@@ -126,7 +126,9 @@ class Line(asyncio.Protocol):
             self.data_received(b"")
         else:
             why = f"no complete HTTP response came: {why_refused(exc) or exc}"
-            self._deliver(BrokenError(why, empty=not self._reader.begun))
+            broken = BrokenError(why, empty=not self._reader.begun)
+            broken.__cause__ = exc
+            self._deliver(broken)
 
     def _deliver(self, outcome: RawResponse | Exception) -> None:
         receiver, self._receiver = self._receiver, None
