@@ -223,7 +223,9 @@ def test_a_registry_that_has_been_restarted_takes_nobody_away() -> None:
     assert not replicas.answered("S", listing("new", 3)).listed
 
 
-@pytest.mark.parametrize("name", ["exchange", "request", "reply", "replicas", "registry", "retries", "events"])
+@pytest.mark.parametrize(
+    "name", ["exchange", "request", "reply", "replicas", "registry", "retries", "events"]
+)
 def test_the_core_neither_sends_nor_waits(name: str) -> None:
     """What both shells share imports nothing that could, and neither of the shells."""
     module = importlib.import_module(f"mup.runtime.client.{name}")
