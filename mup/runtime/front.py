@@ -186,7 +186,9 @@ class WorkerLink(asyncio.Protocol):
         assert self.requests is not None  # noqa: S101 - a link is used once it is connected
         self.ticket = ticket
         self.since = now
-        self.requests.write(ticket.data)
+        # Else the worker has just died: the end of its answers, which comes next, decides about the request.
+        if not self.requests.is_closing():
+            self.requests.write(ticket.data)
 
     def cancel(self) -> None:
         """Tell an event loop to give up the request in work."""

@@ -208,18 +208,21 @@ def test_large_response_through_several_timeouts() -> None:
     data = HEAD.replace(b"5", str(len(body)).encode()) + body
     with accepted() as (connection, peer):
         connection.send(GET, 1.0)
+        more = threading.Semaphore(0)
 
         def answer() -> None:
             for start in range(0, len(data), 400_000):
+                more.acquire()
                 peer.sendall(data[start : start + 400_000])
-                time.sleep(0.05)
 
         thread = threading.Thread(target=answer)
         thread.start()
         for _ in range(2):
+            more.release()
             with pytest.raises(TimeoutError):
                 connection.receive(time.monotonic() + 0.02)
-        assert connection.receive(time.monotonic() + 2.0).body == body
+        more.release()
+        assert connection.receive(time.monotonic() + 30.0).body == body
         thread.join()
 
 
