@@ -51,11 +51,13 @@ class AwaitedCall(CallUnderWay):
         CallTimeoutError: There is no time left for it.
     """
 
+    # What carries the request, and when its answer would be late, once it is under way.
+    _line: Line
+    _timer: asyncio.TimerHandle
+
     def __init__(self, network: Network, call: Call, cookies: KeptCookies | None = None) -> None:
         self._network = network
         self._cookies = cookies
-        self._line: Line | None = None
-        self._timer: asyncio.TimerHandle | None = None
         self._waiters: list[asyncio.Future[None]] = []
         super().__init__(call, network.known(call.service))
 
@@ -100,7 +102,6 @@ class AwaitedCall(CallUnderWay):
     def _send(self) -> None:
         """Send the request on the connection that has been found for it."""
         call, line = self._call, self._line
-        assert line is not None  # noqa: S101 - by the caller
         assert call.message is not None  # noqa: S101 - by the caller
         left = call.until - time.monotonic()
         self._timer = asyncio.get_running_loop().call_later(left, self._late)
@@ -109,10 +110,7 @@ class AwaitedCall(CallUnderWay):
     def _received(self, outcome: RawResponse | Exception) -> None:
         """Take the response, or why there is none."""
         line, network = self._line, self._network
-        assert self._timer is not None  # noqa: S101 - the request has been sent
-        assert line is not None  # noqa: S101 - the request has been sent
         self._timer.cancel()
-        self._line = self._timer = None
         if isinstance(outcome, Exception):
             line.close()
             self._go(error=outcome)
@@ -124,9 +122,7 @@ class AwaitedCall(CallUnderWay):
 
     def _late(self) -> None:
         """Give up waiting for the response."""
-        assert self._line is not None  # noqa: S101 - the timer is cancelled with it
         self._line.close()
-        self._line = self._timer = None
         self._go(error=TimeoutError())
 
     async def _slowly(self, step: Step) -> None:

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Generic, Protocol, TypeVar
 
+from mup.runtime.client.reply import RawResponse
 from mup.runtime.client.request import Address
 
 __all__ = ["Idle"]
@@ -51,9 +52,9 @@ class Idle(Generic[C]):
             connection.close()
         return None
 
-    def keep(self, connection: C, *, usable: bool) -> None:
+    def give_back(self, connection: C, response: RawResponse) -> None:
         """Keep a connection whose response has been read, if it can be used again."""
-        if usable:
+        if response.keep:
             connection.since = time.monotonic()
             self._idle[connection.address].append(connection)
         else:

@@ -104,27 +104,30 @@ def encoded(request: RawRequest, start: str) -> bytes:
     Raises:
         CommunicationError: A header or the target would change the meaning of the request.
     """
-    method, target, headers, body = request.method, request.target, request.headers, request.body
     problem = None
-    if not TOKEN.fullmatch(method):
-        problem = f"method {method!r}"
-    elif not _TARGET.fullmatch(target):
-        problem = f"path {target!r}"
-    lines = [method, " ", target, start]
-    for name, value in headers.items():
-        if not isinstance(value, str) or not TOKEN.fullmatch(name) or not VALUE.fullmatch(value):
-            # Not what it is: it may be a token.
-            problem = f"{name!r} and its value have to be texts of one line, without control characters"
-        lines += (name, ": ", str(value), "\r\n")
-    if body is not None or method in _WITH_LENGTH:
-        lines.append(f"Content-Length: {len(body or b'')}\r\n")
-    lines.append("\r\n")
-    try:
-        if problem is None:
-            return "".join(lines).encode() + (body or b"")
-    except UnicodeEncodeError as error:
-        problem = str(error)
-    raise CommunicationError(f"a header or the path cannot be sent: {problem}")
+    if not TOKEN.fullmatch(request.method):
+        problem = f"method {request.method!r}"
+    elif not _TARGET.fullmatch(request.target):
+        problem = f"path {request.target!r}"
+    else:
+        problem = next(
+            (_wrong(name) for name, value in request.headers.items() if not _is_header(name, value)), None
+        )
+    if problem is not None:
+        raise CommunicationError(f"a header or the path cannot be sent: {problem}")
+    lines = "".join([f"{name}: {value}\r\n" for name, value in request.headers.items()])
+    return Message(request.method, request.target, lines, request.body).encoded(start)
+
+
+def _is_header(name: str, value: object) -> bool:
+    return bool(
+        isinstance(value, str) and TOKEN.fullmatch(name) and VALUE.fullmatch(value) and is_text(value)
+    )
+
+
+def _wrong(name: str) -> str:
+    # Not the value: it may be a token.
+    return f"{name!r} and its value have to be texts of one line, without control characters"
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,12 +211,8 @@ def call_headers(headers: Mapping[str, str] | None, *, external: bool = False) -
     value: Any
     for name, value in headers.items():
         text = str(value) if isinstance(value, int | float) else value
-        if not (TOKEN.fullmatch(name) and isinstance(text, str) and VALUE.fullmatch(text) and is_text(text)):
-            # Not what it is: it may be a token.
-            raise UsageError(
-                f"a header cannot be sent: {name!r} and its value have to be texts of one line,"
-                " without control characters"
-            )
+        if not _is_header(name, text):
+            raise UsageError(f"a header cannot be sent: {_wrong(name)}")
         # Who calls, and how long it waits, is not the caller's to say.
         if external or not name.lower().startswith("x-mup-"):
             texts[name] = text

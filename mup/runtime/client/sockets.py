@@ -186,10 +186,6 @@ class ConnectionPool(Idle["Connection"]):
         kept = None if fresh else self.take_idle(address)
         return kept or Connection(address, timeout, self._tls)
 
-    def give_back(self, connection: Connection, response: RawResponse) -> None:
-        """Keep a connection whose response has been read, if it can be used again."""
-        self.keep(connection, usable=response.keep)
-
     def abandon(self, connection: Connection, deadline: float) -> None:
         """Take a connection whose response will not be asked for; it is closed at the deadline."""
         self._abandoned.append((connection, deadline))

@@ -170,10 +170,6 @@ class Lines(Idle[Line]):
             raise
         return line
 
-    def give_back(self, line: Line, response: RawResponse) -> None:
-        """Keep a connection whose response has been read, if it can be used again."""
-        self.keep(line, usable=response.keep and not line.over)
-
     async def close(self) -> None:
         """Close every connection."""
         for line in list(self._all):
