@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betainc, gammainc
 
-from mup.errors import SimulationError, UncalibratedError
+from mup.errors import UncalibratedError
 from mup.lqn.distributions import Constant, Distribution
 from mup.lqn.lowered import clients_of, sources_of
 from mup.lqn.model import Activity, Entry, Front, Model, Task, Warmth
@@ -121,9 +121,6 @@ def prepared(model: Model, estimator: Estimator) -> Prepared:
     Raises:
         SimulationError: It cannot run at all.
     """
-    for task in model.tasks:
-        if task.setup is not None:
-            raise SimulationError("set-up after sleep cannot be predicted yet", where=f"tasks[{task.name!r}]")
     if all(t.warmth is None for t in model.tasks) and not any(p.idling for p in model.processors):
         return Prepared(model)
     key = (estimator, hashlib.sha256(pickle.dumps((model.name, model.tasks, model.processors))).digest())

@@ -17,7 +17,7 @@ from mup.errors import SimulationError
 from mup.statistics.batches import batch_half_width
 from simulator.figures.output import Window
 from simulator.machine.recording import AREA, CONTENT, ENTERED, LEFT, RESIDENCE, FloatArray
-from simulator.program import SEND, processor_servers
+from simulator.program import SEND, Program, processor_servers
 
 __all__ = ["check_identities", "check_stability", "doubts"]
 
@@ -125,12 +125,18 @@ def doubts(window: Window) -> list[str]:
         # Of its copies together: how many requests come to each is left to chance.
         copies = len(indices)
         nominal = np.full(len(sums), server.background / server.speed * length)
-        edge = 0.0
+        edge = present = 0.0
         for number, population in enumerate(program.populations):
             demand = copies * population.nominal.demand[indices[0]] / server.speed
             nominal += sums[:, layout.cycles(number)] * demand
             inside = sums[:, layout.inside(population.entry) + AREA].sum() / (length * len(sums))
+            present += inside if population.is_open else population.clients
             edge += (inside if population.is_open else population.clients) * demand
+        for at in _setups_on(program, indices[0]):
+            # What sleep has added is no part of the nominal demand; it is counted when a use begins.
+            added = sums[:, layout.setup(at) + 1] / program.servers[program.setups[at].server].pace
+            nominal += added
+            edge += present * float(added.sum()) / max(1.0, float(sums[:, layout.setup(at)].sum()))
         busy = sums[:, [layout.server(i) for i in indices]].sum(axis=1)
         if _breached(busy - nominal, edge):
             span = length * len(sums) * server.cores * copies
@@ -138,6 +144,18 @@ def doubts(window: Window) -> list[str]:
                 f"utilization law: processor {server.name!r} is {busy.sum() / span:.6g} utilized, "
                 f"but throughput x nominal demand is {nominal.sum() / span:.6g}"
             )
+    return found
+
+
+def _setups_on(program: Program, server: int) -> list[int]:
+    """Return the set-ups whose time is spent on a server, or on a part of it."""
+    found = []
+    for at, setup in enumerate(program.setups):
+        place = setup.server
+        while place >= 0 and place != server:
+            place = program.servers[place].parent
+        if place >= 0:
+            found.append(at)
     return found
 
 

@@ -131,9 +131,21 @@ class Window:
                 utilization=None if threads == math.inf else self.rate(*busy, divisor=threads),
                 busy=self.rate(*busy),
                 queue=self.rate(*(self.layout.waiting(p) + AREA for p in places)),
+                setup=self.setup(index, self.sums[:, answered[index]].sum(axis=1)),
                 replicas=tuple(self.replica(p, task.threads) for p in places) if len(places) > 1 else (),
             )
         return result
+
+    def setup(self, task: int, requests: FloatArray) -> Figure | None:
+        """Return the processor time that sleep added to a request of a task; None if it has no set-up."""
+        if self.program.tasks[task].sleep < 0 or not requests.any():
+            return None
+        mine = [
+            self.layout.setup(i) + 1
+            for i, setup in enumerate(self.program.setups)
+            if self.program.sleeps[setup.sleep].task == task and not setup.pause
+        ]
+        return ratio(self.sums[:, mine].sum(axis=1), requests)
 
     def replica(self, place: int, threads: float) -> ReplicaResult:
         """Return the figures of one replica."""
@@ -159,6 +171,7 @@ class Window:
             utilization=None,
             busy=ratio(present - thinking, self.batch_seconds),
             queue=None,
+            setup=self.setup(population.task, cycles) if population.task >= 0 else None,
             response_time=response,
             cycle_time=None if response is None else ratio(durations, cycles),
         )

@@ -116,6 +116,8 @@ class TaskResult:
         busy: Mean number of threads at work or blocked for a request (a token that is merely held does not
             count); of a reference task, clients that are not thinking.
         queue: Mean number of requests waiting for a thread; None for a reference task.
+        setup: Mean processor time per request (of clients: per cycle) that was added after sleep, in seconds;
+            None if its task has no set-up.
         response_time, cycle_time: Of a reference task whose clients completed a cycle, else None.
         replicas: Their figures, if there are several and not very many.
     """
@@ -124,6 +126,7 @@ class TaskResult:
     utilization: Figure | None
     busy: Figure
     queue: Figure | None
+    setup: Figure | None = None
     response_time: ResponseTime | None = None
     cycle_time: Figure | None = None
     replicas: tuple[ReplicaResult, ...] = ()
@@ -133,6 +136,8 @@ class TaskResult:
         data: dict[str, Any] = {
             name: _json(getattr(self, name)) for name in ("throughput", "utilization", "busy", "queue")
         }
+        if self.setup is not None:
+            data["setup"] = self.setup.to_json()
         if self.replicas:
             data["replicas"] = [r.to_json() for r in self.replicas]
         if self.response_time is not None:

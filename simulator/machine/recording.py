@@ -107,7 +107,8 @@ class Layout:
     Then per server its busy core-seconds and the service given (in core-seconds); per population its
     cycles, the sum of their response times and the sum of their cycle times; per call site its requests
     and how long they waited for a thread; per join its completions and the time since the branches
-    began; per timed activity its executions, their time, and how much of it was waiting for a processor.
+    began; per timed activity its executions, their time, and how much of it was waiting for a processor; per
+    set-up how often it was added after sleep, and the seconds.
     """
 
     def __init__(self, program: Program) -> None:
@@ -118,6 +119,7 @@ class Layout:
         self.sites = len(program.sites)
         self.joins = len(program.joins)
         self.activities = len(program.activities)
+        self.setups = len(program.setups)
         closed = {p.task for p in program.populations if not p.is_open}
         replicas = [0 if i in closed else t.replicas for i, t in enumerate(program.tasks)]
         self.first_station = [sum(replicas[:i]) for i in range(self.tasks + 1)]
@@ -139,7 +141,8 @@ class Layout:
         self._sites_at = self._cycles_at + 3 * self.populations
         self._joins_at = self._sites_at + 2 * self.sites
         self._activities_at = self._joins_at + 2 * self.joins
-        self.width = self._activities_at + 3 * self.activities
+        self._setups_at = self._activities_at + 3 * self.activities
+        self.width = self._setups_at + 2 * self.setups
 
     def waiting(self, place: int) -> int:
         """Return the first column of a place's waiting requests."""
@@ -176,6 +179,10 @@ class Layout:
     def activity(self, activity: int) -> int:
         """Return the column of an activity's executions; then their time and processor waiting."""
         return self._activities_at + 3 * activity
+
+    def setup(self, setup: int) -> int:
+        """Return the column of how often a set-up was added; the next is the seconds."""
+        return self._setups_at + 2 * setup
 
 
 class Bins:

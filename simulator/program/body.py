@@ -20,8 +20,8 @@ from mup.lqn.lowered import (
     slices_of,
 )
 from mup.lqn.model import Activity, Call, Task
-from mup.lqn.refs import ActivityRef, EntryRef, JoinRef
-from simulator.program.emitter import Emitter, cumulative
+from mup.lqn.refs import ActivityRef, EntryRef, JoinRef, WorkNames
+from simulator.program.emitter import Emitter, Pair, cumulative
 from simulator.program.instructions import (
     BEGIN,
     CALL,
@@ -60,6 +60,7 @@ class Body:
         self.choice_patches: list[tuple[int, tuple[float, ...], tuple[str, ...]]] = []
         self.pending: list[tuple[str, int]] = []
         self.registers = 0
+        self.setup_keys = {} if task.setup is None else WorkNames(task.entries).texts
         # One clock per activity where they are timed, and one per fork that a join refers to.
         self.timers = {fork: n for n, fork in enumerate(sorted(set(graph.forks.values())))}
 
@@ -224,20 +225,29 @@ class Body:
             )
             emitter.emit(BEGIN, number, clock)
         think = activity.kind == "think" and self.task.is_reference
+        longer, later = self.setup(activity, "demands"), self.setup(activity, "delays")
         requests = requests_of(activity)
         slices = slices_of(activity, requests)
         if slices is not None:
-            emitter.pause(measured(activity.delay), think=think)
+            emitter.pause(self.task, measured(activity.delay), think=think, setup=later)
             self.interleaved(activity, requests, slices, number)
         else:
-            emitter.spend(self.task, measured(activity.demand), number)
-            emitter.pause(measured(activity.delay), think=think)
+            emitter.spend(self.task, measured(activity.demand), number, setup=longer)
+            emitter.pause(self.task, measured(activity.delay), think=think, setup=later)
             for request in requests:
                 self.repeated_call(activity, request)
         if number != UNTIMED:
             emitter.emit(FINISH, number, clock)
         if activity.replies and not self.task.is_reference:
             emitter.emit(REPLY)
+
+    def setup(self, activity: Activity, field: str) -> Pair:
+        """Return the seconds an execution of an activity gets after sleep: of its worker, and of the core."""
+        setup = self.task.setup
+        if setup is None:
+            return 0.0, 0.0
+        pair: Pair = getattr(setup, field).get(self.setup_keys[self.ref.entry, activity.name], (0.0, 0.0))
+        return pair
 
     def call(self, activity: Activity, call: Call) -> None:
         """Emit a single request."""
@@ -273,9 +283,11 @@ class Body:
         """Emit slices of demand around the calls."""
         emitter = self.emitter
         demand = measured(activity.demand).scaled(1 / slices.number)
+        worker, core = self.setup(activity, "demands")
+        longer = (worker / slices.number, core / slices.number)
         if slices.drawn:
             head = len(emitter.code)
-            emitter.spend(self.task, demand, number)
+            emitter.spend(self.task, demand, number, setup=longer)
             emitter.choices.append(Choice((), ()))
             choice = len(emitter.choices) - 1
             emitter.emit(CHOICE, choice)
@@ -289,7 +301,7 @@ class Body:
                 cumulative([*odds, 1 - math.fsum(odds)]), (*addresses, len(emitter.code))
             )
             return
-        emitter.spend(self.task, demand, number)
+        emitter.spend(self.task, demand, number, setup=longer)
         for request in requests:
             register, head, mean = self.registers, -1, request.count.mean
             if mean > 1:
@@ -297,7 +309,7 @@ class Body:
                 emitter.emit(COUNT, register, emitter.distribution(Constant(mean)))
                 head = emitter.emit(LOOP, register)
             self.call(activity, request.call)
-            emitter.spend(self.task, demand, number)
+            emitter.spend(self.task, demand, number, setup=longer)
             if head >= 0:
                 end = emitter.emit(GOTO, head) + 1
                 emitter.code[head] = (LOOP, register, end, 0)

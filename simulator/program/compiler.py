@@ -160,6 +160,8 @@ class _Compiler:
             registers=self.out.registers,
             slots=self.out.slots,
             ranks=len(self.out.ranks),
+            sleeps=tuple(self.out.sleeps),
+            setups=tuple(self.out.setups),
         )
 
     def sticky(self, processor: str | None) -> int:
@@ -178,6 +180,7 @@ class _Compiler:
             server=self.sticky(task.processor),
             front=has_front(task),
             front_server=self.sticky(self.model.front_processor(task)),
+            sleep=self.out.sleep(task),
         )
 
     def source(self, source: Source, index: int) -> Population:
@@ -255,13 +258,16 @@ class _Compiler:
             if task.think is not None and task.think.mean > 0:
                 self.out.emit(THINK, b=self.out.distribution(task.think))
                 self.out.emit(THOUGHT)
+            self.out.wake(task)
             self.starts[task.name] = start
         else:
             self.front(task, body, "request")
             self.out.emit(ADMIT, ADMITS[entry.token])
+            self.out.wake(task)
         body.emit()
         epilogue = len(self.out.code)
         if client:
+            self.out.rest(task)
             self.out.emit(CYCLE)
         else:
             self.front(task, body, "reply")
@@ -304,7 +310,9 @@ class _Compiler:
             self.out.activities.append(ActivitySpec(names.activity(names.beside(body.ref, f"front.{phase}"))))
             self.out.emit(BEGIN, number, clock)
         self.out.emit(FRONT_TAKE)
-        self.out.spend(home, measured(time), number, BY_FRONT)
+        worker, core = (0.0, 0.0) if task.setup is None else task.setup.demands.get("front", (0.0, 0.0))
+        # The two halves of the front share what is known of both together.
+        self.out.spend(home, measured(time), number, BY_FRONT, (worker / 2, core / 2))
         self.out.emit(FRONT_GIVE)
         if number != UNTIMED:
             self.out.emit(FINISH, number, clock)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 from mup.lqn.distributions import Distribution
@@ -9,21 +10,36 @@ from mup.lqn.lowered import Lowered, targets
 from mup.lqn.model import Entry, Task
 from mup.lqn.refs import ActivityRef, CallRef, EntryRef, Names
 from simulator.program.instructions import (
+    BY_FRONT,
     BY_REPLICA,
     BY_WORKER,
     CHOICE,
     DELAY,
     ENDS,
+    REST,
     SERVED,
+    SETUP_STEP,
     THINK,
     THOUGHT,
     USE,
+    WAKE,
     Instruction,
 )
 from simulator.program.servers import servers_of
-from simulator.program.tables import ActivitySpec, Choice, EntryCode, JoinSpec, SiteSpec
+from simulator.program.tables import (
+    ActivitySpec,
+    Choice,
+    EntryCode,
+    JoinSpec,
+    SetupSpec,
+    SiteSpec,
+    SleepSpec,
+)
 
-__all__ = ["Emitter", "cumulative"]
+__all__ = ["Emitter", "Pair", "cumulative"]
+
+Pair = tuple[float, float]
+"""Seconds of set-up: of the worker, and of the core."""
 
 
 class Emitter:
@@ -58,6 +74,19 @@ class Emitter:
         self.entries = {
             (t.name, e.name): i for i, (t, e) in enumerate((t, e) for t in model.tasks for e in t.entries)
         }
+        self.sleeps = [
+            SleepSpec(
+                self.tasks[t.name],
+                t.setup.gaps,
+                t.setup.worker,
+                t.setup.core,
+                t.setup.by_thread and t.threads < math.inf and not t.is_reference,
+            )
+            for t in model.tasks
+            if t.setup is not None
+        ]
+        self.sleep_index = {s.task: i for i, s in enumerate(self.sleeps)}
+        self.setups: list[SetupSpec] = []
         self.compiled: dict[int, EntryCode] = {}
         self.wanted: list[tuple[Task, Entry]] = []
 
@@ -96,7 +125,38 @@ class Emitter:
             self.distributions.append(distribution)
         return index
 
-    def spend(self, task: Task, demand: Distribution, purpose: int, by: int = BY_WORKER) -> None:
+    def sleep(self, task: Task) -> int:
+        """Return the index of what the work of a task costs after sleep; -1 if that does not matter."""
+        return self.sleep_index.get(self.tasks[task.name], -1)
+
+    def wake(self, task: Task) -> None:
+        """Emit that the worker of a request begins, if it matters how long it slept."""
+        sleep = self.sleep(task)
+        if sleep >= 0:
+            server = -1 if task.processor is None else self.server_index.get(task.processor, -1)
+            shared = server >= 0 and self.servers[server].copies > 1
+            self.emit(WAKE, sleep, server, BY_REPLICA if shared else BY_WORKER)
+
+    def rest(self, task: Task) -> None:
+        """Emit that a client has nothing to do, if it matters for how long."""
+        if self.sleep(task) >= 0:
+            self.emit(REST)
+
+    def _setup(self, task: Task, seconds: Pair, server: int, *, pause: bool, by_front: bool = False) -> int:
+        """Return 1 more than the index of what is added after sleep; 0 if nothing is."""
+        if not any(seconds):
+            return 0
+        self.setups.append(SetupSpec(self.sleep(task), server, pause, by_front, *seconds))
+        return len(self.setups)
+
+    def spend(
+        self,
+        task: Task,
+        demand: Distribution,
+        purpose: int,
+        by: int = BY_WORKER,
+        setup: Pair = (0.0, 0.0),
+    ) -> None:
         """Emit processor time; where there is a core for every thread, it is a delay.
 
         Args:
@@ -104,25 +164,44 @@ class Emitter:
             demand: How much.
             purpose: The timed activity it belongs to, or UNTIMED.
             by: BY_WORKER or BY_FRONT.
+            setup: Seconds on top where the worker, and where the core is fully cold.
         """
-        if demand.mean > 0:
+        by_front = by == BY_FRONT
+        if demand.mean > 0 or any(setup):
             if task.processor in self.server_index:
                 server = self.server_index[task.processor]
                 if self.servers[server].copies > 1:
                     by = BY_REPLICA  # never a front: those are on no part
-                self.emit(USE, server, self.distribution(demand), by)
+                more = self._setup(task, setup, server, pause=False, by_front=by_front)
+                self.emit(USE, server, self.distribution(demand), by + more * SETUP_STEP)
                 if purpose >= 0:
                     self.emit(SERVED, purpose, server)
             else:
                 speed = 1.0 if task.processor is None else self.model.processor(task.processor).speed
-                self.emit(DELAY, b=self.distribution(demand if speed == 1.0 else demand.scaled(1 / speed)))
+                seconds = (setup[0] / speed, setup[1] / speed)
+                more = self._setup(task, seconds, -1, pause=False, by_front=by_front)
+                time = demand if speed == 1.0 else demand.scaled(1 / speed)
+                self.emit(DELAY, b=self.distribution(time), c=more)
 
-    def pause(self, delay: Distribution, *, think: bool) -> None:
-        """Emit a delay, or think time."""
-        if delay.mean > 0:
-            self.emit(THINK if think else DELAY, b=self.distribution(delay))
-            if think:
-                self.emit(THOUGHT)
+    def pause(self, task: Task, delay: Distribution, *, think: bool, setup: Pair = (0.0, 0.0)) -> None:
+        """Emit a delay, or think time.
+
+        Args:
+            task: Whose.
+            delay: How long.
+            think: It is think time.
+            setup: Seconds on top where the worker, and where the core is fully cold.
+        """
+        if think and delay.mean > 0:
+            client = not task.is_open
+            if client:
+                self.rest(task)
+            self.emit(THINK, b=self.distribution(delay))
+            self.emit(THOUGHT)
+            if client:
+                self.wake(task)
+        elif delay.mean > 0 or any(setup):
+            self.emit(DELAY, b=self.distribution(delay), c=self._setup(task, setup, -1, pause=True))
 
     def _request_priorities(self) -> set[int]:
         """Return the priority of every request that can be sent (task of the caller plus entry)."""

@@ -6,8 +6,12 @@ Instructions (``a``, ``b``, ``c`` are the operands):
 
     USE a b c     spend a time drawn from distribution b on processor a (a drawn time of 0 never visits it);
                   c is BY_WORKER; BY_FRONT if the front does it; BY_REPLICA if a is the first of as many
-                  servers as the task has replicas: that of the request's own is used
-    DELAY b       let a time drawn from distribution b pass
+                  servers as the task has replicas: that of the request's own is used. With set-up i on top
+                  of the drawn time, c is that plus (i + 1) * SETUP_STEP
+    DELAY b c     let a time drawn from distribution b pass; with set-up i on top, c is i + 1
+    WAKE a b c    the request begins its work, or a client goes on after thinking: note how long worker and
+                  core slept, for sleep a on processor b (-1 if there is a core for everybody); c as for USE
+    REST          a client has nothing to do
     THINK b       the same; it counts as think time if the flow carries a client's cycle
     THOUGHT       ... which has ended
     SERVED a b    a USE of processor b has ended, for activity a
@@ -85,9 +89,11 @@ __all__ = [
     "RELEASE",
     "RELEASES",
     "REPLY",
+    "REST",
     "RETURN",
     "SEND",
     "SERVED",
+    "SETUP_STEP",
     "SHARED",
     "SPLIT",
     "STICKY",
@@ -96,6 +102,7 @@ __all__ = [
     "UNREADS",
     "UNWRITES",
     "USE",
+    "WAKE",
     "Instruction",
 ]
 
@@ -128,6 +135,8 @@ FORK_JOIN: Final = 24
 BRANCH_END: Final = 25
 THOUGHT: Final = 26
 SERVED: Final = 27
+WAKE: Final = 28
+REST: Final = 29
 
 LATE: Final = 0
 """Address of the END where a flow goes on that comes to a join that has already let the others go on."""
@@ -135,6 +144,7 @@ LATE: Final = 0
 BY_WORKER: Final = 0
 BY_FRONT: Final = 1
 BY_REPLICA: Final = 2
+SETUP_STEP: Final = 4
 
 # What kind of server a processor is.
 FCFS: Final = 0

@@ -19,7 +19,7 @@ MAX_CORES: Final = 100_000
 
 
 MAX_SEATS: Final = 1_000_000
-"""Threads that stick to cores, of all tasks together."""
+"""Threads that stick to cores, or sleep one by one, of all tasks together."""
 
 
 def check_size(model: Model) -> None:
@@ -32,6 +32,12 @@ def check_size(model: Model) -> None:
     _check(sum(t.threads for t in clients), MAX_CLIENTS, "clients", [(t.threads, t.name) for t in clients])
     others = [t for t in model.tasks if not t.is_reference]
     _check(sum(t.replicas for t in others), MAX_REPLICAS, "replicas", [(t.replicas, t.name) for t in others])
+    own = [
+        (t.threads * t.replicas, t.name)
+        for t in others
+        if t.setup is not None and t.setup.by_thread and t.threads < math.inf
+    ]
+    _check(sum(n for n, _ in own), MAX_SEATS, "threads that sleep one by one", own)
     sticky = {p.name for p in model.processors if p.discipline == "cores"}
     seats = [
         (t.threads * t.replicas, t.name) for t in others if t.processor in sticky and t.threads < math.inf
@@ -44,6 +50,13 @@ def check_size(model: Model) -> None:
                 f"{MAX_CORES}",
                 where=f"processors[{processor.name!r}].cores",
                 hint="a ps processor may have any number of cores",
+            )
+        sleeping = any(t.setup is not None for t in model.tasks)
+        if sleeping and MAX_CORES < processor.cores < math.inf and processor.discipline != "infinite":
+            raise ModelError(
+                f"{processor.cores:.0f} cores are too many to follow their sleep; the limit is {MAX_CORES}",
+                where=f"processors[{processor.name!r}].cores",
+                hint="an infinite processor has a core for every thread",
             )
 
 

@@ -20,7 +20,9 @@ __all__ = [
     "Population",
     "Program",
     "ServerSpec",
+    "SetupSpec",
     "SiteSpec",
+    "SleepSpec",
     "TaskSpec",
     "processor_servers",
     "server_trees",
@@ -74,6 +76,7 @@ class TaskSpec:
         server: Where it runs if that is a processor whose threads stick to cores, else -1.
         front: It has a front that does something.
         front_server: Where that runs if it is a processor whose threads stick to cores, else -1.
+        sleep: Index of what its work costs after sleep; -1 if that does not matter.
     """
 
     name: str
@@ -84,6 +87,7 @@ class TaskSpec:
     server: int
     front: bool
     front_server: int
+    sleep: int = -1
 
     @property
     def seated(self) -> tuple[tuple[int, int], ...]:
@@ -130,6 +134,43 @@ class SiteSpec:
     entry: int
     rank: int
     population: int
+
+
+@dataclass(frozen=True, slots=True)
+class SleepSpec:
+    """How the set-up of a task depends on sleep: the numbers of ``mup.lqn.Setup``.
+
+    Attributes:
+        task: Index of the task.
+        gaps, worker, core: The knots, and the shares at each of them.
+        by_thread: Its threads sleep one by one; never so if they are unlimited.
+    """
+
+    task: int
+    gaps: tuple[float, ...]
+    worker: tuple[float, ...]
+    core: tuple[float, ...]
+    by_thread: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SetupSpec:
+    """What is added to the times of one USE or DELAY after sleep.
+
+    Attributes:
+        sleep: Index of the sleep of its task.
+        server: Where the time is spent; -1 if on no processor that somebody can wait for.
+        pause: It is added to a delay, not to processor time.
+        by_front: It is the front that slept.
+        worker, core: Seconds on top where the worker is fully cold, and where the core is.
+    """
+
+    sleep: int
+    server: int
+    pause: bool
+    by_front: bool
+    worker: float
+    core: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,6 +290,8 @@ class Program:
     registers: int
     slots: int
     ranks: int
+    sleeps: tuple[SleepSpec, ...] = ()
+    setups: tuple[SetupSpec, ...] = ()
 
 
 def processor_servers(program: Program) -> list[tuple[ServerSpec, range]]:

@@ -46,11 +46,13 @@ from mup.lqn.model import (
     Model,
     Precedence,
     Processor,
+    Setup,
     Task,
     Token,
 )
+from mup.lqn.refs import WorkNames
 
-__all__ = ["ELEMENTS", "describe", "elements_used", "random_model", "shrink"]
+__all__ = ["ELEMENTS", "describe", "elements_used", "random_model", "shrink", "with_setups"]
 
 FAMILIES: Final = {
     "constant", "erlang", "uniform", "gamma", "lognormal", "weibull", "pareto", "truncated_normal",
@@ -112,6 +114,45 @@ def random_model(
         if built is not None:
             return built
     raise AssertionError(f"no model for seed {seed}")
+
+
+def with_setups(model: Model, seed: int) -> Model:
+    """Return a model in which some tasks have a set-up after sleep, the same for the same arguments.
+
+    Knots and seconds are multiples of 1/16 s in some of them, so that there still are simultaneous events. It is
+    no element of ``ELEMENTS``: models of the same seed stay what they were.
+    """
+    rng = random.Random(f"setup/{seed}")
+    tasks = []
+    for task in model.tasks:
+        locks = any(entry.token for entry in task.entries)
+        tasks.append(task if locks or rng.random() < 0.3 else replace(task, setup=_setup(task, rng)))
+    return replace(model, tasks=tuple(tasks))
+
+
+def _setup(task: Task, rng: random.Random) -> Setup:
+    grid = 0.0625 if rng.random() < 0.5 else rng.random() / 16
+    count = rng.choice((1, 2, 4))
+    gaps = sorted(rng.sample(range(1, 40), count))
+
+    def shares() -> tuple[float, ...]:
+        return tuple(sorted(rng.choice((0.0, 0.5, 1.0, rng.random())) for _ in range(count)))
+
+    def seconds() -> tuple[float, float]:
+        return (grid * rng.randint(0, 3), grid * rng.randint(0, 3))
+
+    keys = list(WorkNames(task.entries).pairs)
+    demands = {key: seconds() for key in keys if rng.random() < 0.7}
+    if task.front is not None:
+        demands["front"] = seconds()
+    return Setup(
+        gaps=tuple(grid * gap for gap in gaps),
+        worker=shares(),
+        core=shares(),
+        by_thread=rng.random() < 0.5,
+        demands=demands,
+        delays={key: seconds() for key in keys if rng.random() < 0.3},
+    )
 
 
 @dataclass

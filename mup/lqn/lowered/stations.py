@@ -56,4 +56,6 @@ def has_front(task: Task) -> bool:
     front = task.front
     if front is None or task.is_reference:
         return False
+    if task.setup is not None and any(task.setup.demands.get("front", ())):
+        return True
     return any(time is None or time.mean > 0 for time in (front.request, front.reply))

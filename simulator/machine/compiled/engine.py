@@ -40,6 +40,7 @@ from simulator.machine.recording import (
     Samples,
     sample_capacities,
 )
+from simulator.machine.setups import sleep_tables
 from simulator.machine.variates import client_streams, resource_stream, tables
 from simulator.program import (
     FCFS,
@@ -153,6 +154,7 @@ class CompiledEngine:
                 s.records.site_sums[: layout.sites].ravel(),
                 s.records.join_sums[: layout.joins].ravel(),
                 s.records.activity_sums[: layout.activities].ravel(),
+                s.sleeps.sums[: layout.setups].ravel(),
             ]
         )
 
@@ -275,6 +277,7 @@ def _build(program: Program, layout: Layout, seed: int, look_ahead: bool, traced
         ),
         stations=_stations(program, layout, bits),
         records=_records(program, layout),
+        sleeps=_sleeps(program, layout),
         heap_times=np.empty(room),
         heap_flows=np.empty(room, dtype=np.int32),
         trace_times=np.empty(MAX_TRACE if traced else 1),
@@ -375,6 +378,20 @@ def _create_starters(program: Program, state: run.State, bits: np.uint64) -> Non
     state.scalars[run.URGENT_TAIL] = first - 1
 
 
+def _sleeps(program: Program, layout: Layout) -> run.Sleeps:
+    """What sleep costs; no client has done anything yet."""
+    found = sleep_tables(program)
+    return run.Sleeps(
+        knots=found.knots,
+        bounds=found.bounds,
+        seconds=found.seconds,
+        kinds=found.kinds,
+        sums=np.zeros((max(1, layout.setups), run.SETUP_SUMS)),
+        clients_awake=np.zeros(layout.populations, dtype=np.int64),
+        client_rests=np.full(layout.populations, -inf),
+    )
+
+
 def _records(program: Program, layout: Layout) -> run.Records:
     capacities = sample_capacities(program)
     populations, entries = len(program.populations), len(program.entries)
@@ -413,11 +430,21 @@ def _stations(program: Program, layout: Layout, bits: np.uint64) -> run.Stations
     states = np.zeros(count, dtype=np.uint64)
     seats = 0
     stack: list[int] = []
+    rests = 0
     for index, task in enumerate(program.tasks):
         for station in range(layout.first_station[index], layout.first_station[index + 1]):
             row = ints[station]
-            finite = isfinite(task.threads)
-            row[run.S_FREE] = row[run.S_CAPACITY] = int(task.threads) if finite else run.UNLIMITED
+            threads = int(task.threads) if isfinite(task.threads) else run.UNLIMITED
+            row[run.S_REST] = row[run.S_RESTED] = -1
+            if task.sleep >= 0:
+                # So many threads that none is ever waited for, but counted like others.
+                threads = min(threads, run.HALF_UNLIMITED - 1)
+                row[run.S_REST] = rests
+                rests += 2
+                if program.sleeps[task.sleep].by_thread:
+                    row[run.S_RESTED] = 0
+                    rests += threads - 1
+            row[run.S_FREE] = row[run.S_CAPACITY] = threads
             row[run.S_ADMISSION] = task.admission
             row[run.S_WAITING_LEVEL] = layout.waiting(layout.place_of[station]) // 6
             row[run.S_BUSY_LEVEL] = layout.busy(layout.place_of[station]) // 6
@@ -425,9 +452,9 @@ def _stations(program: Program, layout: Layout, bits: np.uint64) -> run.Stations
             row[run.S_SEATS] = len(stack)
             row[run.S_FRONT_SEAT] = -1
             states[station] = resource_stream(bits, np.uint64(1), np.uint64(station))
-            for _, threads in task.seated:
-                stack.extend(range(seats, seats + threads))
-                seats += threads
+            for _, count_seated in task.seated:
+                stack.extend(range(seats, seats + count_seated))
+                seats += count_seated
             if task.front and task.front_server >= 0:
                 row[run.S_FRONT_SEAT] = stack.pop()
             row[run.S_SEATED] = len(stack) - row[run.S_SEATS]
@@ -440,6 +467,7 @@ def _stations(program: Program, layout: Layout, bits: np.uint64) -> run.Stations
         tails=np.full((count, queues), -1, dtype=np.int32),
         front_heads=np.full((count, run.FRONT_INTS), -1, dtype=np.int32),
         seat_stack=np.array(stack or [0], dtype=np.int32),
+        rests=np.full(max(1, rests), -inf),
     )
 
 
@@ -495,6 +523,7 @@ def _servers(program: Program, layout: Layout, bits: np.uint64) -> run.Servers:
                 paces.append((own.cores, own.speed, own.pace))
         elif spec.kind == PREEMPTIVE:
             most_cores = max(most_cores, cores)
+    falls = _falls(program, ints)
     preemptive = count if any(s.kind == PREEMPTIVE for s in program.servers) else 1
     return run.Servers(
         ints=ints,
@@ -520,7 +549,19 @@ def _servers(program: Program, layout: Layout, bits: np.uint64) -> run.Servers:
         job_flows=np.empty((max(1, len(nodes)), 64), dtype=np.int32),
         seat_cores=np.array(_seats(program, layout) or [0], dtype=np.int32),
         part_seats=_array(part_seats, run.PART_INTS, np.int64),
+        falls=falls,
     )
+
+
+def _falls(program: Program, ints: npt.NDArray[np.int64]) -> FloatArray:
+    """Return since when cores sleep, of every processor that is no part, if it matters; note where."""
+    ints[:, run.V_FALLS] = -1
+    size = 0
+    for index, spec in enumerate(program.servers):
+        if program.sleeps and spec.parent < 0 and spec.cores < inf:
+            ints[index, run.V_FALLS] = size
+            size += int(spec.cores)
+    return np.full(max(1, size), -inf)
 
 
 def _seats(program: Program, layout: Layout) -> list[int]:

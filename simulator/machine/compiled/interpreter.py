@@ -46,6 +46,14 @@ from simulator.machine.compiled.servers import (
     tree_finish,
     tree_use,
 )
+from simulator.machine.compiled.sleep import (
+    client_rests,
+    client_wakes,
+    core_falls_idle,
+    setup_of,
+    slept,
+    wake,
+)
 from simulator.machine.compiled.state import (
     ACTIVE,
     ADMITTED,
@@ -53,6 +61,7 @@ from simulator.machine.compiled.state import (
     ARRIVED,
     ASKED,
     AT,
+    AWAKE,
     AWAY,
     BY_CARRIER,
     BY_INLINE_BRANCH,
@@ -133,6 +142,7 @@ from simulator.machine.compiled.state import (
     S_FREE,
     S_FRONT_FREE,
     S_FRONT_SEAT,
+    S_REST,
     S_SEATED,
     S_SEATS,
     S_WAITING,
@@ -144,6 +154,7 @@ from simulator.machine.compiled.state import (
     SERVER,
     SINCE,
     SITE,
+    SLEPT,
     SPINNING,
     STANDSTILL,
     STATION,
@@ -216,15 +227,18 @@ from simulator.program import (
     RELEASE,
     RELEASES,
     REPLY,
+    REST,
     RETURN,
     SEND,
     SERVED,
+    SETUP_STEP,
     SHARED,
     SPLIT,
     STICKY,
     THINK,
     THOUGHT,
     USE,
+    WAKE,
 )
 
 __all__ = ["advance"]
@@ -271,6 +285,7 @@ def advance(s: State, until: float) -> int:
     station_tails = q.tails
     front_heads = q.front_heads
     seat_stack = q.seat_stack
+    rests = q.rests
     server_ints = v.ints
     server_floats = v.floats
     server_heads = v.heads
@@ -385,6 +400,7 @@ def advance(s: State, until: float) -> int:
                     sift_down(heap_times, heap_flows, flow_bits, size, end, following)
                 else:
                     server_ints[server, V_FREE] += 1
+                    core_falls_idle(v, server, now)
         if scalars[STANDSTILL] > MAX_STANDSTILL:
             status = ENDLESS
             break
@@ -405,7 +421,14 @@ def advance(s: State, until: float) -> int:
             at += 1
 
             if operation == DELAY or operation == THINK:
+                setup = code[at - 1, I_WHERE] - 1
+                if setup >= 0 and ahead:
+                    push = True
+                    at -= 1
+                    break
                 stream, time = quick_draw(kinds, parameters, data, b, stream)
+                if setup >= 0:
+                    time += setup_of(s.sleeps, v, f, m, flow, frame, setup, -1, -1, t)
                 events += 1
                 flow_bits[flow, TURN] = flow_bits[flow, KEY]
                 if tracing and scalars[TRACED] < len(trace_times):
@@ -497,6 +520,8 @@ def advance(s: State, until: float) -> int:
                         station_ints[station, S_SEATED] -= 1
                         seat = station_ints[station, S_SEATS] + station_ints[station, S_SEATED]
                         frame_ints[frame, SEAT] = seat_stack[seat]
+                    if station_ints[station, S_REST] >= 0:
+                        flow_floats[flow, SLEPT] = slept(q, station, t)
                 frame_floats[frame, ADMITTED] = t
                 enter(levels, station_ints[station, S_BUSY_LEVEL], t)
                 if operation == ADMIT:
@@ -700,7 +725,9 @@ def advance(s: State, until: float) -> int:
 
                 if operation == USE:
                     server = a
-                    if code[at - 1, I_WHERE] == BY_REPLICA:
+                    setup = code[at - 1, I_WHERE] // SETUP_STEP - 1
+                    by = code[at - 1, I_WHERE] % SETUP_STEP
+                    if by == BY_REPLICA:
                         server += (
                             frame_ints[frame, STATION]
                             - tasks[entries[frame_ints[frame, ENTRY], E_TASK], T_STATION]
@@ -722,6 +749,11 @@ def advance(s: State, until: float) -> int:
                             interrupted = MORE_JOBS
                             break
                     stream, time = quick_draw(kinds, parameters, data, b, stream)
+                    if setup >= 0:
+                        home = -1
+                        if by == BY_FRONT and station_ints[frame_ints[frame, STATION], S_FRONT_SEAT] >= 0:
+                            home = v.seat_cores[station_ints[frame_ints[frame, STATION], S_FRONT_SEAT]]
+                        time += setup_of(s.sleeps, v, f, m, flow, frame, setup, server, home, t)
                     flow_floats[flow, SINCE] = t
                     flow_floats[flow, DEMAND] = time
                     if time <= 0.0:
@@ -758,7 +790,7 @@ def advance(s: State, until: float) -> int:
                         server_next = soonest_server(v)
                     else:
                         seat = -1
-                        if code[at - 1, I_WHERE] == BY_FRONT:
+                        if by == BY_FRONT:
                             seat = station_ints[frame_ints[frame, STATION], S_FRONT_SEAT]
                         elif frame_ints[frame, CARRIER] == flow:
                             seat = frame_ints[frame, SEAT]
@@ -886,15 +918,40 @@ def advance(s: State, until: float) -> int:
                         front_heads[station, F_TAIL] = flow
                         break
                     station_ints[station, S_FRONT_FREE] = 0
+                    if station_ints[station, S_REST] >= 0:
+                        flow_floats[flow, SLEPT] = t - rests[station_ints[station, S_REST]]
 
                 elif operation == FRONT_GIVE:
                     station = frame_ints[frame, STATION]
                     waiting = front_heads[station, F_HEAD]
                     if waiting >= 0:
                         front_heads[station, F_HEAD] = flow_ints[waiting, NEXT]
+                        flow_floats[waiting, SLEPT] = 0.0
                         push_ready(scalars, f, waiting)
                     else:
                         station_ints[station, S_FRONT_FREE] = 1
+                        if station_ints[station, S_REST] >= 0:
+                            rests[station_ints[station, S_REST]] = t
+
+                elif operation == WAKE:
+                    gap = flow_floats[flow, SLEPT]
+                    server = b
+                    if frame_ints[frame, STATION] < 0:
+                        if frame_ints[frame, AWAKE] or frame_ints[frame, ENDED]:
+                            continue
+                        gap = client_wakes(s.sleeps, m, frame, t)
+                    elif code[at - 1, I_WHERE] == BY_REPLICA:
+                        server += (
+                            frame_ints[frame, STATION]
+                            - tasks[entries[frame_ints[frame, ENTRY], E_TASK], T_STATION]
+                        )
+                    home = flow_ints[flow, OWN_CORE]
+                    if frame_ints[frame, CARRIER] == flow and frame_ints[frame, SEAT] >= 0:
+                        home = v.seat_cores[frame_ints[frame, SEAT]]
+                    wake(s.sleeps, v, m, frame, a, gap, server, home, t)
+
+                elif operation == REST:
+                    client_rests(s.sleeps, m, frame, t)
 
         if flow >= 0:
             if interrupted != DONE:

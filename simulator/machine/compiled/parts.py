@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from simulator.machine.compiled.sleep import goes_to_sleep
 from simulator.machine.compiled.state import (
     ACTIVE,
     ADMITTED,
@@ -55,6 +56,7 @@ from simulator.machine.compiled.state import (
     S_CAPACITY,
     S_FREE,
     S_LET_IN,
+    S_REST,
     S_SEATED,
     S_SEATS,
     S_WAITING,
@@ -65,6 +67,7 @@ from simulator.machine.compiled.state import (
     SEAT,
     SERVER,
     SITE,
+    SLEPT,
     STATION,
     STREAM,
     THOUGHT_TIME,
@@ -353,6 +356,8 @@ def give_thread(
             let_go_on(scalars, f, m, q, r, station, flow, seat, now)
             return
     ints[station, S_FREE] += 1
+    if ints[station, S_REST] >= 0:
+        goes_to_sleep(q, station, now)
     if seat >= 0:
         q.seat_stack[ints[station, S_SEATS] + ints[station, S_SEATED]] = seat
         ints[station, S_SEATED] += 1
@@ -377,6 +382,7 @@ def let_go_on(
     enter(r.levels, q.ints[station, S_BUSY_LEVEL], now)
     m.ints[frame, SEAT] = seat
     m.floats[frame, ADMITTED] = now
+    f.floats[flow, SLEPT] = 0.0
     if f.ints[flow, COUNTED]:
         r.site_sums[m.ints[frame, SITE], REQUESTS] += 1.0
         r.site_sums[m.ints[frame, SITE], WAITED] += now - asked

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from simulator.machine.compiled.parts import push_ready
+from simulator.machine.compiled.sleep import core_falls_idle, levels_fall
 from simulator.machine.compiled.state import (
     DEMAND,
     INFINITE,
@@ -28,6 +29,7 @@ from simulator.machine.compiled.state import (
     V_BUSY,
     V_CORES,
     V_DONE,
+    V_FALLS,
     V_FREE,
     V_LAST,
     V_NEXT,
@@ -157,6 +159,8 @@ def tree_schedule(v: Servers, root: int, now: float) -> None:
     for node in range(behind - 1, first, -1):
         parent = v.node_ints[node, N_PARENT]
         v.node_floats[parent, N_LOAD] += min(v.node_floats[node, N_LOAD], v.node_floats[node, N_CORES])
+    if v.ints[root, V_FALLS] >= 0:
+        levels_fall(v, root, min(v.node_floats[first, N_LOAD], v.node_floats[first, N_CORES]), now)
     soonest = INFINITE
     for node in range(first, behind):
         share = 1.0
@@ -327,11 +331,15 @@ def preemptive_finish(v: Servers, f: Flows, scalars: Longs, server: int, now: fl
     flow = v.running_ints[server, first, R_FLOW]
     preemptive_remove(v, server, first)
     push_ready(scalars, f, flow)
+    follows = False
     for rank in range(v.heads.shape[1]):
         if v.heads[server, rank] >= 0:
             other = take_from_server(v, f, server, rank)
             preemptive_start(v, server, other, f.floats[other, LEFT_OVER], rank, now)
+            follows = True
             break
+    if not follows:
+        core_falls_idle(v, server, now)
     preemptive_schedule(v, server)
 
 

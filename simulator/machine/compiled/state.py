@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Flows", "Frames", "Records", "Servers", "State", "Stations"]
+__all__ = ["Flows", "Frames", "Records", "Servers", "Sleeps", "State", "Stations"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
@@ -66,7 +66,8 @@ I_FIRST: Final = 1
 I_SECOND: Final = 2
 """Second argument; of timed steps the distribution."""
 I_WHERE: Final = 3
-"""Of USE: which replica or seat of the processor, as ``BY_WORKER``, ``BY_FRONT`` or ``BY_REPLICA``."""
+"""Of USE: which replica or seat of the processor, as ``BY_WORKER``, ``BY_FRONT`` or ``BY_REPLICA``, and which
+set-up is on top; of DELAY: the latter."""
 INSTRUCTION_INTS: Final = 4
 
 # Columns of choices: the first of their options, and how many there are.
@@ -123,6 +124,8 @@ FLOW_INTS: Final = 8
 SINCE: Final = 0
 DEMAND: Final = 1
 LEFT_OVER: Final = 2
+SLEPT: Final = 3
+"""How long the thread, or front, had slept that the flow has just got; only where that matters."""
 FLOW_FLOATS: Final = 4
 STREAM: Final = 0
 KEY: Final = 1
@@ -149,12 +152,17 @@ INLINE: Final = 15
 SAVED_CORE: Final = 16
 CARRIED: Final = 17
 JOINED: Final = 18
+AWAKE: Final = 19
+"""Of a client's cycle: it counts among those that have something to do; only where that matters."""
 FRAME_INTS: Final = 20
 ARRIVED: Final = 0
 ASKED: Final = 1
 ADMITTED: Final = 2
 THOUGHT_TIME: Final = 3
-FRAME_FLOATS: Final = 4
+WORKER_SHARE: Final = 4
+CORE_SHARE: Final = 5
+"""Of the set-up of its worker, and of the core, that a request gets; only where there are any."""
+FRAME_FLOATS: Final = 6
 SAVED_STREAM: Final = 0
 SAVED_KEY: Final = 1
 """Of the flow that runs a branch inline: what is its own again at the end of the branch."""
@@ -183,7 +191,12 @@ S_SEATED: Final = 8
 S_FRONT_SEAT: Final = 9
 S_WRITERS: Final = 10
 S_LET_IN: Final = 11
-STATION_INTS: Final = 12
+S_REST: Final = 12
+"""Where ``Stations.rests`` says since when the front sleeps, followed by what the workers do; -1 if that does
+not matter."""
+S_RESTED: Final = 13
+"""Of threads that sleep one by one: how many are known to; -1 if the replica sleeps as a whole."""
+STATION_INTS: Final = 14
 
 # Columns of the queues of fronts: first and last flow.
 F_HEAD: Final = 0
@@ -206,6 +219,8 @@ V_BY_PRIORITY: Final = 7
 V_ARRIVALS: Final = 8
 V_NEXT_NODE: Final = 9
 V_PARTS: Final = 10
+V_FALLS: Final = 11
+"""Where ``Servers.falls`` says since when cores sleep; -1 if that does not matter."""
 SERVER_INTS: Final = 12
 V_SPEED: Final = 0
 V_PACE: Final = 1
@@ -218,6 +233,8 @@ V_WAKE: Final = 7
 V_STEAL: Final = 8
 V_BALANCE: Final = 9
 V_BALANCE_AT: Final = 10
+V_AWAKE: Final = 11
+"""Of a tree, if it matters since when cores sleep: how many of them are busy."""
 SERVER_FLOATS: Final = 12
 
 # Columns of flows that run on a preemptive processor, one row per core.
@@ -277,6 +294,9 @@ EXECUTIONS: Final = 0
 LASTED: Final = 1
 WAITED_FOR_CORE: Final = 2
 ACTIVITY_SUMS: Final = 3
+ADDITIONS: Final = 0
+ADDED: Final = 1
+SETUP_SUMS: Final = 2
 SAMPLE_END: Final = 0
 SAMPLE_VALUE: Final = 1
 SAMPLE_FLOATS: Final = 2
@@ -303,6 +323,7 @@ class Servers(NamedTuple):
     job_flows: Ints
     seat_cores: Ints
     part_seats: Longs
+    falls: Floats
 
 
 class Flows(NamedTuple):
@@ -325,7 +346,7 @@ class Frames(NamedTuple):
 
 
 class Stations(NamedTuple):
-    """Threads and fronts of every replica."""
+    """Threads and fronts of every replica; since when they sleep."""
 
     ints: Longs
     bits: Bits
@@ -333,6 +354,7 @@ class Stations(NamedTuple):
     tails: Ints
     front_heads: Ints
     seat_stack: Ints
+    rests: Floats
 
 
 class Records(NamedTuple):
@@ -348,6 +370,18 @@ class Records(NamedTuple):
     entry_samples: Any
     entry_counts: Longs
     scratch: Floats
+
+
+class Sleeps(NamedTuple):
+    """What sleep costs (``simulator.machine.sleeping``), and since when the clients of a population sleep."""
+
+    knots: Floats
+    bounds: Longs
+    seconds: Floats
+    kinds: Longs
+    sums: Floats
+    clients_awake: Longs
+    client_rests: Floats
 
 
 class State(NamedTuple):
@@ -372,6 +406,7 @@ class State(NamedTuple):
     frames: Frames
     stations: Stations
     records: Records
+    sleeps: Sleeps
     heap_times: Floats
     heap_flows: Ints
     trace_times: Floats

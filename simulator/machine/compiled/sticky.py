@@ -36,6 +36,7 @@ from simulator.machine.compiled.state import (
     V_BALANCE_AT,
     V_BUSY,
     V_DONE,
+    V_FALLS,
     V_LAST,
     V_NEXT,
     V_NEXT_NODE,
@@ -338,6 +339,13 @@ def sticky_settle(v: Servers, server: int, now: float) -> None:
             floats[server, V_BALANCE_AT] = now + wait
     if v.ints[server, V_PARTS] > 0:
         sticky_pace(v, server)
+    falls = v.ints[server, V_FALLS]
+    if falls >= 0:
+        for core in range(cores):
+            if v.node_ints[first + core, N_SLOTS] > 0:
+                v.falls[falls + core] = INFINITE
+            elif v.falls[falls + core] == INFINITE:
+                v.falls[falls + core] = now
     soonest = floats[server, V_BALANCE_AT]
     v.ints[server, V_NEXT_NODE] = -1
     for node in range(first, first + cores + v.ints[server, V_PARTS]):

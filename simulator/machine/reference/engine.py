@@ -29,6 +29,8 @@ from simulator.machine.failures import (
 )
 from simulator.machine.recording import Layout, Level, Samples, sample_capacities
 from simulator.machine.reference.servers import FLOWS, Lock, Seat, Station, servers, wake
+from simulator.machine.reference.sleep import Rest
+from simulator.machine.setups import K_CORE, K_WORKER, share_after, sleep_tables, with_setup
 from simulator.machine.variates import Stream, client_stream, resource_stream, tables
 from simulator.program import (
     ACQUIRES,
@@ -61,15 +63,18 @@ from simulator.program import (
     RELEASE,
     RELEASES,
     REPLY,
+    REST,
     RETURN,
     SEND,
     SERVED,
+    SETUP_STEP,
     SPLIT,
     THINK,
     THOUGHT,
     UNREADS,
     UNWRITES,
     USE,
+    WAKE,
     Program,
 )
 
@@ -96,6 +101,7 @@ class _Request:
         "admitted",
         "arrived",
         "asked",
+        "awake",
         "caller",
         "carried",
         "carrier",
@@ -111,6 +117,7 @@ class _Request:
         "replied",
         "return_to",
         "seat",
+        "shares",
         "site",
         "station",
         "thought",
@@ -139,12 +146,14 @@ class _Request:
         self.seat: Seat | None = None
         self.thought = 0.0
         self.population = -1
+        self.awake = False  # of a client's cycle: it has something to do
+        self.shares = (0.0, 0.0)  # of the set-up of its worker and of the core that it gets
 
 
 class _Flow:
     """What tells flows apart: their randomness, their turn among simultaneous events, their core."""
 
-    __slots__ = ("demand", "key", "seat", "since", "stream")
+    __slots__ = ("demand", "key", "seat", "since", "slept", "stream")
 
     def __init__(self, stream: Stream) -> None:
         self.stream = stream
@@ -152,6 +161,7 @@ class _Flow:
         self.seat = Seat()
         self.since = 0.0  # when its last think time or use of a processor began
         self.demand = 0.0  # of that use
+        self.slept = 0.0  # how long the thread or front had that it has just got
 
 
 def _seat(request: _Request, flow: _Flow) -> Seat:
@@ -216,6 +226,12 @@ class ReferenceEngine:
                     )
                 self._fronts.append(Station(env, 1, 0, 1, stream, []))
                 self._front_seats.append(front_seat)
+                if task.sleep >= 0:
+                    by_thread = program.sleeps[task.sleep].by_thread
+                    self._threads[-1].rest = Rest(one_by_one=by_thread)
+                    self._fronts[-1].rest = Rest(one_by_one=False)
+        self._sleep_tables = sleep_tables(program)
+        self._client_rests = [Rest(one_by_one=False) for _ in program.populations]
         self._waiting = [Level() for _ in range(layout.places)]
         self._busy = [Level() for _ in range(layout.places)]
         self._inside = [Level() for _ in program.entries]
@@ -224,6 +240,7 @@ class ReferenceEngine:
         self._sites = [[0.0, 0.0] for _ in program.sites]
         self._joins = [[0.0, 0.0] for _ in program.joins]
         self._activities = [[0.0, 0.0, 0.0] for _ in program.activities]
+        self._setups = [[0.0, 0.0] for _ in program.setups]
         self._standstill = 0
         self._budget: Budget | None = None
         self._steps = 0
@@ -300,7 +317,7 @@ class ReferenceEngine:
             columns += level.snapshot(now)
         for server in self._servers:
             columns += server.accounts()
-        for sums in (*self._cycles, *self._sites, *self._joins, *self._activities):
+        for sums in (*self._cycles, *self._sites, *self._joins, *self._activities, *self._setups):
             columns += sums
         return columns
 
@@ -329,6 +346,9 @@ class ReferenceEngine:
 
             if operation == USE:
                 demand = stream.draw(source, b)
+                setup, c = c // SETUP_STEP - 1, c % SETUP_STEP
+                if setup >= 0:
+                    demand += self._setup(setup, request, flow)
                 if demand > 0:
                     self.events += 1
                     begun = env.now
@@ -350,7 +370,10 @@ class ReferenceEngine:
                 self._activities[a][2] += waited
 
             elif operation == DELAY:
-                yield self._after(flow, stream.draw(source, b), at)
+                time = stream.draw(source, b)
+                if c > 0:
+                    time += self._setup(c - 1, request, flow)
+                yield self._after(flow, time, at)
 
             elif operation == CALL:
                 caller = request
@@ -378,8 +401,12 @@ class ReferenceEngine:
                         self._waiting[place].enter(request.asked)
                         request.seat = yield wait
                         self._waiting[place].leave(env.now, request.asked)
-                    elif station.seats:
-                        request.seat = station.seats.pop()
+                        flow.slept = 0.0
+                    else:
+                        if station.seats:
+                            request.seat = station.seats.pop()
+                        if station.rest is not None:
+                            flow.slept = station.rest.take(env.now)
                 request.admitted = env.now
                 self._busy[place].enter(env.now)
                 if operation == ADMIT:
@@ -485,12 +512,24 @@ class ReferenceEngine:
                 at = entries[request.entry].epilogue
 
             elif operation == FRONT_TAKE:
-                wait = self._fronts[request.station].take(0)
+                front = self._fronts[request.station]
+                wait = front.take(0)
                 if wait is not None:
                     yield wait
+                    flow.slept = 0.0
+                elif front.rest is not None:
+                    flow.slept = front.rest.take(env.now)
 
             elif operation == FRONT_GIVE:
                 self._fronts[request.station].give(None)
+
+            elif operation == WAKE:
+                self._wake(request, flow, a, b, c)
+
+            elif operation == REST:
+                if request.awake:
+                    request.awake = False
+                    self._client_rests[request.population].give(env.now)
 
             elif operation == SPLIT:
                 request.clocks[a] = env.now
@@ -535,6 +574,38 @@ class ReferenceEngine:
         first = self._first_station[task]
         copies = self._first_station[task + 1] - first
         return first + int(stream.uniform() * copies) if copies > 1 else first
+
+    def _wake(self, request: _Request, flow: _Flow, sleep: int, server: int, c: int) -> None:
+        """A request begins its work, or a client goes on after thinking: what does sleep cost it?"""
+        gap = flow.slept
+        if request.station < 0:
+            if request.awake or request.ended:
+                return
+            request.awake = True
+            gap = self._client_rests[request.population].take(self._env.now)
+        elif c == BY_REPLICA:
+            server += request.station - self._first_station[self.program.entries[request.entry].task]
+        request.shares = self._shares(sleep, gap, server, _seat(request, flow))
+
+    def _shares(self, sleep: int, gap: float, server: int, seat: Seat) -> tuple[float, float]:
+        """Return the shares of both set-ups after a gap of the worker, at a server (-1 if there is none)."""
+        core = gap if server < 0 else self._servers[server].slept(seat.core, gap)
+        knots, bounds = self._sleep_tables.knots, self._sleep_tables.bounds
+        return (
+            share_after(knots, bounds, sleep, K_WORKER, gap),
+            share_after(knots, bounds, sleep, K_CORE, core),
+        )
+
+    def _setup(self, setup: int, request: _Request, flow: _Flow) -> float:
+        """Return the seconds that a use or delay gets after sleep, and count them."""
+        spec, shares = self.program.setups[setup], request.shares
+        if spec.by_front:
+            seat = self._front_seats[request.station]
+            shares = self._shares(spec.sleep, flow.slept, spec.server, seat)
+        seconds = with_setup(self._sleep_tables.seconds, setup, *shares)
+        self._setups[setup][0] += 1
+        self._setups[setup][1] += seconds
+        return seconds
 
     def _give(self, request: _Request) -> None:
         seat, request.seat = request.seat, None

@@ -19,6 +19,7 @@ from math import inf
 from simpy import Environment, Event
 
 from simulator.machine.reference.server_basics import FLOWS, SERVERS, Node, Seat, wake, wake_at
+from simulator.machine.reference.sleep import Levels, Rest
 from simulator.machine.reference.sticky_server import StickyPart, StickyServer
 from simulator.machine.variates import Stream
 from simulator.program import (
@@ -46,6 +47,7 @@ class FcfsServer:
             deque() for _ in range(ranks if spec.by_priority else 1)
         ]
         self._by_priority = spec.by_priority
+        self._levels = Levels(spec.cores)
         self._running: dict[Event, tuple[float, float]] = {}  # demand, start
         self._last = 0.0
         self._busy = 0.0
@@ -69,6 +71,7 @@ class FcfsServer:
     def _start(self, demand: float, key: int, event: Event) -> None:
         self._account()
         self._running[event] = (demand, self._env.now)
+        self._levels.set(len(self._running), self._env.now)
         event.callbacks.insert(0, self._finish)
         wake(self._env, event, FLOWS + key, demand / self._speed)
 
@@ -81,6 +84,11 @@ class FcfsServer:
                 self._start(*queue.popleft())
                 return
         self._free += 1
+        self._levels.set(len(self._running), self._env.now)
+
+    def slept(self, home: int, otherwise: float) -> float:  # noqa: ARG002
+        """Return how long the core has slept that work gets which begins now."""
+        return self._levels.slept(self._env.now, otherwise)
 
     def accounts(self) -> tuple[float, float]:
         """Return busy core-seconds and service given in core-seconds, as of now."""
@@ -98,6 +106,7 @@ class PreemptiveServer:
         self._turn = SERVERS + index
         self._cores = int(spec.cores)
         self._speed = spec.speed
+        self._levels = Levels(spec.cores)
         self._queues: list[deque[tuple[float, Event]]] = [deque() for _ in range(ranks)]
         self._running: list[tuple[float, int, int, Event]] = []  # end, arrival number, rank, who
         self._arrivals = 0
@@ -134,7 +143,12 @@ class PreemptiveServer:
         self._arrivals += 1
         self._running.append((self._env.now + left / self._speed, self._arrivals, rank, event))
 
+    def slept(self, home: int, otherwise: float) -> float:  # noqa: ARG002
+        """Return how long the core has slept that work gets which begins now."""
+        return self._levels.slept(self._env.now, otherwise)
+
     def _reschedule(self) -> None:
+        self._levels.set(len(self._running), self._env.now)
         self._timer = None
         if self._running:
             end = min(job[0] for job in self._running)
@@ -183,6 +197,7 @@ class SharedServers:
         for spec, parent in zip(specs, parents, strict=True):
             chains.append(spec.speed * (chains[parent] if parent >= 0 else 1.0))
         self._nodes = [Node(s, p, c) for s, p, c in zip(specs, parents, chains, strict=True)]
+        self._levels = Levels(specs[0].cores)
         self._arrivals = 0
         self._last = 0.0
         self._timer: Event | None = None
@@ -219,6 +234,7 @@ class SharedServers:
         load = [float(len(node.jobs)) for node in nodes]
         for position in range(len(nodes) - 1, 0, -1):
             load[nodes[position].parent] += min(load[position], nodes[position].cores)
+        self._levels.set(min(load[0], nodes[0].cores), self._env.now)
         soonest = inf
         for position, node in enumerate(nodes):
             share = 1.0
@@ -255,6 +271,10 @@ class SharedServers:
             heappush(node.jobs, (node.virtual + demand, self._arrivals, demand, event))
         self._reschedule()
 
+    def slept(self, otherwise: float) -> float:
+        """Return how long the core has slept that work gets which begins now."""
+        return self._levels.slept(self._env.now, otherwise)
+
     def accounts(self, position: int) -> tuple[float, float]:
         """Return busy core-seconds and service given in core-seconds of one processor and its parts."""
         elapsed = self._env.now - self._last
@@ -283,6 +303,9 @@ class _SharedServer:
 
     def use(self, demand: float, key: int, rank: int, seat: Seat) -> Event:  # noqa: ARG002
         return self._tree.use(self._position, demand)
+
+    def slept(self, home: int, otherwise: float) -> float:  # noqa: ARG002
+        return self._tree.slept(otherwise)
 
     def accounts(self) -> tuple[float, float]:
         return self._tree.accounts(self._position)
@@ -319,7 +342,7 @@ class Station:
     later in the same instant can take it.
     """
 
-    __slots__ = ("_admission", "_env", "_queues", "_stream", "capacity", "free", "seats", "waiting")
+    __slots__ = ("_admission", "_env", "_queues", "_stream", "capacity", "free", "rest", "seats", "waiting")
 
     def __init__(
         self, env: Environment, places: float, admission: int, ranks: int, stream: Stream, seats: list[Seat]
@@ -334,6 +357,7 @@ class Station:
         self.free = places
         self.seats = seats
         self.waiting = 0
+        self.rest: Rest | None = None  # how long places have slept, where that matters
 
     def take(self, rank: int) -> Event | None:
         """Take a place, or return the event to wait for if there is none; its value is the seat."""
@@ -358,6 +382,8 @@ class Station:
                 event.succeed(seat)
                 return
         self.free += 1
+        if self.rest is not None:
+            self.rest.give(self._env.now)
         if seat is not None:
             self.seats.append(seat)
 

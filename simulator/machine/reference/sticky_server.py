@@ -16,6 +16,7 @@ from math import inf
 from simpy import Environment, Event
 
 from simulator.machine.reference.server_basics import SERVERS, Node, Seat, wake_at
+from simulator.machine.setups import LIKELY
 from simulator.machine.variates import Stream
 from simulator.program import ServerSpec
 
@@ -29,6 +30,7 @@ class _Core:
         self.jobs: list[tuple[float, int, float, Event, Seat]] = []
         self.virtual = 0.0
         self.slots = 0
+        self.idle_since = -inf  # inf while it is not idle
 
 
 class _PartSeat:
@@ -246,6 +248,11 @@ class StickyServer:
             elif self._balance_at == inf:
                 self._balance_at = now + self._stream.exponential(1 / self._migration.balance)
         self._pace_parts()
+        for core in cores:
+            if core.slots:
+                core.idle_since = inf
+            elif core.idle_since == inf:
+                core.idle_since = now
         soonest, self._next = self._balance_at, -1
         for index, core in enumerate(cores):
             if core.jobs:
@@ -296,6 +303,25 @@ class StickyServer:
             self._arrivals += 1
             heappush(part.jobs, (part.virtual + demand, self._arrivals, demand, event))
 
+    # Sleep.
+
+    def slept(self, home: int, otherwise: float = 0.0) -> float:  # noqa: ARG002
+        """Return how long the core has slept that a thread gets which begins now.
+
+        It is the one it ran on last, or the idle one that it is likely to move to if that is busy.
+        """
+        cores = self._cores
+        if not 0 <= home < len(cores) or (cores[home].slots and self._migration.wake >= LIKELY):
+            home = self._emptiest()
+        return 0.0 if cores[home].slots else self._env.now - cores[home].idle_since
+
+    def part_slept(self, position: int) -> float:
+        """Return the same of a thread of the outermost part around a part: its first that sleeps."""
+        while self._parts[position].parent >= 0:
+            position = self._parts[position].parent
+        seat = next((seat for seat in self._seats[position] if seat.number == 0), None)
+        return 0.0 if seat is None else self.slept(seat.core)
+
     # Accounts.
 
     def accounts(self) -> tuple[float, float]:
@@ -341,6 +367,10 @@ class StickyPart:
     def use(self, demand: float, key: int, rank: int, seat: Seat) -> Event:  # noqa: ARG002
         """Return the event that ``demand`` (> 0) seconds of work are done."""
         return self._server.use_part(self._position, demand)
+
+    def slept(self, home: int, otherwise: float) -> float:  # noqa: ARG002
+        """Return how long the core has slept that work gets which begins now."""
+        return self._server.part_slept(self._position)
 
     def accounts(self) -> tuple[float, float]:
         """Return busy core-seconds and service given in core-seconds, as of now."""

@@ -23,7 +23,7 @@ from engine_comparison import (
     together,
     unequal,
 )
-from random_models import random_model
+from random_models import random_model, with_setups
 from repeating import repeats_after
 from sim_models import act, choice, clients, entry, exp, fork, join, merge, model, ps, service
 
@@ -54,6 +54,13 @@ CHUNKS, CHUNK, FORKED_CHUNK = 10, 12, 6
 
 
 # Random models
+
+
+@pytest.mark.parametrize("chunk", repeats_after(2, range(CHUNKS)))
+def test_random_models_with_setups(chunk: int) -> None:
+    """Threads, fronts, clients and cores sleep for as long in both engines, and cost as much after it."""
+    for seed in range(chunk * CHUNK, (chunk + 1) * CHUNK):
+        assert_engines_agree(with_setups(random_model(seed), seed), seed=seed)
 
 
 @pytest.mark.parametrize("chunk", repeats_after(3, range(CHUNKS)))
