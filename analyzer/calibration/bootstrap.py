@@ -18,7 +18,7 @@ from analyzer.calibration.observed import FloatArray, Observed
 from analyzer.calibration.terms import Terms
 from mup.lqn import ActivityRef, EntryRef, Model, Names, Replicate
 
-__all__ = ["REPLICATES", "batches", "replicates", "with_variants"]
+__all__ = ["REPLICATES", "batches", "drawn", "replicates", "with_variants"]
 
 REPLICATES = 20
 """Enough for a standard deviation known to 16 %."""
@@ -28,16 +28,12 @@ FEWEST_WINDOWS = 3
 T = TypeVar("T")
 
 
-def replicates(
-    terms: Terms, observed: Observed, model: Model, *, count: int = REPLICATES, seed: int = 0
-) -> tuple[Replicate, ...]:
-    """Return replicates of a calibrated model.
+def drawn(observed: Observed, *, count: int = REPLICATES, seed: int = 0) -> tuple[FloatArray, ...]:
+    """Return how often each window was drawn, one array per replicate.
 
     Args:
-        terms: Of the model.
         observed: The run.
-        model: Calibrated from the terms.
-        count: How many.
+        count: How many replicates.
         seed: Of the resampling.
 
     Returns:
@@ -46,7 +42,21 @@ def replicates(
     if len(observed.windows) < FEWEST_WINDOWS:
         return ()
     generator = np.random.default_rng(seed)
-    return tuple(_replicate(terms, observed, model, _resampled(observed, generator)) for _ in range(count))
+    return tuple(_resampled(observed, generator) for _ in range(count))
+
+
+def replicates(
+    terms: Terms, observed: Observed, model: Model, draws: Sequence[FloatArray]
+) -> tuple[Replicate, ...]:
+    """Return replicates of a calibrated model.
+
+    Args:
+        terms: Of the model.
+        observed: The run.
+        model: Calibrated from the terms.
+        draws: Of its windows, one per replicate.
+    """
+    return tuple(_replicate(terms, observed, model, weights) for weights in draws)
 
 
 def batches(observed: Observed) -> int:

@@ -26,15 +26,17 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from analyzer.calibration.background import background
-from analyzer.calibration.bootstrap import REPLICATES, batches, replicates, with_variants
+from analyzer.calibration.bootstrap import REPLICATES, batches, drawn, replicates, with_variants
 from analyzer.calibration.callsites import split, variants, with_frequencies
 from analyzer.calibration.contention import Links, Settled, without_waiting
 from analyzer.calibration.digits import with_meaningful_digits
 from analyzer.calibration.executions import Execution
 from analyzer.calibration.framework import FrameworkWork, framework_work
 from analyzer.calibration.ingredients import ALL, Ingredients
+from analyzer.calibration.likely_reasons import warnings_of
 from analyzer.calibration.matching import Match, Matched, body_counts, count_distribution, match
 from analyzer.calibration.observed import FloatArray, Observed, Sample, observe
+from analyzer.calibration.one_user import OfOneUser, compared
 from analyzer.calibration.outliers import screen
 from analyzer.calibration.placement import HOST, Placement, placed
 from analyzer.calibration.rundir import Run, fingerprints, stale_endpoints
@@ -117,6 +119,7 @@ class Calibration:
         warnings: Sentences for the user.
         uncovered: Paths and bodies of choices no execution took, as readable texts.
         framework: Framework processor time per request: role, then service.
+        one_user: What one user's figures are in the log and in the model.
     """
 
     model: Model
@@ -124,6 +127,7 @@ class Calibration:
     warnings: tuple[str, ...]
     uncovered: tuple[str, ...]
     framework: Mapping[str, Mapping[str, float]]
+    one_user: OfOneUser = field(default_factory=OfOneUser)
 
     @property
     def paths(self) -> int:
@@ -157,7 +161,6 @@ class _Book:
         sharing: Replicas of the services whose workers share a core: threads, event loops.
         loops: Those of them with an event loop: work is interrupted by nothing but an ``await``.
         pinned: Those of them that stay on one core of the machine.
-        simulated: Response time of one user in the model, seconds.
     """
 
     run: Run
@@ -177,7 +180,6 @@ class _Book:
     sites: dict[str, list[_CallSite]] = field(default_factory=dict)
     attempts: dict[Key, Distribution] = field(default_factory=dict)
     links: Links = field(default_factory=Links)
-    simulated: float | None = None
 
     @property
     def phase(self) -> FloatArray:
@@ -200,11 +202,20 @@ class _Book:
     def worker(self, service: str, weights: FloatArray) -> float:
         return self.work.worker(service, weights) if self.ingredients.framework else 0.0
 
+    def slowness(self, sample: Sample, weights: FloatArray) -> float:
+        """Return how much longer than its demand work took while a sample was seen.
+
+        Demands are those of a busy machine at its mean speed; what an interval of the log holds of them took
+        as long as the machine was slow then.
+        """
+        return sample.mean_of(self.observed.slowness, weights) or 1.0
+
     def known(self, service: str, site: _CallSite, weights: FloatArray) -> float:
         """Return the seconds between ``contactDest`` and ``commFinish`` that other numbers stand for."""
         receive = site.receive.mean(weights) if len(site.receive) else 0.0
-        inside = self.front(service, weights) + self.worker(service, weights)
-        return inside + (receive or 0.0) - self.work.waiting(service, weights)
+        inside = self.front(service, weights) + self.worker(service, weights) + (receive or 0.0)
+        slowness = self.slowness(site.exchange, weights)
+        return inside * slowness - self.work.waiting(service, weights)
 
     def overlap(self, service: str, weights: FloatArray) -> float:
         """Return the seconds of framework work per request that nobody waits for.
@@ -216,7 +227,8 @@ class _Book:
         for site in self.sites.get(service, ()):
             elapsed, number = site.exchange.mean(weights), site.exchange.count(weights)
             if elapsed is not None:
-                total += number * (self.known(service, site, weights) - elapsed)
+                more = self.known(service, site, weights) - elapsed
+                total += number * more / self.slowness(site.exchange, weights)
                 count += number
         return min(max(0.0, total / count), self.front(service, weights) / 2) if count else 0.0
 
@@ -308,7 +320,8 @@ def calibrate(
         tasks=tuple(_filled(book, task) for task in model.tasks),
     )
     _general_warnings(book)
-    draws = replicates(book.terms, observed, calibrated, count=bootstrap) if bootstrap else ()
+    weights = drawn(observed, count=bootstrap)
+    draws = replicates(book.terms, observed, calibrated, weights)
     settled = _settled(book, calibrated)
     draws = tuple(settled.replicate(draw, calibrated) for draw in draws)
     found = variants(book.matched) if ingredients.variants else {}
@@ -324,10 +337,15 @@ def calibrate(
     )
     calibrated = shared_by_variants(split(settled.model, plans, found), found)
     draws = with_variants(draws, found, settled.model, calibrated)
+    calibrated = with_meaningful_digits(with_own_times(calibrated, plans, found, together))
+    alone = compared(calibrated, observed, weights, draws, host=machine)
+    book.warnings.extend(warnings_of(alone, observed, run.info))
+    doubt = alone.doubt()
+    known = Uncertainty(replicates=draws, batches=batches(observed) if draws else None, one_user=doubt)
     calibrated = replace(
-        with_meaningful_digits(with_own_times(calibrated, plans, found, together)),
-        uncertainty=Uncertainty(replicates=draws, batches=batches(observed)) if draws else None,
-        provenance=_provenance(book, stale, host),
+        calibrated,
+        uncertainty=known if draws or doubt is not None else None,
+        provenance=_provenance(book, stale, host, alone),
     )
     return Calibration(
         model=placed(calibrated, placement) if placement is not None else calibrated,
@@ -335,6 +353,7 @@ def calibrate(
         warnings=tuple(book.warnings),
         uncovered=tuple(book.uncovered),
         framework=book.work.summary(book.phase),
+        one_user=alone,
     )
 
 
@@ -351,7 +370,6 @@ def _settled(book: _Book, model: Model) -> Settled:
     if not (book.ingredients.host and book.ingredients.contention):
         return Settled(model, {}, None)
     found = without_waiting(model, book.links, hot=_hot_share(book.observed))
-    book.simulated = found.response_time
     if found.problem:
         book.warnings.append(
             f"waiting for cores cannot be told from other delays, and is in the model twice ({found.problem})"
@@ -570,7 +588,8 @@ def _read_exchange(book: _Book, task: Task, plan: PathPlan, index: int, found: C
     book.sites.setdefault(called, []).append(site)
 
     def known(weights: FloatArray) -> float:
-        return book.known(called, site, weights) - book.overlap(called, weights)
+        overlap = book.overlap(called, weights) * book.slowness(found.exchange, weights)
+        return book.known(called, site, weights) - overlap
 
     def mean(weights: FloatArray) -> float | None:
         elapsed = found.exchange.mean(weights)
@@ -608,7 +627,7 @@ def _read_database(book: _Book, task: Task) -> None:
             continue
         key = (task.name, entry.name, entry.activities[0].name)
         work = _query_work(book, task.name, entry.name, known, found.driver_demand)
-        rest = _query_rest(found, work)
+        rest = _query_rest(book, found, work)
         query = ActivityRef(*key)
         alone = _one_server(book, task.name)
         for caller in book.callers[QueryRef(task.name, entry.name)]:
@@ -636,14 +655,16 @@ def _query_work(
         count = sum(s.count(weights) for s in samples.values())
         time = sum((s.mean(weights) or 0.0) * s.count(weights) for s in samples.values())
         share = book.work.database(database, weights) * count * own / time if time > 0 else 0.0
+        own /= book.slowness(samples[query], weights)
         return min(share, max(0.0, own - (drivers.mean(weights) or 0.0)))
 
     return Term(computed=mean)
 
 
-def _query_rest(found: CommunicationSamples, work: Term) -> Term:
+def _query_rest(book: _Book, found: CommunicationSamples, work: Term) -> Term:
     def known(weights: FloatArray) -> float:
-        return (found.driver_demand.mean(weights) or 0.0) + (work.mean(weights, weights) or 0.0)
+        inside = (found.driver_demand.mean(weights) or 0.0) + (work.mean(weights, weights) or 0.0)
+        return inside * book.slowness(found.exchange, weights)
 
     def mean(weights: FloatArray) -> float | None:
         elapsed = found.exchange.mean(weights)
@@ -868,7 +889,7 @@ def _first(names: Sequence[str]) -> str:
     return f"{shown} and {len(names) - NAMED} more" if len(names) > NAMED else shown
 
 
-def _provenance(book: _Book, stale: Mapping[str, str], host: Host | None) -> dict[str, Any]:
+def _provenance(book: _Book, stale: Mapping[str, str], host: Host | None, alone: OfOneUser) -> dict[str, Any]:
     info = book.run.info
     return {
         "run": book.run.path.name,
@@ -889,7 +910,7 @@ def _provenance(book: _Book, stale: Mapping[str, str], host: Host | None) -> dic
         "speed": book.observed.speed,
         "monitored_speed": book.observed.monitored,
         "response_time": info.response_time,
-        "simulated_response_time": book.simulated,
+        "one_user": [c.to_json() for c in alone.figures if not c.place.callee or c.differs],
         "stop": info.stop,
         "foreign_cpu": info.foreign_cpu,
         "fingerprints": dict(info.fingerprints),

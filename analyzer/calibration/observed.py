@@ -17,7 +17,7 @@ from analyzer.calibration.executions import Execution, collect
 from analyzer.calibration.rundir import Part, Run, Window
 from mup.lqn import Processor
 
-__all__ = ["FloatArray", "Observed", "Sample", "observe"]
+__all__ = ["FloatArray", "Observed", "Sample", "idling_of", "observe"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -56,6 +56,12 @@ class Sample:
     def count(self, weights: FloatArray) -> float:
         """Return the weighted number of values."""
         return float(weights @ self._by_window(len(weights))[1])
+
+    def mean_of(self, per_window: FloatArray, weights: FloatArray) -> float | None:
+        """Return the mean over the values of what is known per window; None if nothing was seen."""
+        counts = weights * self._by_window(len(weights))[1]
+        total = float(counts.sum())
+        return float(counts @ per_window) / total if total > 0 else None
 
     def error(self, weights: FloatArray) -> float:
         """Return the standard error of the mean over windows of positive weight.
@@ -150,7 +156,7 @@ def observe(run: Run, *, scaled: bool = True, host: Processor | None = None) -> 
         windows += mine
         parts += [part] * len(mine)
         _sort_in(found, mine, first, inside, window_of)
-    idling = _idling(windows, host)
+    idling = idling_of(windows, host)
     # A monitor sees what idling does to work, too; two speeds can be compared as those of a busy machine.
     monitored = [
         None if w.monitored is None else w.monitored * f for w, f in zip(windows, idling, strict=True)
@@ -191,7 +197,7 @@ def _sort_in(
             window_of[execution.request] = first + order[at]
 
 
-def _idling(windows: Sequence[Window], host: Processor | None) -> FloatArray:
+def idling_of(windows: Sequence[Window], host: Processor | None) -> FloatArray:
     """Return per window how much longer work took because the machine was not busy."""
     if host is None or not host.idling:
         return np.ones(len(windows))

@@ -104,19 +104,15 @@ def command(
                 c.label: {"paths": c.paths, "observed": c.observed, "executions": c.executions}
                 for c in calibration.coverage
             }
-            seen, simulated = single_user(model)
-            document["single_user"] = {"observed": seen, "simulated": simulated}
+            document["single_user"] = single_user(calibration)
             document["uncovered"] = list(calibration.uncovered)
         click.echo(json.dumps(document, indent=1))
         return
     out = console()
     if calibration is not None:
         out.print(f"covered {calibration.observed} of {calibration.paths} paths")
-        seen, simulated = single_user(model)
-        if seen is not None and simulated is not None:
-            out.print(
-                f"one user: {seen * 1e3:.4g} ms per cycle in the log, {simulated * 1e3:.4g} in the model"
-            )
+        for line in _one_user_lines(calibration):
+            say(out, line)
         for text in calibration.uncovered:
             say(out, f"never seen: {text}", indent="  ")
     for text in doubts:
@@ -131,9 +127,48 @@ def command(
     say(out, f"model: {shown(path)}")
 
 
-def single_user(model: Model) -> tuple[float | None, float | None]:
-    """Return how many seconds a cycle of one user took in the log, and takes in the model; None = unknown."""
-    return model.provenance.get("response_time"), model.provenance.get("simulated_response_time")
+def single_user(calibration: Calibration) -> dict[str, Any]:
+    """Return what a cycle of one user took in the log and takes in the model, and what both were made of.
+
+    The first two are means in seconds, of rounds with think times if there were any; None = unknown.
+    """
+    found = calibration.one_user
+    cycles = found.of_cycle()
+    return {
+        "observed": cycles[-1].logged if cycles else None,
+        "simulated": cycles[-1].simulated if cycles else None,
+        "problem": found.problem,
+        "figures": [one.to_json() for one in found.figures],
+    }
+
+
+def _one_user_lines(calibration: Calibration) -> list[str]:
+    """Return one line per kind of rounds, or why there is none."""
+    found = calibration.one_user
+    if found.problem:
+        return [f"one user: not compared with the log ({found.problem})"]
+    rounds = {"hot": "back to back", "cold": "with think times"}
+    tails = {c.kind: c for c in found.of_cycle("p95")}
+    lines = []
+    for mean in found.of_cycle():
+        texts = [
+            f"{_with_half(c.logged, c.logged_half)} in the log,"
+            f" {_with_half(c.simulated, c.simulated_half)} in the model"
+            f" ({_with_sign(c.difference, c.half_width)})"
+            for c in (mean, tails[mean.kind])
+        ]
+        lines.append(f"one user, {rounds[mean.kind]}: ms per cycle: {texts[0]}; 95th percentile: {texts[1]}")
+    return lines
+
+
+def _with_half(seconds: float, half: float | None) -> str:
+    known = "" if half is None else f" +- {half * 1e3:.2g}"
+    return f"{seconds * 1e3:.4g}{known}"
+
+
+def _with_sign(part: float, half: float | None) -> str:
+    known = "" if half is None else f" +- {half:.1%}"
+    return f"{part:+.1%}{known}"
 
 
 def _base(project: str, output: str | None, logs: tuple[str, ...], *, static_only: bool) -> Model | None:

@@ -7,6 +7,8 @@ Two things travel with a calibrated model:
   the calibration error carries through to a prediction.
 - *discrepancy*: by how much predictions were off on other systems, beyond what calibration and measurement
   explain, as a function of the load.
+- *one user*: by how much the model is off this very system at one user, beyond what chance explains, and how
+  well the shape of its times is known.
 
 Nothing here draws random numbers or simulates; ``simulator.studies.prediction`` does.
 """
@@ -29,6 +31,7 @@ __all__ = [
     "FIGURES",
     "Discrepancy",
     "LoadPoint",
+    "OneUser",
     "Replicate",
     "Uncertainty",
     "apply",
@@ -46,6 +49,8 @@ DIGITS: Final = 6
 """Significant digits kept of a factor: more of a resampled mean say nothing, and make the file large."""
 
 ODDS_TOLERANCE: Final = 1e-3
+
+ONE_USER: Final = ("response_time", "p95", "p95_shape", "p95_seconds")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,6 +191,50 @@ class Discrepancy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OneUser:
+    """How far the model is from its own log at one user; parts of the figure but for the last, all >= 0.
+
+    Attributes:
+        response_time, p95: By how much the figure of a cycle differs from the log's, where that is more than
+            chance explains; else 0.
+        p95_shape: Standard deviation of the percentile that comes from what is known of the shape of times.
+            Replicates change means alone, so it is not in them.
+        p95_seconds: The percentile that the last two are parts of.
+    """
+
+    response_time: float = 0.0
+    p95: float = 0.0
+    p95_shape: float = 0.0
+    p95_seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ONE_USER:
+            value = getattr(self, name)
+            if not _number(value) or value < 0:
+                raise ModelError(f"must be a number >= 0, got {value!r}", where=f"one_user.{name}")
+
+    def share_of(self, p95: float) -> float:
+        """Return which part of a percentile in seconds the percentile at one user is, at most 1.
+
+        What is wrong with the shape of a time is so many seconds; waiting does not make it more.
+        """
+        return min(1.0, self.p95_seconds / p95) if p95 > 0 else 0.0
+
+    def to_json(self) -> dict[str, float]:
+        """Return the JSON object: its attributes."""
+        return {name: getattr(self, name) for name in ONE_USER}
+
+    @classmethod
+    def from_json(cls, data: Any) -> OneUser:
+        """Build it from its JSON object.
+
+        Raises:
+            ModelError: Something is unknown or out of range.
+        """
+        return cls(**_fields(data, "one_user", required=(), optional=ONE_USER))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Uncertainty:
     """What is known about how sure a model is.
 
@@ -195,11 +244,13 @@ class Uncertainty:
         batches: How many independent batches of data the replicates were drawn from, at least 2; None if that
             is not known, and taken to be enough. However many replicates there are, three batches tell their
             spread no better than three values would.
+        one_user: None if the model was not compared with a log of one user.
     """
 
     replicates: tuple[Replicate, ...] = ()
     discrepancy: Discrepancy | None = None
     batches: int | None = None
+    one_user: OneUser | None = None
 
     def __post_init__(self) -> None:
         batches = self.batches
@@ -396,6 +447,8 @@ def uncertainty_to_json(uncertainty: Uncertainty) -> dict[str, Any]:
             data[kind] = {key: [_plain(getattr(r, kind).get(key)) for r in replicates] for key in keys}
     if uncertainty.discrepancy is not None:
         data["discrepancy"] = uncertainty.discrepancy.to_json()
+    if uncertainty.one_user is not None:
+        data["one_user"] = uncertainty.one_user.to_json()
     return data
 
 
@@ -410,7 +463,7 @@ def uncertainty_from_json(data: Any) -> Uncertainty:
         ModelError: Something is missing, unknown or out of range; ``where`` says what.
     """
     fields = _fields(
-        data, "uncertainty", required=("replicates",), optional=(*KINDS, "batches", "discrepancy")
+        data, "uncertainty", required=("replicates",), optional=(*KINDS, "batches", "discrepancy", "one_user")
     )
     count = fields["replicates"]
     if isinstance(count, bool) or not isinstance(count, int) or count < 0:
@@ -427,12 +480,13 @@ def uncertainty_from_json(data: Any) -> Uncertainty:
             for column, value in zip(columns, values, strict=True):
                 if value is not None:
                     column[kind][key] = value if kind in FACTORS else _several(kind, value, key)
-    found = fields.get("discrepancy")
+    found, own = fields.get("discrepancy"), fields.get("one_user")
     try:
         return Uncertainty(
             replicates=tuple(Replicate(**column) for column in columns),
             discrepancy=None if found is None else Discrepancy.from_json(found),
             batches=fields.get("batches"),
+            one_user=None if own is None else OneUser.from_json(own),
         )
     except ModelError as error:
         error.where = f"uncertainty.{error.where}"

@@ -45,6 +45,7 @@ __all__ = [
     "SpeedEffect",
     "Spread",
     "figures",
+    "load_of",
     "speed_effect",
     "speed_jobs",
     "spread",
@@ -145,12 +146,7 @@ def spread_jobs(
     seeds = replication_seeds(seed, REPLICATIONS + SERIES)[REPLICATIONS:]
     warmup, length = _lengths(scenario.model, result)
     # What the load does to processor times is the same for all: the scenario's own run says what load it is.
-    load = Load(
-        {t.name: result.tasks[t.name].throughput.mean / t.replicas for t in scenario.model.tasks},
-        {name: p.utilization.mean for name, p in result.processors.items()},
-        {t.name: result.tasks[t.name].busy.mean / t.replicas for t in scenario.model.tasks},
-        clients_of(scenario.model),
-    )
+    load = load_of(scenario.model, result)
 
     def job(number: int) -> Job[Pair | None]:
         def run(progress: Callable[[Progress], None]) -> Pair | None:
@@ -167,6 +163,16 @@ def spread_jobs(
         return run
 
     return [job(number) for number in range(len(alternatives.replicates))]
+
+
+def load_of(model: Model, result: Result) -> Load:
+    """Return the load that a simulation of a model found, at which its processor times are to be taken."""
+    return Load(
+        {t.name: result.tasks[t.name].throughput.mean / t.replicas for t in model.tasks},
+        {name: p.utilization.mean for name, p in result.processors.items()},
+        {t.name: result.tasks[t.name].busy.mean / t.replicas for t in model.tasks},
+        clients_of(model),
+    )
 
 
 def _lengths(model: Model, result: Result) -> tuple[float, float]:

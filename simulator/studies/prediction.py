@@ -5,7 +5,8 @@ A figure of one real run differs from its prediction for five reasons, taken as 
 - *calibration*: the numbers of the model come from a finite exploratory run;
 - *simulation*: the predicted figure itself is an estimate;
 - *measurement*: a real run is finite, too, so it varies from one to the next;
-- *discrepancy*: the model is not the system, however well it is calibrated;
+- *discrepancy*: the model is not the system, however well it is calibrated. What other systems showed of
+  that, or what this one shows at one user, whichever is more: other systems differ at one user, too;
 - *machine speed*: the machine is not as fast as it was during the calibration.
 
 Times and throughputs err by factors, so their variances are added on the logarithmic scale and their
@@ -31,9 +32,9 @@ from typing import Any, Final
 from mup.errors import UsageError
 from mup.lqn.composed_uncertainty import certain_tasks
 from mup.lqn.machine_speed import MachineSpeed
-from mup.lqn.uncertainty import Uncertainty
+from mup.lqn.uncertainty import OneUser, Uncertainty
 from mup.statistics.student import t_quantile
-from simulator.figures.result import Figure, Result
+from simulator.figures.result import Figure, ResponseTime, Result
 from simulator.studies.advice import Advice, Suspect, advise
 from simulator.studies.calibration_spread import FIGURES, Key, SpeedEffect, Spread, figures
 from simulator.studies.whatif import Scenario, utilizations
@@ -207,7 +208,7 @@ def _missing(sums: Iterable[_Sum], certain: Sequence[str]) -> list[Missing]:
     found = []
     every = list(sums)
     for part in PARTS:
-        lacking = [s.key[0] for s in every if part not in s.variances]
+        lacking = [s.key[0] for s in every if not s.knows(part)]
         names = [name for name in FIGURES if name in lacking]
         if len(names) == len({s.key[0] for s in every}):
             found.append(Missing(part))
@@ -216,6 +217,31 @@ def _missing(sums: Iterable[_Sum], certain: Sequence[str]) -> list[Missing]:
         elif part == "calibration" and certain:
             found.append(Missing(part, tuple(certain)))
     return found
+
+
+def _at_one_user(own: OneUser, key: Key, result: Result) -> float:
+    """Return by which part a figure would be off if the model were as wrong as it is at one user."""
+    if key[0] == "response_time":
+        return own.response_time
+    if key[0] == "p95":
+        return own.p95 * own.share_of(result.cycle.response_time.p95.mean)
+    if key[0] == "throughput":
+        # Clients that think for long hardly come less often for waiting longer.
+        cycle = result.cycle.cycle_time.mean
+        return own.response_time * result.cycle.response_time.mean / cycle if cycle > 0 else 0.0
+    return 0.0
+
+
+def _independent(times: ResponseTime, cycles: float) -> float:
+    """Return the relative variance of the 95th percentile of so many independent cycles, at least.
+
+    The share of cycles below it has the error of a binomial; times per share are taken from below, where they
+    are closer together than beyond it.
+    """
+    if not times.p95.mean > 0 or cycles <= 0:
+        return 0.0
+    steepness = (times.p95.mean - times.p90.mean) / 0.05
+    return 0.95 * 0.05 / cycles * (steepness / times.p95.mean) ** 2
 
 
 class _Sum:
@@ -238,8 +264,13 @@ class _Sum:
         self.bias = 0.0
         self.variances: dict[str, float] = {}
         self.freedom: dict[str, float] = {}
+        own = uncertainty.one_user or OneUser()
         if spread is not None and key in spread.variances:
-            self._add("calibration", spread.variances[key], min(spread.replicates - 1, uncertainty.freedom))
+            calibration = spread.variances[key]
+            if key[0] == "p95":
+                # Replicates have the same shapes of times with other means.
+                calibration += (own.p95_shape * own.share_of(self.mean)) ** 2
+            self._add("calibration", calibration, min(spread.replicates - 1, uncertainty.freedom))
         scale = figure.mean if self.relative else 1.0
         batches = result.batches - 1
         if scale > 0:
@@ -250,22 +281,41 @@ class _Sum:
             if key[0] == "response_time":
                 cycles = result.cycle.throughput.mean * run.total
                 measurement = max(measurement, (result.cycle.response_time.sd / scale) ** 2 / cycles)
+            elif key[0] == "p95":
+                cycles = result.cycle.throughput.mean * run.total
+                measurement = max(measurement, _independent(result.cycle.response_time, cycles))
             self._add("measurement", measurement, batches)
+        self._add_discrepancy(uncertainty, load, _at_one_user(own, key, result))
+        self._add_machine(speed)
+
+    def _add_discrepancy(self, uncertainty: Uncertainty, load: float, own: float) -> None:
+        """Add what other systems showed, or what this one shows at one user (``own``) if that is more."""
         discrepancy = uncertainty.discrepancy
-        found = None if discrepancy is None else discrepancy.at(key[0], load)
+        found = None if discrepancy is None else discrepancy.at(self.key[0], load)
+        self.examined = found is not None
+        sd, freedom = own, uncertainty.freedom
         if discrepancy is not None and found is not None:
             sd, self.bias = found
-            if self.relative:
-                sd = math.sqrt(math.log1p((sd / (1 + self.bias)) ** 2))
-            self._add("discrepancy", sd**2, max(1, discrepancy.systems - 1))
+            sd, freedom = max(sd, own), max(1, discrepancy.systems - 1)
+        if self.relative:
+            sd = math.sqrt(math.log1p((sd / (1 + self.bias)) ** 2))
+        if self.examined or own > 0:
+            self._add("discrepancy", sd**2, freedom)
+
+    def _add_machine(self, speed: SpeedEffect | None) -> None:
+        """Add what the speeds the machine may have do to the figure."""
         # Per side, down and up: a standard deviation that is random, and a distance that is not.
         self.sides = ((0.0, 0.0), (0.0, 0.0))
-        away = None if speed is None else speed.away(key)
+        away = None if speed is None else speed.away(self.key)
         if speed is not None and away is not None:
             machine = speed.machine
             sds = [each / machine.quantile for each in away]
             self.sides = ((sds[0], 0.0), (sds[1], 0.0)) if machine.sd else ((0.0, away[0]), (0.0, away[1]))
             self._add(MACHINE_SPEED, (sds[0] ** 2 + sds[1] ** 2) / 2, machine.freedom)
+
+    def knows(self, part: str) -> bool:
+        """Tell whether a part is known. What one user shows is not all that other systems would."""
+        return part in self.variances and (part != "discrepancy" or self.examined)
 
     def _add(self, part: str, variance: float, freedom: float) -> None:
         self.variances[part] = variance
