@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from analyzer.calibration.observed import Observed
-from analyzer.calibration.one_user import Compared, Logged, OfOneUser, Place
+from analyzer.calibration.one_user import Compared, Logged, OfOneUser, Place, response_of, waited_for
 from analyzer.calibration.rundir import RunInfo
 
 __all__ = ["likely_reason", "warnings_of"]
@@ -30,6 +30,8 @@ FEW: Final = 4
 LONGEST: Final = 0.01
 TAIL: Final = 0.1
 """So large a part of the time is carried by the longest hundredth: too few were seen to know it."""
+TOGETHER: Final = 0.2
+"""Correlation of calls with the rest of a cycle from which on it is named: parts are sampled apart."""
 BESIDE: Final = 0.2
 """Part of the requests beside which another one was under way from which on branches are named."""
 BEHIND: Final = 0.05
@@ -74,6 +76,7 @@ def likely_reason(one: Compared, found: OfOneUser, observed: Observed, info: Run
         lambda: _speed(one, observed),
         lambda: _void(one, observed, info),
         lambda: _tail(log),
+        lambda: _together(one, observed),
         lambda: _beside(one, found),
         lambda: _behind(one, observed),
     )
@@ -118,6 +121,28 @@ def _tail(log: Logged) -> str:
     if share <= TAIL:
         return ""
     return f"{longest} of {values.size} times carry {share:.0%} of the sum: long ones were seen rarely"
+
+
+def _together(one: Compared, observed: Observed) -> str:
+    """Look for cycles in which calls and the rest are long together: their sum reaches further then."""
+    if one.figure == "mean" or one.difference > 0:
+        return ""
+    calls, rest = [], []
+    for execution in observed.executions:
+        window = observed.windows[observed.window_of[execution.request]]
+        if execution.role != "client" or window.phase != one.kind or execution.failed:
+            continue
+        calls.append(sum(waited_for(o) for o in execution.operations.values()))
+        rest.append(response_of(execution) - calls[-1])
+    if len(calls) < 2 or min(np.std(calls), np.std(rest)) == 0:
+        return ""
+    correlation = float(np.corrcoef(calls, rest)[0, 1])
+    if correlation <= TOGETHER:
+        return ""
+    return (
+        f"what is long in a cycle is long together (calls and the rest of a cycle have a correlation of"
+        f" {correlation:.2f}), and its parts are sampled independently"
+    )
 
 
 def _beside(one: Compared, found: OfOneUser) -> str:

@@ -43,7 +43,17 @@ from simulator.program import Program, compile_model
 from simulator.studies.calibration_spread import load_of
 from simulator.studies.differences import replication_seeds
 
-__all__ = ["KINDS", "PERCENTILES", "Compared", "OfOneUser", "Place", "compared"]
+__all__ = [
+    "KINDS",
+    "PERCENTILES",
+    "Compared",
+    "Logged",
+    "OfOneUser",
+    "Place",
+    "compared",
+    "response_of",
+    "waited_for",
+]
 
 KINDS: Final = ("hot", "cold")
 """Phases of rounds with one client."""
@@ -256,7 +266,7 @@ def _logged(observed: Observed) -> dict[tuple[str, Place], Logged]:
             continue
         if execution.role == "client":
             log = found.setdefault((window.phase, Place()), Logged())
-            log.times.add(_response(execution), at)
+            log.times.add(response_of(execution), at)
         for operation in execution.operations.values():
             place = Place(execution.endpoint, operation.dest)
             log = found.setdefault((window.phase, place), Logged())
@@ -264,11 +274,17 @@ def _logged(observed: Observed) -> dict[tuple[str, Place], Logged]:
     return found
 
 
-def _response(execution: Execution) -> float:
+def response_of(execution: Execution) -> float:
     """Return the seconds of a cycle without its think times."""
     last = execution.done or execution.end or execution.begin
     thinking = sum(s.resume.time - s.start.time for s in execution.steps if s.op == "think")
     return (last.time - execution.begin.time - thinking) * _NS
+
+
+def waited_for(operation: Operation) -> float:
+    """Return the seconds from when a request had been sent until its reply was there; 0 if nobody knows."""
+    sent, finish = operation.first_contact, operation.finish
+    return 0.0 if sent is None or finish is None else (finish.time - sent.time) * _NS
 
 
 def _add_call(log: Logged, execution: Execution, operation: Operation, window: int) -> None:
@@ -278,7 +294,7 @@ def _add_call(log: Logged, execution: Execution, operation: Operation, window: i
     if operation.censored:
         log.late += 1
         return
-    seconds = (finish.time - sent.time) * _NS
+    seconds = waited_for(operation)
     if operation.is_query:
         if operation.on_loop and contact.cpu >= 0:
             # What the loop did meanwhile is in the segment behind the wait, in the model too.

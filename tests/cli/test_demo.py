@@ -115,7 +115,9 @@ def test_the_folder_is_a_project_to_go_on_with(demo: tuple[Path, dict[str, objec
     again = mup("model", str(folder), "-o", str(folder / "again.json"), cwd=folder)
     assert again.returncode == 0, again.stderr
     assert "covered 4 of 5 paths" in again.stdout
-    assert re.search(r"one user: [\d.]+ ms per cycle in the log, [\d.]+ in the model", again.stdout)
+    assert re.search(
+        r"one user, back to back: ms per cycle: [\d.]+ \+- [\d.]+ in the log, [\d.]+", again.stdout
+    )
     services = folder / "services.py"
     original = services.read_text()
     services.write_text(original.replace("burn(self.cpu)", "burn(2 * self.cpu)"))
