@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Any, Final, TypeGuard
 
 import msgspec
@@ -110,22 +111,18 @@ def machine_speed(model: Model, *, lag: float | None = None) -> Known:
         found = variation((), time.time())
         source = f"the model's machine {name!r} is not this one, so its history is not here; {PRIOR_SOURCE}"
         return Known(_of(processors, found.later, source))
-    found, notes = this_variation(model)
+    found, notes = this_variation(partial(host_slowness, model))
     return Known(_of(processors, found.after(lag), found.source(lag)), notes)
 
 
-def this_variation(model: Model | None = None) -> tuple[Variation, tuple[str, ...]]:
+def this_variation(slowness: Callable[[float], float]) -> tuple[Variation, tuple[str, ...]]:
     """Return how the speed of this machine varies, and what of its history was left out.
 
     Args:
-        model: Knows what idling does to work here; None = nothing.
+        slowness: How much longer work takes at a utilization of this machine than if it were busy.
     """
     history = read_history()
     now = time.time()
-
-    def slowness(utilization: float) -> float:
-        return 1.0 if model is None else host_slowness(model, utilization)
-
     selection = selected(history.records, this_machine(), boot_id(), now - since_boot(), slowness)
     return variation(selection.runs, now), (*history.notes, *selection.notes)
 
@@ -213,7 +210,7 @@ def machine_now(model: Model, now: Now) -> Known:
         model: Calibrated on this machine.
         now: What a probe found.
     """
-    found, notes = this_variation(model)
+    found, notes = this_variation(partial(host_slowness, model))
     own = found.soon
     both = replace(own, value=own.value + now.error**2)
     return Known(_of(_movable(model), both, found.source(0.0)), notes)

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
-from typing import Final
+from typing import Any, Final
 
 from mup.workload.cpu import STOLEN_LIMIT
 from mup.workload.machine import Identity
@@ -254,6 +254,21 @@ class Variation:
     today: bool = False
     since: float = 0.0
 
+    def to_json(self) -> dict[str, Any]:
+        """Return the object under ``speed_history`` of ``mup host --json``."""
+        return {
+            "runs": self.runs,
+            "since": datetime.fromtimestamp(self.since, UTC).isoformat(timespec="seconds")
+            if self.runs
+            else None,
+            "ratio": self.ratio,
+            "today": self.today,
+            **{
+                name: {"sd": v.sd, "freedom": v.freedom}
+                for name, v in (("soon", self.soon), ("later", self.later), ("within", self.within))
+            },
+        }
+
     def after(self, lag: float | None) -> Variance:
         """Return the variance at a lag in seconds; None = any lag."""
         return self.soon if lag is not None and lag <= SOON else self.later
@@ -276,11 +291,13 @@ def variation(runs: Sequence[Run], now: float, prior: Variance = PRIOR) -> Varia
         now: In seconds since the epoch.
         prior: What is known of machines without a history.
     """
-    soon = _following(runs).with_(prior)
-    later = _apart(runs).with_(prior)
+    following, apart = _following(runs), _apart(runs)
+    soon, later = following.with_(prior), apart.with_(prior)
     if later.value < soon.value:
-        # What changes within minutes changes within hours; few differences say otherwise by chance.
-        later = Variance(soon.value, later.freedom)
+        # What changes within minutes changes within hours, too. Estimates that say otherwise are pooled (the
+        # pool-adjacent-violators algorithm); they share runs, so degrees of freedom do not add up.
+        both = following.with_(apart).with_(prior)
+        soon = later = Variance(both.value, max(following.freedom, apart.freedom) + prior.freedom)
     recent = [run for run in runs if run.at > now - DAY]
     today = len(recent) > 1
     ratio = _ratio(recent if today else runs)

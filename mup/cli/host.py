@@ -10,12 +10,13 @@ import click
 from mup.cli.vocabulary import examples, option
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from rich.console import Console
 
     from analyzer.host.estimates import Estimate
     from analyzer.host.profile import HostProfile, Scheduler
+    from analyzer.host.speed_variation import Variation
 
 
 @click.command(epilog=examples("mup host", "mup host --duration 60 -o production.json"))
@@ -46,6 +47,8 @@ def command(output: str | None, seconds: float, accept_disturbed: bool, as_json:
     """
     import json
 
+    from analyzer.calibration.placement import HOST
+    from analyzer.host.machine_speed import this_variation
     from analyzer.host.measure import profile_host
     from analyzer.host.profile import save_profile
     from mup.cli.display import console, say
@@ -56,13 +59,15 @@ def command(output: str | None, seconds: float, accept_disturbed: bool, as_json:
     with profiling() as show:
         profile = profile_host(show, seconds=seconds, accept_disturbed=accept_disturbed)
     written = save_profile(profile, None if output is None else Path(output))
+    varied, notes = this_variation(profile.processor(HOST).slowness)
     if as_json:
-        click.echo(json.dumps(profile.to_json(), indent=1))
+        click.echo(json.dumps({**profile.to_json(), "speed_history": varied.to_json()}, indent=1))
         return
     out = console()
     _print(out, profile)
     if profile.doubt:
         say(out, f"note: {profile.doubt}")
+    _print_history(out, varied, notes)
     say(out, f"written to {shown(written)}")
 
 
@@ -171,6 +176,25 @@ def _print_scheduler(out: Console, scheduler: Scheduler) -> None:
     for name, errors in scheduler.errors.items():
         listing = ", ".join(f"{error:+.1%}" for error in errors)
         say(out, f"  simulated time per round of that application, {name}: {listing}")
+
+
+def _print_history(out: Console, varied: Variation, notes: Sequence[str]) -> None:
+    """Say how the speed of this machine varies from run to run, as far as its history tells."""
+    from mup.cli.display import say
+
+    out.print()
+    say(out, f"speed of the machine from run to run: {varied.source(None)}")
+    if varied.runs > 1:
+        soon, later = (100 * v.sd for v in (varied.soon, varied.later))
+        say(
+            out,
+            f"  a run within ten minutes of the exploration differs by {soon:.0f} % (standard deviation), a"
+            f" later one by {later:.0f} %",
+        )
+    if varied.within.freedom:
+        say(out, f"  windows of the same run differ by {100 * varied.within.sd:.0f} %")
+    for note in notes:
+        say(out, f"note: {note}")
 
 
 def _number(value: float) -> str:

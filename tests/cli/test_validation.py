@@ -39,6 +39,7 @@ from mup.lqn import (
     Task,
     Uncertainty,
 )
+from mup.lqn.machine_speed import MachineSpeed
 from mup.project import Project, load_project
 from mup.workload.figures import Figure, ResponseTime
 from mup.workload.measure import CpuUse, Measurement
@@ -179,6 +180,34 @@ def test_a_slower_machine_is_corrected_for() -> None:
     # At the speed of the calibration nothing is predicted again.
     assert found[1].corrected is found[1].raw
     assert judged_error(found) < 0.03 < max_abs_error(found)["response_time"]
+
+
+@pytest.mark.slow
+def test_raw_and_corrected_intervals_claim_what_they_hold() -> None:
+    """The raw interval allows for any speed of the machine; the corrected one for how well that was measured."""
+    model = replace(shop(known()), provenance={"hostname": "elsewhere", "cores": 1, "speed": CALIBRATED_AT})
+    machine = MachineSpeed(processors=("host",), sd=0.14, freedom=4, source="a test")
+    scenarios = grid(model, [(Change("clients", "", 1),)])
+    (outcome,) = predict(scenarios, RUN, precision=0.02, seed=0, machine=machine)
+    mean = outcome.result.cycle.response_time.mean
+    (found,) = correct(
+        [compare(outcome, measurement(mean / 0.8, speed=0.8 * CALIBRATED_AT))], RUN, precision=0.02, seed=0
+    )
+    assert found.corrected is not None
+    raw, again = found.raw.prediction, found.corrected.prediction
+    assert raw is not None
+    assert again is not None
+    assert (found.raw.inside["response_time"], found.corrected.inside["response_time"]) == (True, True)
+    assert again.response_time.half_width / again.response_time.mean < raw.response_time.half_width / mean
+    assert raw.response_time.parts["machine_speed"] > again.response_time.parts["machine_speed"] > 0
+    assert again.machine is not None
+    assert "probes before and after" in again.machine.source
+    assert "Most of the uncertainty is the machine: a test." in headline([found])
+    # What was not known about a speed that turned out to be the same is known afterwards, too.
+    (same,) = correct([compare(outcome, measurement(mean))], RUN, precision=0.02, seed=0)
+    assert same.corrected is not None
+    assert same.corrected.prediction is not None
+    assert same.corrected.prediction.response_time.half_width < raw.response_time.half_width
 
 
 def test_the_monitor_is_believed_before_the_probes() -> None:

@@ -195,6 +195,5 @@ def test_intervals_hold_runs_at_drawn_speeds(result: Result, runs: int) -> None:
         for name, (interval, value) in pairs.items():
             inside[name] += interval.contains(value)
         widths.append(math.log(prediction.throughput.high / prediction.throughput.low))
-    # Soon is never less sure than later, so a little more than 95 % is expected.
     assert all(0.93 * cases <= count <= 0.98 * cases for count in inside.values()), inside
     assert float(np.median(widths)) < 0.8, "intervals that contain everything say nothing"
