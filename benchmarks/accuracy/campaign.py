@@ -25,6 +25,11 @@ from mup.workload.speed import Bracket, probe
 
 __all__ = ["Campaign", "TimeIsUpError"]
 
+REQUESTS_PER_PLACE = 4
+"""Requests per place of a cache after which it holds about what it will hold."""
+LONGEST_FILLING = 10.0
+"""Seconds."""
+
 
 class TimeIsUpError(Exception):
     """The campaign was given so many minutes, and they are over."""
@@ -185,8 +190,7 @@ class Campaign:
                 point,
                 number,
                 duration=self.window.seconds(throughput),
-                # Of users who come at a rate, as many are there as one user's cycle lasts.
-                warmup=self.window.warmup((point.clients or 1) / throughput),
+                warmup=self._warmup(folder, point, throughput),
             )
         write_json(folder.repeat(point.name, number), record, indent=None)
         found = record["measurement"]["response_time"]["mean"]
@@ -197,6 +201,19 @@ class Campaign:
             + f" {1000 * mean:.2f} ms ({mean / found - 1:+.1%})"
             + (f" VOID: {record['void']}" if record["void"] else "")
         )
+
+    def _warmup(self, folder: SystemFolder, point: Point, throughput: float) -> float:
+        """Return the seconds before a window: until users are there, and caches as full as explored."""
+        # Of users who come at a rate, as many are there as one user's cycle lasts.
+        seconds = self.window.warmup((point.clients or 1) / throughput)
+        system = generated(folder.name)
+        for service in system.services if system else ():
+            if service.cache is not None and not service.cache.filled:
+                pool = 1 if service.runtime == "async" else point.pools.get(service.name, service.pool)
+                workers = pool * point.replicas.get(service.name, service.replicas)
+                needed = REQUESTS_PER_PLACE * service.cache.size * workers / throughput
+                seconds = max(seconds, round(min(needed, LONGEST_FILLING), 1))
+        return seconds
 
     def _check_time(self) -> None:
         if time.monotonic() >= self.deadline:

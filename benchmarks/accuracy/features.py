@@ -43,6 +43,9 @@ DEALT: Final[Mapping[str, int]] = {
 APART: Final = (("cold cache", "filled cache"), ("retries", "own retries"))
 """Not both in one system."""
 
+SEVERAL: Final = ("fan-out", "retries", "own retries")
+"""What takes more than one service."""
+
 FEATURES: Final = (*RUNTIMES, *DEALT, "embedded database", "MongoDB")
 """Everything a system is listed under."""
 
@@ -60,6 +63,11 @@ class Plan:
     runtimes: Runtimes
     database: Database
     dealt: frozenset[str]
+
+    @property
+    def alone(self) -> bool:
+        """Whether one service is enough for everything."""
+        return not self.database and self.runtimes != "mixture" and not self.dealt & set(SEVERAL)
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -84,7 +92,13 @@ def _deal(half: int) -> tuple[Plan, ...]:
     dealt: dict[str, set[int]] = {}
     for feature, count in DEALT.items():
         others = {n for pair in APART if feature == pair[1] for n in dealt[pair[0]]}
-        dealt[feature] = set(rng.sample([n for n in range(SYSTEMS) if n not in others], count))
+        found = rng.sample([n for n in range(SYSTEMS) if n not in others], count)
+        if feature == "millisecond":
+            # One of them is a single service without a database: a thousand requests per second need that.
+            several = {n for other in SEVERAL for n in dealt[other]}
+            alone = [n for n in range(SYSTEMS) if not databases[n] and runtimes[n] != "mixture"]
+            found[0] = rng.choice([n for n in alone if n not in several and n not in found[1:]])
+        dealt[feature] = set(found)
     return tuple(
         Plan(runtimes[n], databases[n], frozenset(f for f, systems in dealt.items() if n in systems))
         for n in range(SYSTEMS)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from analyzer.calibration.placement import HOST
+from analyzer.host.machine_speed import MONITORED, PROBED
 from mup.workload.figures import ResponseTime, Sample, Window, rate, spread
 
 __all__ = ["NORMAL", "Measured", "Row", "judge", "measured", "response_times", "usable"]
@@ -129,7 +130,8 @@ class Row:
         host: Error of the utilization of the machine; what interpreters do is in it.
         ratio: Speed of the machine when it was measured, relative to the calibration.
         inside: Whether the measured value is inside the prediction interval; None without one.
-        inside_corrected: The same for the interval moved by as much as the prediction is by the correction.
+        inside_corrected: The same for the interval moved by as much as the prediction is by the correction,
+            and without what the speed of the machine adds to it, but for how well that was measured.
         width: Half-width of that interval as a fraction of the prediction.
         width_without: The same without what the speed of the machine adds to it.
         inside_p95, inside_throughput: Whether the measured value is inside the interval of that figure.
@@ -176,7 +178,11 @@ def judge(
     """Compare one point of a prediction record with what was measured."""
     raw = record["points"][point]
     fair = record["corrected"].get(point, raw)
-    interval = (raw["prediction"] or {}).get("response_time")
+    prediction = raw["prediction"] or {}
+    interval = prediction.get("response_time")
+    left = (MONITORED if found.monitored is not None and record.get("monitored") else PROBED).sd
+    alone = None if interval is None else _narrower(prediction, "response_time", 0.0)
+    fairly = None if interval is None else _narrower(prediction, "response_time", left)
     predicted = raw["response_time"]["mean"]
     shares = {n.partition(" ")[2]: u for n, u in fair["utilization"].items() if n.startswith("task ")}
     gaps = {n: shares[n] - u for n, u in found.utilization.items() if n in shares}
@@ -196,11 +202,11 @@ def judge(
         host=fair["utilization"][f"processor {HOST}"] - found.host,
         ratio=fair.get("ratio", 1.0),
         inside=_inside(interval, found.response),
-        inside_corrected=_inside(interval, found.response * predicted / fair["response_time"]["mean"]),
+        inside_corrected=_inside(fairly, found.response * predicted / fair["response_time"]["mean"]),
         width=None if interval is None else (interval["high"] - interval["low"]) / 2 / predicted,
-        width_without=None if interval is None else _without_machine(interval) / predicted,
-        inside_p95=_inside((raw["prediction"] or {}).get("p95"), found.p95),
-        inside_throughput=_inside((raw["prediction"] or {}).get("throughput"), found.throughput),
+        width_without=None if alone is None else (alone["high"] - alone["low"]) / 2 / predicted,
+        inside_p95=_inside(prediction.get("p95"), found.p95),
+        inside_throughput=_inside(prediction.get("throughput"), found.throughput),
         covered=raw.get("point", {}).get("data", 1.0) == 1.0,
         known={} if raw["prediction"] is None else _known(raw["prediction"], max(gaps, key=_size(gaps))),
         shares=gaps,
@@ -211,15 +217,24 @@ def _inside(interval: Mapping[str, Any] | None, value: float) -> bool | None:
     return None if interval is None else bool(interval["low"] <= value <= interval["high"])
 
 
-def _without_machine(interval: Mapping[str, Any]) -> float:
-    """Return the half-width an interval would have if the speed of the machine were known."""
+def _narrower(prediction: Mapping[str, Any], figure: str, left: float) -> dict[str, float]:
+    """Return the interval a figure would have if the speed of the machine were known.
+
+    Args:
+        prediction: With the interval of every figure.
+        figure: Which one.
+        left: Standard deviation of the logarithm of a speed that was measured; 0 = it is known exactly.
+    """
+    interval = prediction[figure]
     share = interval["parts"].get(MACHINE_SPEED, 0.0)
     if share == 0.0 or interval["low"] <= 0.0:
-        return float(interval["high"] - interval["low"]) / 2
-    # Variances add up on the logarithmic scale.
-    middle = math.sqrt(interval["low"] * interval["high"])
-    length = math.log(interval["high"] / interval["low"]) / 2 * math.sqrt(1.0 - share)
-    return middle * math.sinh(length)
+        return {"low": interval["low"], "high": interval["high"]}
+    # Variances add up on the logarithmic scale, where that of a speed counts in proportion to its own.
+    sd = (prediction.get(MACHINE_SPEED) or {}).get("sd", 0.0)
+    still = share * min(1.0, left / sd) ** 2 if left and sd else 0.0
+    middle = math.log(interval["low"] * interval["high"]) / 2
+    length = math.log(interval["high"] / interval["low"]) / 2 * math.sqrt(1.0 - share + still)
+    return {"low": math.exp(middle - length), "high": math.exp(middle + length)}
 
 
 def _size(gaps: Mapping[str, float]) -> Callable[[str], float]:

@@ -24,12 +24,14 @@ from analyzer.calibration.calibrate import calibrate
 from analyzer.calibration.ingredients import Ingredients
 from analyzer.calibration.of_project import known_discrepancy
 from analyzer.calibration.rundir import load_run
+from analyzer.host.machine_speed import machine_speed
 from analyzer.host.profile import HostProfile, load_profile
 from analyzer.static import analyse_project
 from analyzer.validation import host_slowness, watched
 from mup.errors import UsageError, did_you_mean
 from mup.lqn import Model, load_model, save_model
 from mup.lqn.edits import with_faster_machines, with_think
+from mup.lqn.machine_speed import MachineSpeed
 from mup.project import load_project
 from simulator import Result, simulate, simulate_many
 from simulator.studies.grids import run_scenarios
@@ -136,7 +138,9 @@ def predict_system(results: Results, name: str, kind: str, recipe: Recipe) -> di
         "speed": calibration_speed(folder, model),
         "monitored": model.provenance.get("monitored_speed"),
         "warnings": warnings,
-        "points": predict_points(model, points, runs, precision=recipe.precision),
+        "points": predict_points(
+            model, points, runs, precision=recipe.precision, machine=machine_speed(model).machine
+        ),
         "corrected": {},
     }
     record["seconds"] = {"calibrate": calibrate_seconds, "all": time.perf_counter() - began}
@@ -157,9 +161,22 @@ def _host_json(host: HostProfile) -> dict[str, Any]:
 
 
 def predict_points(
-    model: Model, points: Sequence[Point], runs: Mapping[str, RealRun], *, precision: float
+    model: Model,
+    points: Sequence[Point],
+    runs: Mapping[str, RealRun],
+    *,
+    precision: float,
+    machine: MachineSpeed | None = None,
 ) -> dict[str, Any]:
-    """Return the figures of every point by its name; of those with a run, also where it should land."""
+    """Return the figures of every point by its name; of those with a run, also where it should land.
+
+    Args:
+        model: Calibrated.
+        points: What to predict.
+        runs: How long each point is measured, by name.
+        precision: Of the simulations.
+        machine: How fast the machine may be then, as for a user who asks ``mup whatif``.
+    """
     found = {}
     for point in points:
         (outcome,) = run_scenarios(
@@ -168,6 +185,7 @@ def predict_points(
             differences=False,
             limits=False,
             run=runs.get(point.name),
+            machine=machine,
         )
         prediction = None if outcome.prediction is None else outcome.prediction.to_json()
         found[point.name] = {

@@ -45,6 +45,7 @@ NAMES = "ABCDEF"
 RESPONSE_MS = (1.0, 65.0)
 CPU_MS = (2.0, 30.0)
 QUICK_CPU_MS = (0.9, 2.4)
+ALONE_CPU_MS = (0.9, 1.3)
 QUICK_RESPONSE_MS = 4.0
 SMALLEST_MS = 0.05
 PAUSE_MS = (2.0, 25.0)
@@ -71,7 +72,7 @@ def wide(seed: int) -> System:
     rng = random.Random(f"wide {seed}")
     planned = plan(seed)
     quick = "millisecond" in planned.dealt
-    cpu_ms = _log_uniform(rng, *(QUICK_CPU_MS if quick else CPU_MS))
+    cpu_ms = _log_uniform(rng, *(CPU_MS if not quick else ALONE_CPU_MS if planned.alone else QUICK_CPU_MS))
     while True:
         found = _deployed(rng, _Draft(rng, planned).system(seed, cpu_ms), quick=quick)
         if found is not None:
@@ -112,9 +113,7 @@ class _Draft:
 
     def _size(self) -> int:
         if self.quick:
-            if "fan-out" in self.has:
-                return 3
-            return 2 if self._retries or self.plan.runtimes == "mixture" or self.rng.random() < 0.5 else 1
+            return 1 if self.plan.alone else 3 if "fan-out" in self.has else 2
         return self.rng.randint(4 if "fan-out" in self.has else 2, 5)
 
     def _one_of(self, names: Sequence[str]) -> str:

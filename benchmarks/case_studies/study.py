@@ -22,6 +22,7 @@ from analyzer.static import analyse_project
 from analyzer.validation import watched
 from case_studies.applications import FAMILIES, available_database, started
 from case_studies.correction import corrected_step
+from case_studies.fullness import until_full
 from case_studies.measured import measure_step
 from case_studies.scaling import scaled
 from case_studies.store import StudyFolder, agreed, read_json, write_json
@@ -193,9 +194,12 @@ class Study:
     def _predicted(self, family: str, model: Model, longest: float) -> Iterator[dict[str, Any]]:
         """Predict all steps, with windows that are no longer than that if they need not be."""
         scaling = Settings(scaling=FAMILIES[family].scaling, max_clients=self.max_clients)
+        steps = autoscale(model, scaling, lambda deployed: self._rehearsed(deployed, longest))
+        if self.mode == "cpu" and scaling.scaling == "none":
+            steps = until_full(steps)
         with self.quiet.shared():
             # Not between two of them: predictions are stored all together, and take minutes.
-            for step in autoscale(model, scaling, lambda deployed: self._rehearsed(deployed, longest)):
+            for step in steps:
                 self.say(
                     f"predicted {family} step {step.number}: {step.clients} clients, {step.bottleneck}"
                     f" {100 * step.seen.utilization[step.bottleneck].mean:.0f} %, response"

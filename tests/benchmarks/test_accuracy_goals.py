@@ -118,10 +118,11 @@ def interval(low: float, high: float, **parts: float) -> dict[str, Any]:
     return {"mean": (low + high) / 2, "low": low, "high": high, "parts": parts}
 
 
-def test_what_the_machine_adds_can_be_taken_away() -> None:
+@pytest.mark.parametrize(("bias", "inside"), [(1.1, True), (1.13, True), (1.16, False)])
+def test_what_the_machine_adds_can_be_taken_away(bias: float, inside: bool) -> None:
     """With three quarters of the variance the machine's, the rest alone has half the length, on a log scale."""
     speed = interval(0.100 / math.exp(0.2), 0.100 * math.exp(0.2), machine_speed=0.75, calibration=0.25)
-    record = {
+    record: dict[str, Any] = {
         "points": {
             "one": {
                 "point": {"name": "one", "clients": 1, "pools": {}, "replicas": {}},
@@ -146,6 +147,14 @@ def test_what_the_machine_adds_can_be_taken_away() -> None:
     assert seen.width_without == pytest.approx(math.sinh(0.1))
     assert (seen.inside, seen.inside_p95, seen.inside_throughput) == (True, False, True)
     assert seen.covered
+    # The speed was 30 % slower: known to 5 % (probes) of a spread of 10 %, a quarter of the machine's part stays.
+    slow = measured([repeat("one", k, [0.13] * 50) for k in range(2)])
+    assert slow is not None
+    point = record["points"]["one"]
+    point["prediction"]["machine_speed"] = {"sd": 0.1}
+    record["corrected"] = {"one": {**point, "response_time": {"mean": 0.13 / bias, "p95": 0.2}}}
+    seen = judge("w301", "train", "one", "1 client", record, slow)
+    assert (seen.inside, seen.inside_corrected) == (False, inside)
 
 
 def model() -> Model:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from accuracy.beds import BEDS
+from accuracy.campaign import Campaign
 from accuracy.command import seeds_of
 from accuracy.deploy import deployable, generated, prepare
 from accuracy.features import DEALT, FEATURES, SYSTEMS
@@ -270,3 +271,17 @@ def test_amounts_have_the_mean_they_say(shape: str, tmp_path: Path) -> None:
     assert mean == pytest.approx(2.0, rel=0.05)
     if shape in ("heavy", "pareto", "bimodal"):
         assert deviation > 1.1 * mean
+
+
+def test_caches_fill_before_a_window_opens(tmp_path: Path) -> None:
+    """D of w307 has two workers with 22 places each: 176 requests; more workers want more, but 10 s at most."""
+    results = Results(tmp_path)
+    campaign = Campaign(results=results, deadline=0.0)
+
+    def warmup(name: str, point: Point, throughput: float) -> float:
+        return campaign._warmup(results.system(name), point, throughput)
+
+    assert warmup("w307", Point("half", 8, {}, {}), 40.0) == pytest.approx(4.4)
+    assert warmup("w307", Point("pool", 8, {"D": 4}, {}), 40.0) == pytest.approx(8.8)
+    assert warmup("w307", Point("replicas", 8, {}, {"D": 8}), 40.0) == 10.0
+    assert warmup("w300", Point("half", 8, {}, {}), 40.0) == 2.0
