@@ -232,10 +232,8 @@ def test_a_point_is_read_as_it_was_written() -> None:
         assert Point.from_json(json.loads(json.dumps(point.to_json()))) == point
     assert str(Point("open", 0, {"A": 2}, {}, arrivals=12.0)) == "12 arrivals/s, pool A=2"
     assert str(Point("data-2", 4, {}, {}, data=2.0)) == "4 clients, 2 times the data"
-    (scenario, clients) = (
-        Point(*p).scenario(model()) for p in (("open", 0, {}, {}, 12.0), ("one", 1, {}, {}))
-    )
-    assert (scenario.to_json(), clients.to_json()) == ({"arrivals": 12.0}, {"clients": 1})
+    assert Point("open", 0, {}, {}, arrivals=12.0).scenario(model()).to_json() == {"arrivals": 12.0}
+    assert Point("one", 1, {}, {}).scenario(model()).to_json() == {"clients": 1}
 
 
 def test_data_grows_for_the_services_and_for_the_database(
