@@ -26,7 +26,14 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from analyzer.calibration.background import background
-from analyzer.calibration.bootstrap import REPLICATES, batches, drawn, replicates, with_variants
+from analyzer.calibration.bootstrap import (
+    REPLICATES,
+    batches,
+    drawn,
+    emphasized,
+    replicates,
+    with_variants,
+)
 from analyzer.calibration.callsites import split, variants, with_frequencies
 from analyzer.calibration.contention import Links, Settled, without_waiting
 from analyzer.calibration.digits import with_meaningful_digits
@@ -77,7 +84,7 @@ from mup.lqn import (
 )
 from mup.runtime.pinning import place_of
 
-__all__ = ["HOST", "Calibration", "EntryCoverage", "calibrate"]
+__all__ = ["HOST", "Calibration", "EntryCoverage", "calibrate", "own_core"]
 
 UNMATCHED_LIMIT = 0.01
 FOREIGN_CPU_LIMIT = 0.02
@@ -180,6 +187,7 @@ class _Book:
     sites: dict[str, list[_CallSite]] = field(default_factory=dict)
     attempts: dict[Key, Distribution] = field(default_factory=dict)
     links: Links = field(default_factory=Links)
+    overlaps: dict[tuple[str, int, bytes], float] = field(default_factory=dict)
 
     @property
     def phase(self) -> FloatArray:
@@ -223,6 +231,12 @@ class _Book:
         Fronts and workers clear up after a reply has left. That work is part of what they use, but not of
         the time a call takes; it shows where their work is longer than the time there was for it.
         """
+        key = service, len(self.sites.get(service, ())), weights.tobytes()
+        if key not in self.overlaps:
+            self.overlaps[key] = self._overlap(service, weights)
+        return self.overlaps[key]
+
+    def _overlap(self, service: str, weights: FloatArray) -> float:
         total = count = 0.0
         for site in self.sites.get(service, ()):
             elapsed, number = site.exchange.mean(weights), site.exchange.count(weights)
@@ -251,6 +265,7 @@ def calibrate(
     placement: Placement | None = None,
     ingredients: Ingredients = ALL,
     bootstrap: int = REPLICATES,
+    by_windows: bool = False,
 ) -> Calibration:
     """Calibrate the model of an application from one run.
 
@@ -264,6 +279,8 @@ def calibrate(
         placement: What is deployed elsewhere than on that machine.
         ingredients: What to leave out, to see what it is good for.
         bootstrap: Number of replicates that say how sure the numbers are; 0 = none.
+        by_windows: Do not draw the replicates: there is one for each of the ``bootstrap.emphases``, to tell
+            what the windows of each phase leave open.
 
     Raises:
         StaleLogError: Endpoints changed since the log was written.
@@ -320,7 +337,7 @@ def calibrate(
         tasks=tuple(_filled(book, task) for task in model.tasks),
     )
     _general_warnings(book)
-    weights = drawn(observed, count=bootstrap)
+    weights = emphasized(observed) if by_windows else drawn(observed, count=bootstrap)
     draws = replicates(book.terms, observed, calibrated, weights)
     settled = _settled(book, calibrated)
     draws = tuple(settled.replicate(draw, calibrated) for draw in draws)
@@ -338,7 +355,8 @@ def calibrate(
     calibrated = shared_by_variants(split(settled.model, plans, found), found)
     draws = with_variants(draws, found, settled.model, calibrated)
     calibrated = with_meaningful_digits(with_own_times(calibrated, plans, found, together))
-    alone = compared(calibrated, observed, weights, draws, host=machine)
+    # A simulation of one user tells nothing of what the windows leave open.
+    alone = OfOneUser() if by_windows else compared(calibrated, observed, weights, draws, host=machine)
     book.warnings.extend(warnings_of(alone, observed, run.info))
     doubt = alone.doubt()
     known = Uncertainty(replicates=draws, batches=batches(observed) if draws else None, one_user=doubt)

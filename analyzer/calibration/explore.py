@@ -4,6 +4,9 @@ The load comes in rounds, some without think times and some with (``rounds.py``)
 but the housekeeping, so reading the logs for the stop rule (``stop_rule.py``) never disturbs a measurement.
 A probe of the machine's speed stands between neighbouring rounds. ``run.json`` is written after every round:
 a run that is killed can be used and resumed.
+
+Given a question (``question.py``), the predictions it asks for have to be known well instead, and the rounds
+are those that narrow them (``inquiry.py``).
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -18,7 +22,10 @@ from pathlib import Path
 
 import msgspec
 
+from analyzer.calibration.answer import look
+from analyzer.calibration.inquiry import FIRST_ROUNDS, Inquiry
 from analyzer.calibration.meter import Meter
+from analyzer.calibration.question import Question
 from analyzer.calibration.rounds import (
     BURST_ROUNDS,
     MIN_ROUNDS,
@@ -32,11 +39,14 @@ from analyzer.calibration.rundir import (
     DatabaseUse,
     PartInfo,
     Phase,
+    Run,
     RunInfo,
     Window,
     describe_host,
     fingerprints,
     load_info,
+    load_run,
+    merge_runs,
     new_run_directory,
     same_machine,
     stale_endpoints,
@@ -68,6 +78,8 @@ UNUSABLE = ("a process of", "no cycle of the client ended well")
 """How the reasons of rounds begin that cannot count, however little there is else."""
 FLUSH_SECONDS = 1.5
 """After so long, services have written to disk what they had to log."""
+RESTART_SECONDS = 0.5
+"""Of load after a pause, not observed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +95,7 @@ class Progress:
         void: Rounds so far that do not count.
         note: Why the round that has just ended does not count; "" if it does.
         speed: Of the machine, units per second and core.
+        question: What is known about the question, and what follows; "" if there is none, or nothing yet.
     """
 
     seconds: float
@@ -93,6 +106,7 @@ class Progress:
     void: int
     note: str
     speed: float
+    question: str = ""
 
     @property
     def worst(self) -> float | None:
@@ -108,6 +122,7 @@ def explore(
     directory: Path | None = None,
     resume: Path | None = None,
     changed_since: Sequence[Path] = (),
+    question: Question | None = None,
     progress: Callable[[Progress], None] | None = None,
     probe: Callable[[], Speed] = speed.probe,
     monitor: bool = True,
@@ -122,6 +137,7 @@ def explore(
         resume: Run directory to continue instead: the new deployment becomes another part of it.
         changed_since: Earlier runs: only what has changed since all of them has to be known well, for the
             model will be calibrated from these runs together.
+        question: The predictions that have to be known well, in place of execution times.
         progress: Called after each round.
         probe: Measures the speed of the machine.
         monitor: Also watch the speed while a round lasts.
@@ -138,7 +154,7 @@ def explore(
         LogError: The client's scenario fails, nothing was logged, or the run to resume is of another machine.
     """
     if resume is not None:
-        exploration = _resumed(project, application, settings, resume)
+        exploration = _resumed(project, application, settings, resume, question)
     else:
         info = RunInfo(
             **describe_host(),
@@ -153,6 +169,8 @@ def explore(
         wanted = _wanted(application, info, changed_since)
         directory = _prepare(directory) if directory else new_run_directory(project.state / "runs")
         exploration = _Exploration(project, application, settings, directory, info, wanted)
+        if question is not None:
+            exploration.ask(question)
     exploration.progress = progress
     exploration.probe = probe
     exploration.monitor = monitor
@@ -207,7 +225,11 @@ def _prepare(directory: Path) -> Path:
 
 
 def _resumed(
-    project: Project, application: Application, settings: ExploreSettings, directory: Path
+    project: Project,
+    application: Application,
+    settings: ExploreSettings,
+    directory: Path,
+    question: Question | None,
 ) -> _Exploration:
     """Return the exploration that continues a run.
 
@@ -237,6 +259,8 @@ def _resumed(
     exploration = _Exploration(
         project, application, settings, directory, info, _wanted(application, info, earlier)
     )
+    if question is not None:
+        exploration.ask(question)
     spent = exploration.read_earlier_parts()
     if settings.max_seconds - spent < settings.round_seconds / 2:
         raise UsageError(
@@ -281,7 +305,9 @@ class _Exploration:
         self.probe: Callable[[], Speed] = speed.probe
         self.monitor = True
         self._project = project
+        self._application = application
         self._settings = settings
+        self._inquiry: Inquiry | None = None
         self._earlier = info
         self._part = len(info.parts)
         self._rounds = Rounds()
@@ -295,6 +321,11 @@ class _Exploration:
         self._good = self._bad = 0
         self._first_error = ""
         self._stop = ""
+        self._paused = False
+
+    def ask(self, question: Question) -> None:
+        """Explore for a question."""
+        self._inquiry = Inquiry(question, self._settings.max_seconds, self._settings.round_seconds)
 
     def read_earlier_parts(self) -> float:
         """Learn what the run knows already; return the seconds under load that took."""
@@ -309,7 +340,7 @@ class _Exploration:
             self._knowledge.add(
                 RunningLogs(self.directory / part.folder).executions(), self._rounds.windows(number)
             )
-        return self._rounds.spent
+        return self._spent
 
     def run(self) -> None:
         """Start the services, load them until the rule is met, stop them, and describe it all.
@@ -348,6 +379,12 @@ class _Exploration:
             self._rounds.keep_doubtful(phase)
         self._check_cycles(FAILED_LIMIT)
         self._save(final=True, complete=complete)
+        if complete and self._inquiry is not None and self._inquiry.outcome == "open":
+            # All the rounds there will be, also those of the last seconds and doubtful ones.
+            self._look(self._inquiry)
+            known = self._inquiry.text()
+            self._stop = self._inquiry.stop or (f"{self._stop}; {known}" if known else self._stop)
+            self._save(final=True, complete=complete)
 
     def _discard(self) -> None:
         """Leave nothing half-written: without its description a log is of no use."""
@@ -376,25 +413,38 @@ class _Exploration:
                 scale = settings.think_scale
             # A client that does not think has rounds of one kind only.
             self._phases = ("hot", "cold") if scale else ("hot",)
-            length = min(settings.round_seconds, settings.max_seconds / (MIN_ROUNDS * len(self._phases)))
+            least = dict.fromkeys(self._phases, MIN_ROUNDS)
+            if self._inquiry is not None:
+                least = {phase: FIRST_ROUNDS[phase] for phase in self._phases}
+            length = min(settings.round_seconds, settings.max_seconds / sum(least.values()))
             before = self.probe()
             while not self._enough():
-                left = settings.max_seconds - self._rounds.spent
+                left = settings.max_seconds - self._spent
                 if left < length / 2:
                     self._stop = "time is up"
                     break
-                phase = self._rounds.next_phase(self._phases, settings.max_seconds)
+                if self._paused:
+                    before = self._restart(driver)
+                phase = self._next_phase()
                 before = self._round(
                     bench,
                     before,
                     phase=phase,
                     seconds=min(length, left),
                     think_scale=scale if phase == "cold" else 0.0,
+                    clients=self._inquiry.users if phase == "burst" and self._inquiry is not None else 1,
                 )
             for _ in range(2 * BURST_ROUNDS if settings.burst else 0):
                 if len(self._rounds.good("burst")) >= BURST_ROUNDS:
                     break
-                before = self._round(bench, before, phase="burst", seconds=length, think_scale=scale)
+                before = self._round(
+                    bench,
+                    before,
+                    phase="burst",
+                    seconds=length,
+                    think_scale=scale,
+                    clients=settings.burst,
+                )
 
     def _warm_up(self, driver: LoadDriver) -> ClientPace:
         seconds = max(self._settings.warmup_seconds, 0.2)
@@ -407,6 +457,32 @@ class _Exploration:
             )
         return ClientPace.of(result, PACE_SCALE)
 
+    @property
+    def _spent(self) -> float:
+        """Seconds of the budget that are used up; rounds that a question asked for count, bursts as well."""
+        return self._rounds.spent if self._inquiry is None else self._rounds.spent_in_all
+
+    def _counts(self) -> dict[Phase, int]:
+        return {phase: len(self._rounds.good(phase)) for phase in self._phases}
+
+    def _counts_of_all(self) -> dict[Phase, int]:
+        return {**self._counts(), "burst": len(self._rounds.good("burst"))}
+
+    def _next_phase(self) -> Phase:
+        if self._inquiry is None:
+            return self._rounds.next_phase(self._phases, self._settings.max_seconds)
+        # Void rounds of one kind must not use up the time of the others here either.
+        limit = int(self._settings.max_seconds / self._settings.round_seconds / (2 * len(self._phases)))
+        return self._inquiry.next_phase(
+            {phase: len(self._rounds.good(phase)) for phase in self._rounds.steady(self._phases, limit)}
+        )
+
+    def _restart(self, driver: LoadDriver) -> Speed:
+        """Make the services as busy as they were before a pause; return the speed of the machine."""
+        self._paused = False
+        driver.run(1, RESTART_SECONDS, seed=self._settings.seed, think_scale=PACE_SCALE)
+        return self.probe()
+
     def _round(
         self,
         bench: _Bench,
@@ -415,10 +491,10 @@ class _Exploration:
         phase: Phase,
         seconds: float,
         think_scale: float,
+        clients: int,
     ) -> Speed:
         """Run one round and the housekeeping behind it; return the speed probed after it."""
         seed = self._settings.seed + len(self._rounds.all) + 1
-        clients = self._settings.burst if phase == "burst" else 1
         driver, meter = bench.driver, bench.meter
         if clients == 1:
             # A single client's round is observed as a whole: whatever its processes did was for its cycles.
@@ -504,6 +580,8 @@ class _Exploration:
 
     def _enough(self) -> bool:
         """Return whether the stop rule is met."""
+        if self._inquiry is not None:
+            return self._answered(self._inquiry)
         if any(len(self._rounds.good(phase)) < MIN_ROUNDS for phase in self._phases):
             return False
         state = self._state()
@@ -512,6 +590,30 @@ class _Exploration:
         which = "changed endpoint" if self._earlier.since else "endpoint"
         self._stop = f"every {which} and path within {self._settings.goal:.2%}"
         return True
+
+    def _answered(self, inquiry: Inquiry) -> bool:
+        """Return whether exploring has done for the question what it can; look at the run if it is time."""
+        if not inquiry.due(self._counts(), self._spent):
+            return False
+        last = max(r.window.end for r in self._rounds.all if r.part == self._part) / 1e9
+        time.sleep(max(0.0, last + FLUSH_SECONDS - time.monotonic()))
+        self._save()
+        self._look(inquiry)
+        self._paused = True
+        self._stop = inquiry.stop
+        return bool(self._stop)
+
+    def _look(self, inquiry: Inquiry) -> None:
+        run = self._run_so_far()
+        counts = Counter[Phase](window.phase for window in run.windows)
+        inquiry.learn(look(run, self._application, self._project, inquiry.question), counts, self._spent)
+
+    def _run_so_far(self) -> Run:
+        """Read the run as it is on disk, with those that it adds to."""
+        earlier = [self.directory.parent / name for name in self._earlier.since]
+        if not earlier:
+            return load_run(self.directory)
+        return merge_runs([self.directory, *earlier], fingerprints(self._application))
 
     def _state(self) -> State:
         hot = [r.number for r in self._rounds.good("hot")]
@@ -579,6 +681,7 @@ class _Exploration:
             paths={label: list(uses) for label, uses in state.paths.items()},
             unmatched=dict(state.unmatched),
             warnings=self._warnings(),
+            question=None if self._inquiry is None else self._inquiry.info(self._counts_of_all()),
         ).save(self.directory)
 
     def _warnings(self) -> list[str]:
@@ -603,7 +706,7 @@ class _Exploration:
             return
         self.progress(
             Progress(
-                seconds=self._rounds.spent,
+                seconds=self._spent,
                 limit=self._settings.max_seconds,
                 goal=self._settings.goal,
                 state=self._state(),
@@ -611,6 +714,7 @@ class _Exploration:
                 void=sum(1 for r in self._rounds.all if r.reason),
                 note=note,
                 speed=speed_now,
+                question="" if self._inquiry is None else self._inquiry.text(),
             )
         )
 

@@ -34,6 +34,7 @@ def calibrate_project(
     partial: bool = False,
     host: str | Path | None = None,
     ingredients: Ingredients = ALL,
+    by_windows: bool = False,
 ) -> Calibration:
     """Calibrate a project's model from a run.
 
@@ -45,6 +46,7 @@ def calibrate_project(
         partial: As for ``calibrate``.
         host: Profile of the machine of the run; None = that of this machine, if the run is from it.
         ingredients: As for ``calibrate``.
+        by_windows: As for ``calibrate``.
 
     Raises:
         StaleLogError, LogError: As ``calibrate``.
@@ -63,6 +65,7 @@ def calibrate_project(
         host=profile,
         placement=placement,
         ingredients=ingredients,
+        by_windows=by_windows,
     )
     discrepancy = known_discrepancy()
     model = found.model

@@ -173,6 +173,11 @@ class Rounds:
         """Seconds under load, bursts excluded."""
         return sum(r.window.seconds for r in self.all if r.window.phase != "burst")
 
+    @property
+    def spent_in_all(self) -> float:
+        """Seconds under load, with bursts."""
+        return sum(r.window.seconds for r in self.all)
+
     def next_phase(self, phases: Sequence[Phase], seconds: float) -> Phase:
         """Return the phase with the fewest good rounds.
 
@@ -183,6 +188,13 @@ class Rounds:
         """
         open_ = [phase for phase in phases if self._spent(phase) < seconds / len(phases)]
         return min(open_ or phases, key=lambda phase: len(self.good(phase)))
+
+    def steady(self, phases: Sequence[Phase], limit: int) -> Sequence[Phase]:
+        """Return the phases with fewer void rounds than a limit; all if there is none."""
+        return [p for p in phases if self._void(p) < limit] or phases
+
+    def _void(self, phase: Phase) -> int:
+        return sum(1 for r in self.all if r.window.phase == phase and r.reason)
 
     def _spent(self, phase: Phase) -> float:
         return sum(r.window.seconds for r in self.all if r.window.phase == phase)

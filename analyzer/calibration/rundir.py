@@ -30,12 +30,14 @@ from mup.whole_file import write_whole
 
 __all__ = [
     "FORMAT",
+    "AnswerInfo",
     "DatabaseUse",
     "Part",
     "PartInfo",
     "PathUse",
     "Phase",
     "ProcessUse",
+    "QuestionInfo",
     "Run",
     "RunInfo",
     "VoidWindow",
@@ -186,6 +188,55 @@ class PartInfo(msgspec.Struct, frozen=True, kw_only=True):
     sample: int = 1
 
 
+class AnswerInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """How well one figure of a question was known when it was looked at last.
+
+    Attributes:
+        scenario, figure: Which: changes in words; ``response_time`` or ``throughput``.
+        mean: As predicted then, roughly; s or 1/s.
+        half_width: Relative 95 % half-width, as far as it comes from exploring.
+        goal: To which exploring was to narrow it.
+        rest: Relative half-width from what exploring cannot narrow; 0 if unknown.
+        open: Share of each kind of rounds in the variance that is left.
+        decides: What most of it comes from.
+    """
+
+    scenario: str
+    figure: str
+    mean: float
+    half_width: float
+    goal: float
+    rest: float = 0.0
+    open: dict[str, float] = {}
+    decides: str = ""
+
+
+class QuestionInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run was explored for.
+
+    Attributes:
+        asked: As written; none = the project's own client.
+        width: Relative half-width the figures should be known to.
+        outcome: ``known``, ``narrowed`` (as far as exploring can), ``refused`` (exploring tells nothing about
+            a scenario), or ``open`` (it ended before).
+        answers: Per scenario and figure.
+        refused: Why exploring tells nothing about a scenario, by its name.
+        rounds: Of each kind, that count.
+        users: In the bursts that it took; 0 = it took none.
+        looks, look_seconds: How often the run was looked at, and how long that took, not under load.
+    """
+
+    asked: list[str]
+    width: float
+    outcome: str = "open"
+    answers: list[AnswerInfo] = []
+    refused: dict[str, str] = {}
+    rounds: dict[str, int] = {}
+    users: int = 0
+    looks: int = 0
+    look_seconds: float = 0.0
+
+
 class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     """The content of ``run.json``.
 
@@ -207,6 +258,7 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
         paths: Per endpoint, every path of its source.
         unmatched: Per endpoint, executions that fit no path.
         warnings: What made the run worse than it should be.
+        question: What it was explored for; None = for anything.
     """
 
     format: str = FORMAT
@@ -231,6 +283,7 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     paths: dict[str, list[PathUse]] = {}
     unmatched: dict[str, int] = {}
     warnings: list[str] = []
+    question: QuestionInfo | None = None
 
     @property
     def windows(self) -> list[Window]:

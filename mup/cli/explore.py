@@ -11,16 +11,24 @@ from mup.cli.vocabulary import examples, option
 
 @click.command(
     epilog=examples(
-        "mup explore shop", "mup explore shop --precision 0.02 --max-seconds 60", "mup explore shop --changed"
+        "mup explore shop",
+        "mup explore shop --precision 0.02 --max-seconds 60",
+        "mup explore shop --for clients=64 --for 'clients=32 pool:Stock=8' --width 5%",
+        "mup explore shop --changed",
     )
 )
 @click.argument("project", default=".", type=click.Path())
 @option(
     "--precision",
-    "width",
-    old=("--width",),
-    default=0.01,
     help="Relative 95 % half-width to reach for every endpoint and path, e.g. 0.01 for 1 %.",
+    show_default="0.01",
+)
+@option("--for", "asked")
+@option(
+    "--width",
+    help="With --for, or about the project's own client: relative 95 % half-width to know the predicted mean "
+    "response time and throughput to, as far as exploring can narrow it.",
+    show_default="5%",
 )
 @option("--full-width")
 @option("--max-seconds", default=90.0, help="Budget: stop after so many seconds under load.")
@@ -40,7 +48,9 @@ from mup.cli.vocabulary import examples, option
 @option("--json")
 def command(
     project: str,
-    width: float,
+    precision: float | None,
+    asked: tuple[str, ...],
+    width: str | None,
     full_width: bool,
     max_seconds: float,
     round_seconds: float,
@@ -60,6 +70,10 @@ def command(
     endpoint and path is known to --precision (95 % batch-means interval), or after --max-seconds. Writes a
     run directory that 'mup model' reads; after --changed together with the runs before it.
 
+    With --for, or --width alone, stops when the predictions asked for are known to --width as far as
+    exploring can narrow them, and runs the rounds that narrow them most. Where exploring cannot, says so and
+    stops; the exit code is 1 if it can tell nothing about one of them.
+
     Ctrl-C ends it early: what was observed is kept and shown, 'mup explore --resume' continues it, and the
     exit code is 130.
     """
@@ -68,11 +82,13 @@ def command(
     from pathlib import Path
 
     from analyzer.calibration.explore import INTERRUPTED, ExploreSettings, explore
+    from analyzer.calibration.question import check
     from analyzer.calibration.rundir import latest_runs, load_info
     from analyzer.static import analyse_project
     from mup.cli.display import console, reject_errors
     from mup.cli.exploring import exploration_document, exploring, print_exploration
     from mup.cli.options import check_share
+    from mup.cli.question_options import DEFAULT_WIDTH, question, share
     from mup.errors import UsageError
     from mup.project import load_project
 
@@ -86,9 +102,17 @@ def command(
             "--changed and --resume exclude each other: a resumed run goes on as it was started",
             hint="leave one of them out",
         )
-    check_share(width, "--precision")
+    check_share(precision, "--precision")
+    if precision is not None and (asked or width is not None):
+        raise UsageError(
+            "--precision and --for (or --width) exclude each other: one is about execution times, the other "
+            "about predictions",
+            hint="leave one of them out",
+        )
+    if full_width and (asked or width is not None):
+        raise UsageError("--full-width belongs to --precision", hint="halve --width instead")
     settings = ExploreSettings(
-        width=width,
+        width=0.01 if precision is None else precision,
         full_width=full_width,
         max_seconds=max_seconds,
         round_seconds=round_seconds,
@@ -97,9 +121,16 @@ def command(
         burst=burst,
         seed=seed,
     )
+    wanted = None
+    if asked or width is not None:
+        wanted = question(asked, DEFAULT_WIDTH if width is None else share(width, "--width"))
+    elif resume and precision is None and (before := load_info(Path(resume)).question) is not None:
+        wanted = question(before.asked, before.width)
     loaded = load_project(project)
     application = analyse_project(loaded, remember=True)
     reject_errors(application)
+    if wanted is not None:
+        check(wanted, application, loaded)
     earlier = latest_runs(loaded.state / "runs") if changed else []
     ensure_profile(console(stderr=True), wanted=profile_first)
     with exploring(settings) as progress:
@@ -110,6 +141,7 @@ def command(
             directory=Path(output) if output else None,
             resume=Path(resume) if resume else None,
             changed_since=earlier,
+            question=wanted,
             progress=progress,
         )
     info = load_info(directory)
@@ -118,4 +150,6 @@ def command(
     else:
         print_exploration(info)
         console().print(f"run directory: {directory}", soft_wrap=True)
-    return code() if info.stop == INTERRUPTED else 0
+    if info.stop == INTERRUPTED:
+        return code()
+    return 1 if info.question is not None and info.question.outcome == "refused" else 0

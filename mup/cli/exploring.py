@@ -6,13 +6,15 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from mup.cli.display import console, say
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from analyzer.calibration.explore import ExploreSettings, Progress
-    from analyzer.calibration.rundir import PathUse, RunInfo, Width
+    from analyzer.calibration.rundir import AnswerInfo, PathUse, QuestionInfo, RunInfo, Width
 
 __all__ = ["exploration_document", "exploring", "print_exploration"]
 
@@ -28,7 +30,15 @@ def exploring(settings: ExploreSettings) -> Iterator[Callable[[Progress], None]]
 
     out = console(stderr=True)
     if not out.is_terminal:
-        yield lambda progress: say(out, _line(progress))
+        told = ""
+
+        def tell(progress: Progress) -> None:
+            nonlocal told
+            # What a look showed is said once; the rounds that follow from it are short.
+            say(out, _line(progress, told))
+            told = progress.question
+
+        yield tell
         return
     quiet = settings.idle_seconds + settings.warmup_seconds
     start = f"exploring: the services start; then {quiet:g} s of silence and warm-up"
@@ -36,11 +46,13 @@ def exploring(settings: ExploreSettings) -> Iterator[Callable[[Progress], None]]
         yield lambda progress: live.update(_picture(progress, out.width), refresh=True)
 
 
-def _line(progress: Progress) -> str:
+def _line(progress: Progress, told: str = "") -> str:
     state = progress.state
     text = f"{progress.seconds:.0f} of at most {progress.limit:g} s: {progress.phase} round"
     if progress.note:
         text += f" is void ({progress.note})"
+    if progress.question:
+        return f"{text}; {progress.question}" if progress.question != told else text
     reached = "too few rounds" if state.worst is None else f"+-{state.worst:.2%}"
     if state.widest:
         reached += f" ({state.widest})"
@@ -54,7 +66,8 @@ def _picture(progress: Progress, width: int) -> RenderableType:
 
     state = progress.state
     lines = [
-        f"exploring until every interval is within {progress.goal:.2%}, at most {progress.limit:g} s",
+        progress.question
+        or f"exploring until every interval is within {progress.goal:.2%}, at most {progress.limit:g} s",
         f"{progress.seconds:.0f} s under load, speed {progress.speed:.0f} units/s per core",
     ]
     if progress.void:
@@ -101,6 +114,9 @@ def print_exploration(info: RunInfo) -> None:
     out = console()
     say(out, f"explored for {info.observed_seconds:.0f} s; stopped because {info.stop}")
     print_table(out, "", HEADINGS, _rows(info.widths, info.cold_widths, info.paths))
+    if info.question is not None:
+        print_table(out, "", ANSWERS, [_answer_row(answer) for answer in info.question.answers])
+        say(out, _looks(info.question))
     for label, uses in info.paths.items():
         for use in uses:
             if not use.executions:
@@ -110,6 +126,28 @@ def print_exploration(info: RunInfo) -> None:
             say(out, f"think times in {phase} rounds: x {factor:.3g}")
     for text in _remarks(info):
         say(out, f"warning: {text}")
+
+
+ANSWERS = ("prediction of", "figure", "about", "+- 95 %", "explore to", "beyond exploring", "decided by")
+
+
+def _answer_row(answer: AnswerInfo) -> list[str]:
+    seconds = answer.figure == "response_time"
+    return [
+        answer.scenario,
+        "mean response time" if seconds else answer.figure,
+        f"{answer.mean * 1e3:.3g} ms" if seconds else f"{answer.mean:.3g} /s",
+        f"{answer.half_width:.2%}",
+        f"{answer.goal:.2%}",
+        f"{answer.rest:.2%}" if answer.rest else "",
+        answer.decides,
+    ]
+
+
+def _looks(question: QuestionInfo) -> str:
+    rounds = ", ".join(f"{n} {phase}" for phase, n in question.rounds.items())
+    users = f" (of {question.users} users)" if question.rounds.get("burst") and question.users else ""
+    return f"rounds: {rounds}{users}; {question.looks} looks took {question.look_seconds:.1f} s"
 
 
 def exploration_document(info: RunInfo) -> dict[str, Any]:
@@ -133,6 +171,7 @@ def exploration_document(info: RunInfo) -> dict[str, Any]:
         },
         "paths": {label: [_path_document(use) for use in uses] for label, uses in info.paths.items()},
         "warnings": _remarks(info),
+        **({} if info.question is None else {"question": msgspec.to_builtins(info.question)}),
     }
 
 

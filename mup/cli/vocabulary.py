@@ -64,6 +64,16 @@ WORDS: dict[str, Word] = {
         NUMBER,
     ),
     "--full-width": Word("Read --precision as the full width of the interval."),
+    "--for": Word(
+        "Explore for this prediction: changes as those of 'mup whatif', KIND=VALUE or KIND:NAME=VALUE, "
+        "separated by spaces; repeatable.",
+        ("'CHANGE ..'",),
+        REPEATABLE,
+    ),
+    "--width": Word(
+        "Relative 95 % half-width the predicted figures are to be known to, as a fraction or percentage.",
+        ("5%|0.05",),
+    ),
     "--tolerance": Word("Largest accepted error of a mean response time.", (SHARE,), NUMBER),
     "--duration": Word("Length in seconds of what is measured, or of the run predicted.", (SECONDS,), NUMBER),
     "--max-seconds": Word(

@@ -26,7 +26,7 @@ from mup.statistics.student import t_quantile
 from simulator.figures.result import Result
 from simulator.studies.calibration_spread import SpeedEffect, Spread
 
-__all__ = ["Advice", "Suspect", "advise", "suspects"]
+__all__ = ["KINDS", "Advice", "Suspect", "advise", "suspects"]
 
 KINDS: Final = {
     "demands": "demand",
