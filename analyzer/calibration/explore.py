@@ -593,10 +593,11 @@ class _Exploration:
 
     def _answered(self, inquiry: Inquiry) -> bool:
         """Return whether exploring has done for the question what it can; look at the run if it is time."""
-        if not inquiry.due(self._counts(), self._spent):
+        mine = [r.window.end for r in self._rounds.all if r.part == self._part]
+        # What a deployment does before its first round is no observation.
+        if not mine or not inquiry.due(self._counts(), self._spent):
             return False
-        last = max(r.window.end for r in self._rounds.all if r.part == self._part) / 1e9
-        time.sleep(max(0.0, last + FLUSH_SECONDS - time.monotonic()))
+        time.sleep(max(0.0, max(mine) / 1e9 + FLUSH_SECONDS - time.monotonic()))
         self._save()
         self._look(inquiry)
         self._paused = True
