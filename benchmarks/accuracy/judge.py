@@ -21,7 +21,8 @@ from mup.workload.figures import ResponseTime, Sample, Window, rate, spread
 __all__ = ["NORMAL", "Measured", "Row", "judge", "measured", "response_times", "usable"]
 
 MACHINE_SPEED = "machine_speed"
-"""The part of an interval that the speed of the machine makes."""
+NOISE = "measurement"
+"""The parts of an interval that the speed of the machine makes, and the length of a real run."""
 NORMAL = 1.96
 """Standard deviations in the half-width of a 95 % interval."""
 
@@ -134,6 +135,7 @@ class Row:
             and without what the speed of the machine adds to it, but for how well that was measured.
         width: Half-width of that interval as a fraction of the prediction.
         width_without: The same without what the speed of the machine adds to it.
+        width_model: And without the noise of the run: what calibration, simulation and the model itself add.
         inside_p95, inside_throughput: Whether the measured value is inside the interval of that figure.
         covered: The model was asked about what was measured. False: about as much data as explored, and there
             was more.
@@ -160,6 +162,7 @@ class Row:
     inside_corrected: bool | None = None
     width: float | None = None
     width_without: float | None = None
+    width_model: float | None = None
     inside_p95: bool | None = None
     inside_throughput: bool | None = None
     covered: bool = True
@@ -181,8 +184,7 @@ def judge(
     prediction = raw["prediction"] or {}
     interval = prediction.get("response_time")
     left = (MONITORED if found.monitored is not None and record.get("monitored") else PROBED).sd
-    alone = None if interval is None else _narrower(prediction, "response_time", 0.0)
-    fairly = None if interval is None else _narrower(prediction, "response_time", left)
+    fairly = None if interval is None else _for_measured_speed(prediction, left)
     predicted = raw["response_time"]["mean"]
     shares = {n.partition(" ")[2]: u for n, u in fair["utilization"].items() if n.startswith("task ")}
     gaps = {n: shares[n] - u for n, u in found.utilization.items() if n in shares}
@@ -204,7 +206,8 @@ def judge(
         inside=_inside(interval, found.response),
         inside_corrected=_inside(fairly, found.response * predicted / fair["response_time"]["mean"]),
         width=None if interval is None else (interval["high"] - interval["low"]) / 2 / predicted,
-        width_without=None if alone is None else (alone["high"] - alone["low"]) / 2 / predicted,
+        width_without=None if interval is None else _length(interval, MACHINE_SPEED) / 2 / predicted,
+        width_model=None if interval is None else _length(interval, MACHINE_SPEED, NOISE) / 2 / predicted,
         inside_p95=_inside(prediction.get("p95"), found.p95),
         inside_throughput=_inside(prediction.get("throughput"), found.throughput),
         covered=raw.get("point", {}).get("data", 1.0) == 1.0,
@@ -217,24 +220,34 @@ def _inside(interval: Mapping[str, Any] | None, value: float) -> bool | None:
     return None if interval is None else bool(interval["low"] <= value <= interval["high"])
 
 
-def _narrower(prediction: Mapping[str, Any], figure: str, left: float) -> dict[str, float]:
-    """Return the interval a figure would have if the speed of the machine were known.
+def _length(interval: Mapping[str, Any], *known: str) -> float:
+    """Return how long an interval would be without some of its parts."""
+    low, high = _shortened(interval, 1.0 - sum(interval["parts"].get(part, 0.0) for part in known))
+    return high - low
+
+
+def _for_measured_speed(prediction: Mapping[str, Any], left: float) -> dict[str, float]:
+    """Return the interval of the mean response time if the speed of the machine was measured.
 
     Args:
         prediction: With the interval of every figure.
-        figure: Which one.
-        left: Standard deviation of the logarithm of a speed that was measured; 0 = it is known exactly.
+        left: Standard deviation of the logarithm of a measured speed.
     """
-    interval = prediction[figure]
+    interval = prediction["response_time"]
     share = interval["parts"].get(MACHINE_SPEED, 0.0)
-    if share == 0.0 or interval["low"] <= 0.0:
-        return {"low": interval["low"], "high": interval["high"]}
-    # Variances add up on the logarithmic scale, where that of a speed counts in proportion to its own.
     sd = (prediction.get(MACHINE_SPEED) or {}).get("sd", 0.0)
-    still = share * min(1.0, left / sd) ** 2 if left and sd else 0.0
-    middle = math.log(interval["low"] * interval["high"]) / 2
-    length = math.log(interval["high"] / interval["low"]) / 2 * math.sqrt(1.0 - share + still)
-    return {"low": math.exp(middle - length), "high": math.exp(middle + length)}
+    still = share * min(1.0, left / sd) ** 2 if sd else 0.0
+    low, high = _shortened(interval, 1.0 - share + still)
+    return {"low": low, "high": high}
+
+
+def _shortened(interval: Mapping[str, Any], share: float) -> tuple[float, float]:
+    """Return the ends of an interval with a share of its variance, which adds up on the logarithmic scale."""
+    low, high = float(interval["low"]), float(interval["high"])
+    if share == 1.0 or low <= 0.0:
+        return low, high
+    middle, length = math.log(low * high) / 2, math.log(high / low) / 2 * math.sqrt(max(share, 0.0))
+    return math.exp(middle - length), math.exp(middle + length)
 
 
 def _size(gaps: Mapping[str, float]) -> Callable[[str], float]:

@@ -107,12 +107,12 @@ def draw_system(name: str, rows: Sequence[Row]) -> str:
     canvas.grid(ticks, [f"{t:g}" for t in ticks])
     canvas.below(sorted(set(clients)))
     canvas.names("clients", "mean response time in ms")
-    pairs = [(n, r) for n, r in zip(clients, rows, strict=True) if r.point != "change"]
+    pairs = [(n, r) for n, r in zip(clients, rows, strict=True) if not _changed(r)]
     curve = sorted(pairs, key=lambda pair: pair[0])
     line = " ".join(f"{canvas.px(n):.1f},{canvas.py(1000 * r.predicted):.1f}" for n, r in curve)
     canvas.parts.append(f'<polyline points="{line}" fill="none" stroke="{PREDICTED}" stroke-width="2"/>')
     for n, r in zip(clients, rows, strict=True):
-        changed = r.point == "change"
+        changed = _changed(r)
         if r.width is not None:
             low, high = (1000 * r.predicted * (1 + sign * r.width) for sign in (-1, 1))
             canvas.bar(n, max(0.0, low), high, PREDICTED)
@@ -124,6 +124,11 @@ def draw_system(name: str, rows: Sequence[Row]) -> str:
         [("predicted", PREDICTED, False), ("measured", MEASURED, False), ("with a change", TEXT, True)]
     )
     return canvas.done()
+
+
+def _changed(row: Row) -> bool:
+    """Return whether more than the number of users is another one."""
+    return "," in row.change
 
 
 def draw_errors(rows: Sequence[Row]) -> str:

@@ -267,7 +267,9 @@ def correct(results: Results, name: str, kind: str) -> dict[str, Any]:
         if found is not None:
             # In the recorded runs the example burned until a CPU clock had advanced, whatever the speed.
             ratio = 1.0 if name == TRANSLATOR else _ratio(model, record, found)
-            wanted[point] = {"ratio": ratio, "think": found.think}
+            # In a model that users come to at a rate nobody thinks: it delays them all alike.
+            think = 0.0 if record["points"][point]["point"].get("arrivals") else found.think
+            wanted[point] = {"ratio": ratio, "think": think}
     stale = [p for p, now in wanted.items() if not _same(record["corrected"].get(p), now)]
     if not stale:
         return record

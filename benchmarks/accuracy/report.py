@@ -357,5 +357,9 @@ def _draw(folder: Path, rows: Sequence[Row]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "errors.svg").write_text(draw_errors(rows), encoding="utf-8")
     for system in dict.fromkeys(r.system for r in rows):
-        picture = draw_system(system, [r for r in rows if r.system == system])
+        # Where users come at a rate, there is no number of them to draw over.
+        drawn = [r for r in rows if r.system == system and " client" in r.change]
+        if not drawn:
+            continue
+        picture = draw_system(system, drawn)
         (folder / f"{system}.svg").write_text(picture, encoding="utf-8")

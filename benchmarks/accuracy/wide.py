@@ -52,7 +52,8 @@ PAUSE_MS = (2.0, 25.0)
 KNEE = (6.0, 32.0)
 """Users at which something is full."""
 QUICK_KNEE = (12.0, 32.0)
-LEAST_THINK, MOST_THINK = 0.005, 1.0
+LEAST_THINK, MOST_THINK = 0.005, 0.2
+"""Seconds. Longer ones would leave few cycles for a window of seconds."""
 MOST_WORKERS = 24
 REFUSED = (0.02, 0.06)
 """Share of requests; less than what the budget of retries allows."""

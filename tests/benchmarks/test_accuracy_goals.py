@@ -121,7 +121,9 @@ def interval(low: float, high: float, **parts: float) -> dict[str, Any]:
 @pytest.mark.parametrize(("bias", "inside"), [(1.1, True), (1.13, True), (1.16, False)])
 def test_what_the_machine_adds_can_be_taken_away(bias: float, inside: bool) -> None:
     """With three quarters of the variance the machine's, the rest alone has half the length, on a log scale."""
-    speed = interval(0.100 / math.exp(0.2), 0.100 * math.exp(0.2), machine_speed=0.75, calibration=0.25)
+    speed = interval(
+        0.100 / math.exp(0.2), 0.100 * math.exp(0.2), machine_speed=0.75, calibration=0.125, measurement=0.125
+    )
     record: dict[str, Any] = {
         "points": {
             "one": {
@@ -145,6 +147,7 @@ def test_what_the_machine_adds_can_be_taken_away(bias: float, inside: bool) -> N
     seen = judge("w301", "train", "one", "1 client", record, found)
     assert seen.width == pytest.approx(math.sinh(0.2))
     assert seen.width_without == pytest.approx(math.sinh(0.1))
+    assert seen.width_model == pytest.approx(math.sinh(0.1 / math.sqrt(2)))
     assert (seen.inside, seen.inside_p95, seen.inside_throughput) == (True, False, True)
     assert seen.covered
     # The speed was 30 % slower: known to 5 % (probes) of a spread of 10 %, a quarter of the machine's part stays.
