@@ -87,9 +87,14 @@ class HttpServer:
         self._listener = await listen(self._connect, sock, tls, refused, no_room)
 
     def stop_listening(self) -> None:
-        """Accept no more connections; those that are open go on."""
+        """Accept no more connections; those that are open, or about to be, go on."""
         if self._listener is not None:
             self._listener.close()
+
+    async def begun(self, seconds: float) -> None:
+        """Wait until those that were about to be are open, but no longer than this."""
+        if self._listener is not None:
+            await self._listener.begun(seconds)
 
     async def shut_down(self, seconds: float) -> None:
         """Close all connections; those with an answer under way get some time for it."""

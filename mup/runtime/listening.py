@@ -86,16 +86,22 @@ class Listener:
         self._loop.add_reader(sock.fileno(), self._accept)
 
     def close(self) -> None:
-        """Accept no more."""
+        """Accept no more but what the kernel has accepted already: it would be reset."""
         if self._sock.fileno() < 0:
             return
+        self._accept(_BACKLOG)
         if self._pause is not None:
             self._pause.cancel()
         self._loop.remove_reader(self._sock.fileno())
         self._sock.close()
 
-    def _accept(self) -> None:
-        for _ in range(_AT_ONCE):
+    async def begun(self, seconds: float) -> None:
+        """Wait until every connection that was accepted has a protocol, but no longer than this."""
+        if self._beginning:
+            await asyncio.wait(self._beginning, timeout=seconds)
+
+    def _accept(self, most: int = _AT_ONCE) -> None:
+        for _ in range(most):
             try:
                 connection, peer = self._sock.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):

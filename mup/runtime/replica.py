@@ -53,6 +53,8 @@ if TYPE_CHECKING:
 __all__ = ["ReplicaConfig", "main"]
 
 _log = logging.getLogger("mup.runtime")
+_BEGIN_SECONDS = 1.0
+"""What connections get that were accepted last: with TLS there is a handshake."""
 
 
 class ReplicaConfig(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -293,6 +295,7 @@ class _Replica:
                 await registration.stop()
                 self._front.draining = True
                 server.stop_listening()
+                await server.begun(_BEGIN_SECONDS)
                 await self._front.drained(config.drain)
                 if server.connections:
                     await self._front.quiet()

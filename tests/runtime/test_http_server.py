@@ -11,6 +11,7 @@ import socket
 import ssl
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from functools import partial
 
 import pytest
@@ -464,6 +465,27 @@ def test_shutting_down() -> None:
         (reply,) = replies(read_all(busy))
         assert (reply.headers["x-held"], reply.headers["connection"]) == ("yes", "close")
         done.result(PATIENCE)
+
+
+@pytest.mark.parametrize("new_loop", [new_event_loop, asyncio.new_event_loop], ids=["uvloop", "asyncio"])
+def test_who_has_connected_before_the_end_is_answered(
+    new_loop: Callable[[], asyncio.AbstractEventLoop],
+) -> None:
+    """The kernel accepts connections before the server does: those are served, too, when it stops to listen."""
+    with serving(new_loop=new_loop) as server, ExitStack() as stack:
+        clients = []
+
+        def connect_and_stop() -> None:
+            # In one step of the loop, so that the server has accepted none of them.
+            for _ in range(70):
+                clients.append(stack.enter_context(server.connect()))
+                clients[-1].sendall(b"GET /a HTTP/1.1\r\nHost: x\r\n\r\n")
+            server.server.stop_listening()
+
+        server.do(connect_and_stop)
+        asyncio.run_coroutine_threadsafe(server.server.begun(PATIENCE), server.server.loop).result(PATIENCE)
+        assert len(server.server.connections) == len(clients)
+        assert {client.recv(65536)[:12] for client in clients} == {b"HTTP/1.1 200"}
 
 
 def test_tls() -> None:

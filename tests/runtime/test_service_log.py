@@ -29,7 +29,8 @@ class Callee(MS):
 class Caller(MS):
     @EP("/one/")
     def one(self, comm):
-        answer = comm.call("Callee", "work", {"seconds": 0.05})
+        # Long enough that no machine is so busy that the answer comes before it is waited for.
+        answer = comm.call("Callee", "work", {"seconds": 0.4})
         time.sleep(0.01)
         comm.respond(answer.get())
 
