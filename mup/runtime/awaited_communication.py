@@ -15,7 +15,7 @@ from mup.errors import CallTimeoutError, CommunicationError, QueryError, UsageEr
 from mup.events.record import FAILED
 from mup.future import MupFuture
 from mup.runtime.client.awaited import AwaitedCall
-from mup.runtime.client.events import Operation
+from mup.runtime.client.events import Operation, Waiting
 from mup.runtime.client.exchange import Call
 from mup.runtime.client.network import Network
 from mup.runtime.client.request import Words
@@ -112,7 +112,7 @@ class AwaitedQuery(MupFuture):
         return self._wait(events.waiting_site(1) if events.writer is not None else 0).__await__()
 
     async def _wait(self, site: int) -> list[dict[str, Any]]:
-        with self._operation.waiting(site):
+        with Waiting(self._operation, site):
             return await asyncio.shield(self._answer)
 
     async def _run(self, db: str, collection: str, command: Command) -> list[dict[str, Any]]:

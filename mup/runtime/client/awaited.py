@@ -19,6 +19,7 @@ from collections.abc import Generator
 from typing import Any
 
 from mup.errors import UsageError
+from mup.runtime.client.events import Waiting
 from mup.runtime.client.exchange import (
     WAITS,
     Call,
@@ -74,7 +75,7 @@ class AwaitedCall(CallUnderWay):
         return self._wait(events.waiting_site(1) if events.writer is not None else 0).__await__()
 
     async def _wait(self, site: int) -> Any:
-        with self._call.operation.waiting(site):
+        with Waiting(self._call.operation, site):
             if self._step is not None:
                 # One per waiting coroutine: whoever is cancelled disturbs no other.
                 waiter = asyncio.get_running_loop().create_future()

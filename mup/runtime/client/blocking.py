@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from mup.errors import CallTimeoutError, CommunicationError
 from mup.events.record import CENSORED
 from mup.future import MupFuture
-from mup.runtime.client.events import Operation
+from mup.runtime.client.events import Operation, Waiting
 from mup.runtime.client.exchange import (
     CONNECT_SECONDS,
     WAITS,
@@ -68,7 +68,7 @@ class CallFuture(CallUnderWay):
         """Wait for the response; see :meth:`MupFuture.get`."""
         operation = self._call.operation
         site = operation.events.site(sys._getframe(1))  # noqa: SLF001 - the only way to see who waits
-        with operation.waiting(site) as wait:
+        with Waiting(operation, site) as wait:
             wait.flags = CENSORED if self._step is None else self._wait(timeout)
             return self._call.result(check=check)
 
@@ -173,6 +173,6 @@ class QueryFuture(MupFuture):
         """Wait for the documents; see :meth:`MupFuture.get`."""
         operation = self._operation
         site = operation.events.site(sys._getframe(1))  # noqa: SLF001 - the only way to see who waits
-        with operation.waiting(site):
+        with Waiting(operation, site):
             seconds = max(operation.deadline - time.monotonic(), 0.0)
             return self._handle.wait(seconds if timeout is None else min(timeout, seconds))

@@ -138,10 +138,6 @@ class Operation:
             self.finish(FAILED)
             raise
 
-    def waiting(self, site: int) -> Waiting:
-        """Return the wait of some code for the result of this operation."""
-        return Waiting(self, site)
-
     def contact(self, flags: int = 0) -> None:
         """Note that the request is on its way, unless that is known."""
         if not self.contacted:
@@ -161,7 +157,11 @@ class Operation:
 
 
 class Waiting:
-    """Records around a wait; it has failed if an exception ends it.
+    """Records around a wait for an operation; it has failed if an exception ends it.
+
+    Args:
+        operation: What is waited for.
+        site: Of the code that waits.
 
     Attributes:
         flags: Of the record that ends it.

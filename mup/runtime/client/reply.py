@@ -7,7 +7,6 @@ skipped.
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import httptools
@@ -39,8 +38,7 @@ class BrokenError(Exception):
         self.empty = empty
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RawResponse:
+class RawResponse(msgspec.Struct, frozen=True, kw_only=True):
     """A response as it has come.
 
     Attributes:
@@ -76,19 +74,6 @@ class RawResponse:
             raise ValueError(f"it is not compressed as it says: {error}") from error
 
 
-@dataclass(slots=True)
-class _Partial:
-    """What has come of a response."""
-
-    headers: dict[str, str] = field(default_factory=dict)
-    cookies: list[str] = field(default_factory=list)
-    body: list[bytes] = field(default_factory=list)
-    count: int = 0
-    status: int = 0
-    keep: bool = False
-    whole: bool = False
-
-
 class ResponseReader:
     """Reads the responses of one connection, one after the other.
 
@@ -96,18 +81,22 @@ class ResponseReader:
         begun: Whether part of a response has come.
     """
 
-    __slots__ = ("_no_body", "_parser", "_partial", "_received", "begun")
-
     def __init__(self) -> None:
         self._parser = httptools.HttpResponseParser(self)
-        self.expect("")
+        self._no_body = False
+        self._reset()
 
     def expect(self, method: str) -> None:
         """Get ready for the response to a request with this method."""
-        self._partial = _Partial()
         self._no_body = method == "HEAD"
-        self._received = 0
-        self.begun = False
+
+    def _reset(self) -> None:
+        """Nothing has come of the next response."""
+        self._headers: dict[str, str] = {}
+        self._cookies: list[str] = []
+        self._body: list[bytes] = []
+        self._count = self._status = self._received = 0
+        self._keep = self._whole = self.begun = False
 
     def feed(self, data: bytes) -> RawResponse | None:
         """Add received bytes; return the response once it is complete.
@@ -118,27 +107,26 @@ class ResponseReader:
         Raises:
             BrokenError: It is none, or it will never be complete.
         """
-        partial = self._partial
         if not data:
-            return self._ended(partial)
+            return self._ended()
         self.begun = True
         self._received += len(data)
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
-            if not partial.whole:
+            if not self._whole:
                 reason = error.__context__ or error
                 raise BrokenError(
                     f"no HTTP response came: {reason}; it begins with {data[:100]!r}"
                 ) from error
-            partial.keep = False  # something came behind the response
-        if partial.whole:
-            return self._result(partial, partial.keep)
-        if partial.status == 0 and self._received > MAX_HEAD:
+            self._keep = False  # something came behind the response
+        if self._whole:
+            return self._result(keep=self._keep)
+        if self._status == 0 and self._received > MAX_HEAD:
             raise BrokenError(f"no HTTP response came: the headers have more than {MAX_HEAD} bytes")
         return None
 
-    def _ended(self, partial: _Partial) -> RawResponse:
+    def _ended(self) -> RawResponse:
         """The server sends nothing more: that is the end of some bodies.
 
         Raises:
@@ -146,24 +134,25 @@ class ResponseReader:
         """
         if not self.begun:
             raise BrokenError("the server closed the connection without a response", empty=True)
-        if partial.status == 0:
+        if self._status == 0:
             raise BrokenError("the connection was closed within the headers")
-        if partial.headers.get("transfer-encoding"):
+        if self._headers.get("transfer-encoding"):
             raise BrokenError("the connection was closed within a chunk")
-        length = partial.headers.get("content-length")
+        length = self._headers.get("content-length")
         if length is not None:
-            came = sum(map(len, partial.body))
+            came = sum(map(len, self._body))
             missing = int(length) - came
             raise BrokenError(f"the connection was closed: {came} bytes read, {missing} more expected")
-        return self._result(partial, keep=False)
+        return self._result(keep=False)
 
-    @staticmethod
-    def _result(partial: _Partial, keep: bool) -> RawResponse:
-        body = partial.body
+    def _result(self, *, keep: bool) -> RawResponse:
+        body = self._body
         content = body[0] if len(body) == 1 else b"".join(body)
-        return RawResponse(
-            status=partial.status, headers=partial.headers, body=content, keep=keep, cookies=partial.cookies
+        response = RawResponse(
+            status=self._status, headers=self._headers, body=content, keep=keep, cookies=self._cookies
         )
+        self._reset()
+        return response
 
     # Events of the parser.
 
@@ -173,16 +162,15 @@ class ResponseReader:
         Raises:
             BrokenError: There are too many of them.
         """
-        partial = self._partial
-        if partial.status:
+        if self._status:
             return
-        partial.count += 1
-        if partial.count > MAX_HEADERS:
+        self._count += 1
+        if self._count > MAX_HEADERS:
             raise BrokenError(f"more than {MAX_HEADERS} headers")
         lower, text = name.decode("latin-1").lower(), header_text(value).strip()
-        partial.headers[lower] = text
+        self._headers[lower] = text
         if lower == "set-cookie":
-            partial.cookies.append(text)
+            self._cookies.append(text)
 
     def on_headers_complete(self) -> None:
         """Learn what kind of response it is.
@@ -190,30 +178,30 @@ class ResponseReader:
         Raises:
             BrokenError: One that cannot be used.
         """
-        partial, parser = self._partial, self._parser
-        if partial.whole:
+        parser = self._parser
+        if self._whole:
             raise BrokenError("there is a second response")
         status = parser.get_status_code()
         if status == 100:
-            partial.headers.clear()
+            self._headers.clear()
             return
         if status < 200:
             raise BrokenError(f"unexpected status {status}")
-        partial.status = status
-        partial.keep = parser.should_keep_alive()
+        self._status = status
+        self._keep = parser.should_keep_alive()
         if self._no_body:
             # The parser would wait for a body; it is not used again.
-            partial.whole = True
+            self._whole = True
             self._parser = httptools.HttpResponseParser(self)
 
     def on_body(self, data: bytes) -> None:
         """A piece of the body."""
-        self._partial.body.append(data)
+        self._body.append(data)
 
     def on_message_complete(self) -> None:
         """The response has ended, or the announcement of one."""
-        if self._partial.status:
-            self._partial.whole = True
+        if self._status:
+            self._whole = True
 
 
 def decode_body(body: bytes, content_type: str) -> Any:

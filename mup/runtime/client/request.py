@@ -130,8 +130,7 @@ def _wrong(name: str) -> str:
     return f"{name!r} and its value have to be texts of one line, without control characters"
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(msgspec.Struct, frozen=True):
     """What a call says to its endpoint.
 
     Attributes:
@@ -253,11 +252,12 @@ class Words(NamedTuple):
         Raises:
             UsageError: That cannot be sent, or does not fit the endpoint.
         """
-        params, headers, external = self.params, self.headers, base is not None
-        method = self.method or route.method or "POST"
+        path, params, headers, method = self
+        external = base is not None
+        method = method or route.method or "POST"
         if not TOKEN.fullmatch(method):
             raise UsageError(f"no HTTP method is called {method!r}")
-        plain, _, query = self.path.partition("?")
+        plain, _, query = path.partition("?")
         body = None
         if isinstance(params, bytes):
             target, body = plain, params or None

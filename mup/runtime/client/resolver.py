@@ -46,6 +46,11 @@ class Resolver(Registry):
 
     def choose(self, name: str, refused: Collection[Address] = ()) -> Address:
         """Return a live replica of a service; see `Registry._choose`."""
+        entry = self._services.get(name)
+        if entry is not None and time.monotonic() < entry.fresh_until:
+            address = self._replicas.pick(entry, refused)
+            if address is not None:
+                return address  # as most calls do
         return _done(self._choose(name, refused))
 
     def database(self, name: str) -> str:

@@ -129,7 +129,6 @@ class Connection:
                     f"no complete HTTP response came: {why_refused(error) or error}", empty=not reader.begun
                 ) from error
             response = reader.feed(data)
-        reader.expect("")
         self.used = True
         return response
 

@@ -106,7 +106,6 @@ class Line(asyncio.Protocol):
             self._deliver(error)
             return
         if response is not None:
-            self._reader.expect("")
             self.used = True
             self._deliver(response)
 
