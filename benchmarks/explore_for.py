@@ -16,20 +16,21 @@ import argparse
 import json
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import msgspec
 from machine import describe
 
-from analyzer.calibration.answer import Look, look
+from analyzer.calibration.answer import INGREDIENTS, Look, look
 from analyzer.calibration.explore import explore
 from analyzer.calibration.inquiry import Inquiry
 from analyzer.calibration.of_project import calibrate_project
 from analyzer.calibration.question import Question
 from analyzer.calibration.rounds import ExploreSettings
 from analyzer.calibration.rundir import Phase, Run, Window, load_info, load_run
+from analyzer.calibration.thinning import thinned
 from analyzer.static import analyse_project
 from analyzer.static.application import Application
 from mup.cli.question_options import question
@@ -38,6 +39,8 @@ from simulator.analytic import estimate
 
 FIXED = 90.0
 ROUND = 3.0
+RECORDS = 500_000
+"""Of each kind of rounds that predictions are compared from."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,12 @@ class Source:
     def figures(self, windows: Sequence[Window], asked: Question) -> dict[str, float]:
         """Return what a model from these windows predicts: mean response times, then throughputs."""
         model = calibrate_project(
-            self.project, self.part(windows), self.application, client=self.run.info.client or None
+            self.project,
+            thinned(self.part(windows), RECORDS),
+            self.application,
+            client=self.run.info.client or None,
+            ingredients=INGREDIENTS,
+            by_windows=True,
         ).model
         found = {}
         for name, scenario in asked.scenarios(model).items():
@@ -80,7 +88,7 @@ class Replay:
         seconds: Under load.
         looking: Seconds of its looks.
         rounds: Of each kind.
-        claimed: Largest half-width, relative to what was to be reached.
+        half_width: The largest it knew its figures to.
         off: By how much its predictions differ from those of the whole run.
         fixed: The same from the first seconds of the run.
     """
@@ -142,16 +150,25 @@ def first(windows: Iterable[Window], seconds: float) -> list[Window]:
     return taken
 
 
-def compare(source: Source, texts: Sequence[str], width: float) -> Replay:
+def compare(source: Source, texts: Sequence[str], widths: Sequence[float]) -> Iterator[Replay]:
     """Replay one question, and compare its predictions with those of the whole run."""
+    asked = question(texts, widths[0])
+    whole = source.figures(source.run.windows, asked)
+    fixed = source.figures(first(source.run.windows, FIXED), asked)
+    for width in widths:
+        yield _compare(source, texts, width, whole, fixed)
+
+
+def _compare(
+    source: Source,
+    texts: Sequence[str],
+    width: float,
+    whole: Mapping[str, float],
+    fixed: Mapping[str, float],
+) -> Replay:
     asked = question(texts, width)
     inquiry, taken = replay(source, asked, FIXED)
-    whole = source.figures(source.run.windows, asked)
-
-    def off(windows: Sequence[Window]) -> dict[str, float]:
-        found = source.figures(windows, asked)
-        return {name: found[name] / whole[name] - 1 for name in whole}
-
+    found = source.figures(taken, asked)
     info = inquiry.info(Counter(w.phase for w in taken))
     return Replay(
         project=source.project.name,
@@ -163,8 +180,8 @@ def compare(source: Source, texts: Sequence[str], width: float) -> Replay:
         looking=info.look_seconds,
         rounds=info.rounds,
         half_width=max((a.half_width for a in info.answers), default=float("nan")),
-        off=off(taken),
-        fixed=off(first(source.run.windows, FIXED)),
+        off={name: found[name] / value - 1 for name, value in whole.items()},
+        fixed={name: fixed[name] / value - 1 for name, value in whole.items()},
     )
 
 
@@ -226,7 +243,7 @@ def main() -> None:
         return
     project = load_project(given.project)
     source = Source(project, analyse_project(project), load_run(given.run))
-    found = [compare(source, texts, width) for texts in questions for width in widths]
+    found = [replay for texts in questions for replay in compare(source, texts, widths)]
     report(found)
     if given.json is not None:
         given.json.write_text(json.dumps([asdict(r) for r in found], indent=1) + "\n")
