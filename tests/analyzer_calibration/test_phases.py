@@ -146,6 +146,17 @@ def test_numbers_are_hot_and_cold_rounds_make_the_warmth(tmp_path: Path, applica
     assert front.request.mean == pytest.approx(0.25e-3)
 
 
+def test_bursts_tell_of_processor_times_only(tmp_path: Path, application: Application) -> None:
+    """What users of a burst wait for each other is in no delay: a simulation makes it anew."""
+    rounds = [Round("hot", 50, 2.0), Round("cold", 20, 3.0), Round("burst", 90, 1.5, stalls=90)] * 3
+    found = calibrate(write(tmp_path / "run", application, rounds), application, name="s").model
+    warmth = found.task("S").warmth
+    assert warmth is not None
+    assert warmth.rates == pytest.approx((40, 100, 180), rel=0.2)
+    assert [v[2] for v in warmth.demands.values()] == pytest.approx([-0.5e-3] * len(warmth.demands), rel=0.01)
+    assert all(v[2] == 0.0 for v in warmth.delays.values())
+
+
 @pytest.mark.parametrize(("runtime", "by_thread"), [("process", True), ("thread", False), ("async", False)])
 def test_only_processes_have_caches_of_their_own(
     tmp_path: Path, application: Application, runtime: str, by_thread: bool
