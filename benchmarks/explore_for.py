@@ -198,7 +198,7 @@ def report(found: Sequence[Replay]) -> None:
     """Print one line per question."""
     print(describe())
     print(
-        "| project | asked | width | outcome | seconds | rounds | looks, CPU s | claimed | off | off after 90 s |"
+        "| project | asked | width | outcome | seconds | rounds | looks, s | claimed | off | after 90 s off |"
     )
     print("|---|---|---|---|---|---|---|---|---|---|")
     for r in found:
