@@ -25,7 +25,6 @@ OPTION = "the syntax of an option: no name of a model is in it"
 
 ALLOWED = {
     "analyzer/calibration/rundir.py": "lines of /proc/cpuinfo",
-    "analyzer/host/profile.py": "lines of /proc/cpuinfo",
     "analyzer/static/analysis_cache.py": f"{PYTHON}; {TARGET}; names of files",
     "analyzer/static/discovery.py": f"{PYTHON}; {TARGET}; {PATHS}",
     "analyzer/static/evaluation.py": PYTHON,
@@ -41,6 +40,7 @@ ALLOWED = {
     "mup/cli/fit_options.py": OPTION,
     "mup/cli/identify.py": f"{OPTION} (--header NAME:VALUE); names of files",
     "mup/cli/load.py": f"{OPTION} (--header NAME:VALUE, --ramp FROM:TO)",
+    "mup/cli/machine_speeds.py": f"{OPTION} (--machine-speed LOW..HIGH)",
     "mup/cli/optional_parts.py": PYTHON,
     "mup/cli/vocabulary.py": "options themselves (--x/--no-x)",
     "mup/databases/address.py": URL,
@@ -53,6 +53,7 @@ ALLOWED = {
     "mup/runtime/": f"the runtime knows no model: {URL}; {PATHS}; {PYTHON}; {TARGET}",
     "mup/tls.py": "names of files",
     "mup/workload/driver.py": TARGET,
+    "mup/workload/machine.py": "lines of /proc/cpuinfo",
 }
 """Files, or folders, where something else than a name of a model is taken apart, and what it is."""
 

@@ -74,6 +74,7 @@ def result() -> Result:
     return simulate(shop(), precision=0.004)
 
 
+@pytest.mark.slow
 def test_simulated_speeds_show_the_exact_effect() -> None:
     """Short runs at both ends of the speeds change all figures as the exact ones change."""
     machine = random_speed(0.1)
