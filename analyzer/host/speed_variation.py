@@ -30,6 +30,8 @@ __all__ = ["PRIOR", "SOON", "Run", "Selection", "Variance", "Variation", "runs_o
 
 SOON: Final = 600.0
 """Lag in seconds up to which a run follows an exploration at once."""
+MOST: Final = 500
+"""Runs that count, the newest ones: more tell hardly more, and every pair of them is compared."""
 DAY: Final = 86_400.0
 SLACK: Final = 60.0
 """Seconds by which clocks may disagree: they are set now and then."""
@@ -291,6 +293,7 @@ def variation(runs: Sequence[Run], now: float, prior: Variance = PRIOR) -> Varia
         now: In seconds since the epoch.
         prior: What is known of machines without a history.
     """
+    runs = runs[-MOST:]
     following, apart = _following(runs), _apart(runs)
     soon, later = following.with_(prior), apart.with_(prior)
     if later.value < soon.value:

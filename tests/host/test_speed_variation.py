@@ -153,3 +153,11 @@ def test_probes_and_monitors_are_not_compared_with_each_other() -> None:
     expected = Variance(math.log(1.1) ** 2, 1).with_(PRIOR)
     assert found.later.value == pytest.approx(expected.value)
     assert found.later.freedom == expected.freedom
+
+
+def test_old_runs_do_not_count_for_ever() -> None:
+    """The newest 500 do: a machine that was restless last year and is steady now is steady."""
+    records = [at(HOUR * k, 2000 * (1.3 if k % 2 and k < 100 else 1.0)) for k in range(600)]
+    found = variation(selected(records, HERE, "now", BEGIN - 1000).runs, BEGIN)
+    assert found.runs == 500
+    assert found.later.sd < 0.02
