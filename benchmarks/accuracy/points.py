@@ -106,14 +106,18 @@ def choose(model: Model, *, more_replicas: bool) -> list[Point]:
 def choose_wide(model: Model, system: System) -> list[Point]:
     """Return the points of a system of the wide bed.
 
-    1 or 2 clients, a quarter and half of the knee, the knee, 1.75 times that; the knee with twice the workers
-    and with one more replica of the service whose workers are busiest; half with more data if there is any;
-    and a rate of arrivals for some.
+    1 or 2 clients, a quarter (if that is more) and half of the knee, the knee, 1.75 times that; the knee with
+    twice the workers and with one more replica of the service whose workers are busiest; half with more data
+    if there is any; and a rate of arrivals for some.
     """
     loads = _loads(model)
     few = "one" if system.seed % 2 else "two"
-    points = [Point(few, loads[few], {}, {}), Point("light", max(2, round(loads["knee"] / 4)), {}, {})]
-    points += [Point(name, loads[name], {}, {}) for name in ("half", "knee", "beyond")]
+    names = [few, "half", "knee", "beyond"]
+    quarter = round(loads["knee"] / 4)
+    if loads[few] < quarter < loads["half"]:
+        loads["light"] = quarter
+        names.insert(1, "light")
+    points = [Point(name, loads[name], {}, {}) for name in names]
     busiest = _busiest(model, loads["knee"])
     points.append(_changed("pool", busiest, loads["knee"], more_replicas=False))
     points.append(_changed("replicas", busiest, loads["knee"], more_replicas=True))

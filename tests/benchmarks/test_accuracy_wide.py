@@ -214,6 +214,8 @@ def model() -> Model:
 def test_points_of_a_system_with_data_and_arrivals() -> None:
     """Loads, one more worker each way, more data, and 60 % of the rate that fills two workers of 25 ms."""
     found = {p.name: p for p in choose_wide(model(), wide(301))}
+    # The knee is at 10 clients, and a quarter of it no load of its own for a system that begins with two.
+    assert [p.name for p in choose_wide(model(), wide(300))][:3] == ["two", "half", "knee"]
     wanted = ["one", "light", "half", "knee", "beyond", "pool", "replicas", "data-1.5", "data-2", "open"]
     assert list(found) == wanted
     assert [found[n].clients for n in ("one", "data-2", "open")] == [1, found["half"].clients, 0]
