@@ -22,7 +22,7 @@ import numpy as np
 from analyzer.calibration.callsites import Variant, variant_name
 from analyzer.calibration.observed import FloatArray, Observed
 from analyzer.calibration.rundir import Phase, Window
-from analyzer.calibration.terms import Terms
+from analyzer.calibration.terms import Term, Terms
 from mup.lqn import ActivityRef, EntryRef, Model, Names, Replicate
 
 __all__ = [
@@ -40,6 +40,8 @@ REPLICATES = 20
 """Enough for a standard deviation known to 16 %."""
 
 FEWEST_WINDOWS = 3
+LEAST_CV = 0.05
+"""Times that vary less are as good as constant."""
 
 PHASES: tuple[Phase, ...] = ("hot", "cold", "burst")
 
@@ -159,6 +161,7 @@ def _resampled(observed: Observed, generator: np.random.Generator) -> FloatArray
 
 def _replicate(terms: Terms, observed: Observed, model: Model, drawn: FloatArray) -> Replicate:
     factors: dict[str, dict[str, float]] = {"demand": {}, "delay": {}}
+    spreads: dict[str, dict[str, float]] = {"demand": {}, "delay": {}}
     fronts: dict[str, float] = {}
     single = observed.single
     hot = observed.phase("hot")
@@ -173,24 +176,40 @@ def _replicate(terms: Terms, observed: Observed, model: Model, drawn: FloatArray
         if activity == "front" and not entry:
             fronts[task] = then / now
         else:
-            factors[kind][names.activity(ActivityRef(task, entry, activity))] = then / now
+            key = names.activity(ActivityRef(task, entry, activity))
+            factors[kind][key] = then / now
+            apart = _apart(term, hot, single, drawn)
+            if apart is not None:
+                spreads[kind][key] = apart
     odds = {}
-    for key, choice in terms.choices.items():
+    for place, choice in terms.choices.items():
         found = choice.odds(single * drawn)
         if found is not None:
-            odds[names.activity(ActivityRef(*key))] = found
+            odds[names.activity(ActivityRef(*place))] = found
     counts = {}
-    for key, repetition in terms.repetitions.items():
+    for place, repetition in terms.repetitions.items():
         now, then = repetition.counts.mean(single), repetition.counts.mean(single * drawn)
         if now and then is not None:
-            counts[names.activity(ActivityRef(*key))] = then / now
+            counts[names.activity(ActivityRef(*place))] = then / now
     return Replicate(
         demands=factors["demand"],
         delays=factors["delay"],
+        demand_spreads=spreads["demand"],
+        delay_spreads=spreads["delay"],
         fronts=fronts,
         probabilities=odds,
         counts=counts,
     )
+
+
+def _apart(term: Term, hot: FloatArray, single: FloatArray, drawn: FloatArray) -> float | None:
+    """Return the factor on the coefficient of variation of a time; None if it has none to speak of."""
+    weights = hot if term.phased and hot.any() else single
+    shift = (term.shift(weights) or 0.0) if term.shift is not None else 0.0
+    now, then = term.cv(hot, single, shift), term.cv(hot * drawn, single * drawn, shift)
+    if not now or not then or now < LEAST_CV:
+        return None
+    return then / now
 
 
 def with_variants(
@@ -231,6 +250,8 @@ def with_variants(
         Replicate(
             demands=spread(draw.demands),
             delays=spread(draw.delays),
+            demand_spreads=spread(draw.demand_spreads),
+            delay_spreads=spread(draw.delay_spreads),
             fronts=draw.fronts,
             probabilities=kept(draw.probabilities),
             counts=kept(draw.counts),

@@ -57,6 +57,17 @@ class Sample:
         """Return the weighted number of values."""
         return float(weights @ self._by_window(len(weights))[1])
 
+    def cv(self, weights: FloatArray, shift: float = 0.0) -> float | None:
+        """Return the coefficient of variation of the values less ``shift``; None if they are 0."""
+        windows = np.asarray(self.windows, dtype=np.int64)
+        values = (np.asarray(self.values, dtype=float) - shift).clip(min=0.0)
+        of_value = weights[windows]
+        total = float(of_value.sum())
+        mean = float(of_value @ values) / total if total > 0 else 0.0
+        if mean <= 0:
+            return None
+        return math.sqrt(max(0.0, float(of_value @ values**2) / total / mean**2 - 1))
+
     def mean_of(self, per_window: FloatArray, weights: FloatArray) -> float | None:
         """Return the mean over the values of what is known per window; None if nothing was seen."""
         counts = weights * self._by_window(len(weights))[1]

@@ -38,6 +38,10 @@ SIGNIFICANT = 2.5
 """Standard errors by which hot and cold times must differ to count as different."""
 
 
+FEWEST = 10
+"""Values of a sample below which how much they vary says nothing about others."""
+
+
 @dataclass(frozen=True, slots=True)
 class Term:
     """One time of the model: a sample, or what is computed of several.
@@ -75,6 +79,19 @@ class Term:
         if found is None or self.plus is None:
             return found
         return found + self.plus(phase)
+
+    def cv(self, phase: FloatArray, steady: FloatArray, shift: float) -> float | None:
+        """Return the coefficient of variation of the sample less ``shift``; None if it has no spread.
+
+        Args:
+            phase: As for `mean`.
+            steady: As for `mean`.
+            shift: Seconds that something else accounts for.
+        """
+        if self.sample is None or len(self.sample) < FEWEST:
+            return None
+        weights = phase if self.phased and self.sample.count(phase) > 0 else steady
+        return self.sample.cv(weights, shift)
 
 
 @dataclass(frozen=True, slots=True)

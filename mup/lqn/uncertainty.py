@@ -23,7 +23,18 @@ from itertools import pairwise
 from typing import Any, Final
 
 from mup.errors import ModelError
-from mup.lqn.distributions import Constant, Distribution, Empirical, rescaled
+from mup.lqn.distributions import (
+    Constant,
+    Distribution,
+    Empirical,
+    Erlang,
+    Exponential,
+    Gamma,
+    Hyperexponential,
+    Lognormal,
+    rescaled,
+    with_scv,
+)
 from mup.lqn.model import Activity, Entry, Front, Model, Precedence, Setup, Task
 from mup.lqn.refs import ActivityRef, EntryRef, Names
 
@@ -43,7 +54,7 @@ __all__ = [
 FIGURES: Final = ("response_time", "p95", "throughput", "utilization")
 """What a discrepancy is stated for. The first three are relative, utilization is absolute."""
 
-FACTORS: Final = ("demands", "delays", "fronts", "counts")
+FACTORS: Final = ("demands", "delays", "demand_spreads", "delay_spreads", "fronts", "counts")
 KINDS: Final = (*FACTORS, "probabilities", "setups")
 DIGITS: Final = 6
 """Significant digits kept of a factor: more of a resampled mean say nothing, and make the file large."""
@@ -61,6 +72,8 @@ class Replicate:
 
     Attributes:
         demands, delays: Factor on the mean of an activity's demand or delay, by activity.
+        demand_spreads, delay_spreads: Factor on its coefficient of variation, as far as its family can have
+            others.
         fronts: Factor on both times of the front, by task.
         probabilities: Those of the OR that follows an activity (one per ``post``, in its order), by that
             activity; they replace the model's.
@@ -73,6 +86,8 @@ class Replicate:
 
     demands: Mapping[str, float] = field(default_factory=dict)
     delays: Mapping[str, float] = field(default_factory=dict)
+    demand_spreads: Mapping[str, float] = field(default_factory=dict)
+    delay_spreads: Mapping[str, float] = field(default_factory=dict)
     fronts: Mapping[str, float] = field(default_factory=dict)
     probabilities: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     counts: Mapping[str, float] = field(default_factory=dict)
@@ -197,8 +212,8 @@ class OneUser:
     Attributes:
         response_time, p95: By how much the figure of a cycle differs from the log's, where that is more than
             chance explains; else 0.
-        p95_shape: Standard deviation of the percentile that comes from what is known of the shape of times.
-            Replicates change means alone, so it is not in them.
+        p95_shape: Standard deviation of the percentile that comes from what is known of the shape of times,
+            beyond their means and coefficients of variation, which replicates change.
         p95_seconds: The percentile that the last two are parts of.
     """
 
@@ -267,8 +282,9 @@ class Uncertainty:
 def apply(model: Model, replicate: Replicate, changed: dict[int, tuple[Task, Task]] | None = None) -> Model:
     """Return the model with the numbers of a replicate, and without uncertainty of its own.
 
-    Means change, the shapes of distributions stay; a constant or empirical count stays a whole number, so
-    its shape changes as much as it must. Unchanged elements are shared with the model.
+    Means and coefficients of variation change, the families of distributions stay but for the simplest; a
+    constant or empirical count stays a whole number, so its shape changes as much as it must. Unchanged
+    elements are shared with the model.
 
     Args:
         model: The model the replicate belongs to, or one edited from it.
@@ -291,7 +307,14 @@ def apply(model: Model, replicate: Replicate, changed: dict[int, tuple[Task, Tas
 
 def _kinds(replicate: Replicate) -> tuple[Mapping[str, Any], ...]:
     """Return the mappings whose keys are activities."""
-    return (replicate.demands, replicate.delays, replicate.probabilities, replicate.counts)
+    return (
+        replicate.demands,
+        replicate.delays,
+        replicate.demand_spreads,
+        replicate.delay_spreads,
+        replicate.probabilities,
+        replicate.counts,
+    )
 
 
 def _task(task: Task, replicate: Replicate, names: Names) -> Task:
@@ -322,10 +345,16 @@ def _entry(task: Task, entry: Entry, replicate: Replicate, names: Names) -> Entr
 
     def activity(old: Activity) -> Activity:
         key = keys[old.name]
-        demand, delay = replicate.demands.get(key, 1.0), replicate.delays.get(key, 1.0)
-        if demand == delay == 1:
+        demand, delay = (
+            _spread(_scaled(time, factors.get(key, 1.0)), spreads.get(key, 1.0))
+            for time, factors, spreads in (
+                (old.demand, replicate.demands, replicate.demand_spreads),
+                (old.delay, replicate.delays, replicate.delay_spreads),
+            )
+        )
+        if demand is old.demand and delay is old.delay:
             return old
-        return replace(old, demand=_scaled(old.demand, demand), delay=_scaled(old.delay, delay))
+        return replace(old, demand=demand, delay=delay)
 
     def arc(old: Precedence) -> Precedence:
         if old.fork == "or":
@@ -351,6 +380,29 @@ def _scaled(time: Distribution | None, factor: float) -> Distribution | None:
     return time if time is None or factor == 1 else rescaled(time, factor)
 
 
+def _spread(time: Distribution | None, factor: float) -> Distribution | None:
+    """Return a time with another coefficient of variation and the same mean, if its family lets it."""
+    if time is None or factor == 1 or time.mean <= 0:
+        return time
+    scv = time.scv * factor**2
+    if isinstance(time, Empirical):
+        apart = [max(0.0, time.mean + factor * (value - time.mean)) for value in time.values]
+        again = time.mean * len(apart) / math.fsum(apart)
+        return Empirical(tuple(value * again for value in apart))
+    if isinstance(time, Lognormal) and scv > 0:
+        return Lognormal(time.mean, scv)
+    if isinstance(time, Hyperexponential):
+        # Means of the phases keep their probabilities, and come as much nearer or farther as it takes.
+        least = min(time.means)
+        most = time.mean / (time.mean - least) if least < time.mean else math.inf
+        apart_by = min(math.sqrt(max(scv - 1, 0.0) / (time.scv - 1)), LESS * most) if time.scv > 1 else 1.0
+        means = tuple(time.mean + apart_by * (mean - time.mean) for mean in time.means)
+        return Hyperexponential(time.probabilities, means)
+    return with_scv(time.mean, scv) if isinstance(time, Exponential | Erlang | Gamma) else time
+
+
+LESS: Final = 0.999
+"""Phases keep a mean above 0."""
 FINER: Final = 20
 """Values of a changed whole number per value of the old one: its mean is right to 1 / (2 x 20 x values)."""
 
@@ -408,7 +460,7 @@ def uncertainty_problems(uncertainty: Uncertainty, tasks: Iterable[Task]) -> Ite
                 if arc.fork == "or":
                     named["probabilities"].update((keys[pre], len(arc.post)) for pre in arc.pre)
                 named["counts"].update((keys[body], 0) for body in arc.bodies)
-    named["delays"] = named["demands"]
+    named["delays"] = named["demand_spreads"] = named["delay_spreads"] = named["demands"]
     seen = set()
     for kind, known in named.items():
         for replicate in uncertainty.replicates:

@@ -17,28 +17,33 @@ from mup.lqn import (
     Distribution,
     Empirical,
     Entry,
+    Erlang,
     Exponential,
     Front,
     Gamma,
     Geometric,
+    Hyperexponential,
+    Lognormal,
     Model,
     Precedence,
     Processor,
     Replicate,
     Task,
     Uncertainty,
+    Weibull,
     load_model,
     model_from_json,
     model_to_json,
     save_model,
 )
 from mup.lqn.edits import with_pool
-from mup.lqn.uncertainty import apply
+from mup.lqn.uncertainty import OneUser, apply
 
 REPLICATES = (
     Replicate(
         demands={"A/epA/:work": 1.1},
         delays={"A/epA/:work": 0.9},
+        delay_spreads={"A/epA/:body": 1.2},
         fronts={"A": 1.05},
         probabilities={"A/epA/:work": (0.25, 0.75)},
         counts={"A/epA/:body": 1.3},
@@ -51,6 +56,8 @@ DISCREPANCY = Discrepancy(
     systems=20,
     points_used=120,
 )
+
+ONE_USER = OneUser(response_time=0.03, p95=0.05, p95_shape=0.02, p95_seconds=0.011)
 
 
 def model(count: Distribution | None = None) -> Model:
@@ -77,7 +84,7 @@ def model(count: Distribution | None = None) -> Model:
             Task(name="A", processor="host", entries=(endpoint,), front=front),
             Task(name="B", entries=(Entry(name="/x/", start="a", activities=(Activity(name="a"),)),)),
         ),
-        uncertainty=Uncertainty(replicates=REPLICATES, discrepancy=DISCREPANCY, batches=6),
+        uncertainty=Uncertainty(replicates=REPLICATES, discrepancy=DISCREPANCY, batches=6, one_user=ONE_USER),
     )
 
 
@@ -225,8 +232,58 @@ BAD = [
         "ascend",
         id="loads",
     ),
+    pytest.param(
+        {"replicates": 0, "one_user": {"p95": -0.1}},
+        "uncertainty.one_user.p95",
+        "number >= 0",
+        id="one-user",
+    ),
+    pytest.param(
+        {"replicates": 0, "one_user": {"p90": 0.1}},
+        "uncertainty.one_user",
+        "unknown field",
+        id="one-user-field",
+    ),
     pytest.param([], "uncertainty", "must be an object", id="type"),
 ]
+
+
+@pytest.mark.parametrize("factor", [0.8, 1.3])
+@pytest.mark.parametrize(
+    "time",
+    [
+        Exponential(0.02),
+        Erlang(0.02, 4),
+        Gamma(0.02, 0.5),
+        Lognormal(0.02, 3.0),
+        Hyperexponential((0.1, 0.9), (0.1, 0.1 / 9)),
+        Empirical((0.01, 0.02, 0.02, 0.03, 0.05)),
+        Weibull(0.02, 1.5),
+    ],
+    ids=lambda time: time.family,
+)
+def test_a_replicate_changes_how_much_a_time_varies(time: Distribution, factor: float) -> None:
+    """The mean stays, the coefficient of variation is another one; a Weibull time keeps both."""
+    changed = apply(
+        model().with_task(
+            Task(
+                name="B",
+                entries=(
+                    Entry(
+                        name="/x/",
+                        start="a",
+                        activities=(Activity(name="a", demand=time, delay=Constant(0)),),
+                    ),
+                ),
+            )
+        ),
+        Replicate(demand_spreads={"B/x/:a": factor}),
+    )
+    demand = changed.task("B").entry("/x/").activity("a").demand
+    assert demand is not None
+    assert demand.mean == pytest.approx(0.02 if not isinstance(time, Empirical) else 0.026)
+    kept = 1.0 if isinstance(time, Weibull) else factor
+    assert math.sqrt(demand.scv) == pytest.approx(kept * math.sqrt(time.scv), rel=1e-6)
 
 
 @pytest.mark.parametrize(("data", "where", "message"), BAD)

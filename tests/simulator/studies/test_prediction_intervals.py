@@ -9,8 +9,20 @@ import numpy as np
 import pytest
 from sim_models import act, choice, clients, entry, exp, machine_repair, model, service
 
+from analyzer.calibration.fitting import fit
+from analyzer.calibration.observed import FloatArray, Sample
 from mup.errors import UsageError
-from mup.lqn import Constant, Discrepancy, Front, Model, Replicate, Uncertainty
+from mup.lqn import (
+    Constant,
+    Discrepancy,
+    Distribution,
+    Empirical,
+    Front,
+    Model,
+    Replicate,
+    Uncertainty,
+)
+from mup.lqn.uncertainty import OneUser, apply
 from simulator import Result, simulate
 from simulator.studies.advice import suspects
 from simulator.studies.calibration_spread import Alternatives, Spread, spread, spread_jobs
@@ -98,6 +110,96 @@ def test_intervals_contain_the_measured_figures(run_seconds: float, error: float
     # A binomial of 40 cases at 95 % is below 34 once in three hundred times.
     assert all(count >= 34 for count in inside.values()), inside
     assert float(np.mean(widths)) < 0.25, "intervals that contain everything say nothing"
+
+
+FEW, MANY = 1, 8
+"""Users: nobody waits, and the only thread is nearly always busy."""
+ROUNDS, EACH = 20, 20
+"""Rounds of an exploration, and executions in each of them."""
+
+
+def drawn_times(kind: str, generator: np.random.Generator, count: int) -> FloatArray:
+    """Return times of mean 0.1 s: exponential, with a heavy tail, or of a cache that misses one in ten."""
+    if kind == "exponential":
+        return generator.exponential(DEMAND, count)
+    if kind == "heavy":
+        return np.exp(generator.normal(-math.log(2.0) / 2, math.sqrt(math.log(2.0)), count)) * DEMAND
+    missed = generator.random(count) < 0.1
+    return np.where(missed, 0.5, 0.05 / 0.9) * generator.gamma(8, 1 / 8, count)
+
+
+def explored(kind: str, generator: np.random.Generator, users: int) -> Model:
+    """Calibrate the shop from a sample, as calibration does: its shape, replicates, and what they leave out."""
+    times = drawn_times(kind, generator, ROUNDS * EACH)
+    windows = np.arange(len(times)) // EACH
+    shape = fit(times).distribution
+    plain = shop(users=users)
+    plain = plain.with_task(service("A", entry("a", act("w", shape)), threads=1))
+    sample = Sample()
+    for value, window in zip(times.tolist(), windows.tolist(), strict=True):
+        sample.add(value, window)
+    ones = np.ones(ROUNDS)
+    replicates, left = [], []
+    stretch = math.sqrt(ROUNDS / (ROUNDS - 1))
+    for _ in range(20):
+        odds = np.full(ROUNDS, 1 / ROUNDS)
+        weights = np.maximum(0.0, 1 + stretch * (generator.multinomial(ROUNDS, odds) - 1.0))
+        mean, cv = ((known(weights) or 0.0) / (known(ones) or math.nan) for known in (sample.mean, sample.cv))
+        replicates.append(Replicate(demands={"A.a:w": mean}, demand_spreads={"A.a:w": cv}))
+        order = np.argsort(times)
+        below = np.cumsum(weights[windows][order])
+        logged = times[order][np.searchsorted(below, 0.95 * below[-1])]
+        changed = apply(plain, replicates[-1]).task("A").entry("a").activity("w").demand
+        assert changed is not None
+        left.append(math.log(logged / percentile_95(changed)))
+    own = OneUser(p95_shape=float(np.std(left, ddof=1)), p95_seconds=float(np.quantile(times, 0.95)))
+    known = Uncertainty(replicates=tuple(replicates), batches=ROUNDS, one_user=own)
+    return replace(plain, uncertainty=known)
+
+
+def percentile_95(time: Distribution) -> float:
+    """Return the 95th percentile of many draws, always with the same luck."""
+    if isinstance(time, Empirical):
+        return float(np.quantile(time.values, 0.95))
+    alone = shop(users=1).with_task(service("A", entry("a", act("w", time)), threads=1))
+    return simulate(alone, horizon=500.0, seed=1).cycle.response_time.p95.mean
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "users"),
+    [
+        pytest.param("heavy", FEW, marks=pytest.mark.repeats),
+        pytest.param("heavy", MANY),
+        pytest.param("cache", FEW),
+        pytest.param("cache", MANY, marks=pytest.mark.repeats),
+        pytest.param("exponential", FEW, marks=pytest.mark.repeats),
+        pytest.param("exponential", MANY, marks=pytest.mark.repeats),
+    ],
+)
+def test_percentiles_are_inside_like_means(kind: str, users: int) -> None:
+    """Of systems calibrated from 400 executions, 95th percentile and mean of a real run are in the interval."""
+    generator = np.random.default_rng(21)
+    cases = 30
+    inside = dict.fromkeys(("p95", "response_time"), 0)
+    widths = []
+    truth = Empirical(tuple(np.sort(drawn_times(kind, np.random.default_rng(5), 200_000)).tolist()[::50]))
+    for case in range(cases):
+        calibrated = explored(kind, generator, users)
+        predicted = simulate(calibrated, horizon=1500.0, seed=case)
+        assert calibrated.uncertainty is not None
+        alternatives = Alternatives(calibrated.uncertainty.replicates)
+        jobs = spread_jobs(Scenario((), calibrated), predicted, alternatives, seed=0)
+        varied = spread([job(lambda _: None) for job in jobs])
+        found = predict_interval(Scenario((), calibrated), predicted, RealRun(300), varied)
+        system = shop(users=users).with_task(service("A", entry("a", act("w", truth)), threads=1))
+        measured = simulate(system, horizon=320.0, seed=5000 + case).cycle.response_time
+        inside["p95"] += found.p95.contains(measured.p95.mean)
+        inside["response_time"] += found.response_time.contains(measured.mean)
+        widths.append(found.p95.half_width / found.p95.mean)
+    # A binomial of 30 cases at 95 % is below 25 once in three hundred times.
+    assert all(count >= 25 for count in inside.values()), inside
+    assert float(np.mean(widths)) < 0.7, "intervals that contain everything say nothing"
 
 
 def test_simulated_replicates_show_the_exact_spread() -> None:
