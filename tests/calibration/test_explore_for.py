@@ -14,6 +14,7 @@ from analyzer.calibration.rundir import load_info, load_run
 from analyzer.static import analyse_project
 from analyzer.static.translate import translate_with_plan
 from mup.cli.exploring import exploration_document
+from mup.cli.main import main
 from mup.cli.question_options import question
 from mup.project import Project, load_project
 from mup.workload.speed import Speed
@@ -159,6 +160,45 @@ def test_what_the_client_never_does_cannot_be_answered(project: Project) -> None
     assert "exploring cannot narrow this" in info.stop
     assert "the client has not come there" in info.stop
     assert sum(info.question.rounds.values()) <= sum(FIRST_ROUNDS.values()) + 2
+
+
+def test_what_has_not_changed_is_known_from_earlier_runs(project: Project) -> None:
+    """The look takes all of them, and the model is calibrated from them together."""
+    first = explored(project)
+    source = project.root / "services.py"
+    source.write_text(SERVICES.replace("time.sleep(0.002)", "time.sleep(0.004)"))
+    application = analyse_project(project)
+    second = explore(
+        project,
+        application,
+        SETTINGS,
+        changed_since=[first],
+        question=question(["clients=2"], 0.9),
+        probe=steady,
+        monitor=False,
+    )
+    info = load_info(second)
+    assert info.question is not None
+    assert info.question.outcome == "known", info.stop
+    (mean,) = (a.mean for a in info.question.answers if a.figure == "response_time")
+    assert mean > 0.004
+    assert info.since == [first.name]
+
+
+def test_the_command_says_so_and_fails(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    """One document on standard output, exit code 1; resumed, the run goes on with its question."""
+    options = ["--round-seconds", "0.4", "--warmup", "0.2", "--json", "--no-profile-host"]
+    with pytest.raises(SystemExit, match="1"):
+        main(["explore", str(project.root), "--for", "arrivals=1000", "--max-seconds", "4", *options])
+    found = json.loads(capsys.readouterr().out)
+    assert found["question"]["asked"] == ["arrivals=1000"]
+    assert found["question"]["outcome"] == "refused"
+    assert found["question"]["width"] == 0.05
+    assert "exploring cannot narrow this" in found["stop"]
+    with pytest.raises(SystemExit, match="1"):
+        main(["explore", str(project.root), "--resume", found["run"], "--max-seconds", "8", *options])
+    again = json.loads(capsys.readouterr().out)["question"]
+    assert [again[name] for name in ("asked", "width", "outcome")] == [["arrivals=1000"], 0.05, "refused"]
 
 
 def test_load_that_grows_for_ever_cannot_be_answered(project: Project) -> None:
