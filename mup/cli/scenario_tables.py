@@ -170,7 +170,8 @@ def _falling(outcomes: Sequence[Outcome]) -> str:
 
 
 def _costs_more_idle(model: Model) -> bool:
-    return any(p.idling for p in model.processors) or any(t.warmth is not None for t in model.tasks)
+    colder = any(t.warmth is not None or t.setup is not None for t in model.tasks)
+    return colder or any(p.idling for p in model.processors)
 
 
 def _clients(model: Model) -> float:

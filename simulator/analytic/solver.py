@@ -19,7 +19,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from mup.errors import ModelError, SimulationError
+from mup.errors import SimulationError
 from mup.lqn.model import Model
 from mup.lqn.refs import EntryRef, Names
 from simulator.analytic.doubts import doubts, meetings
@@ -137,10 +137,7 @@ def estimate(model: Model, *, tolerance: float = TOLERANCE, rates_only: bool = F
             the iteration breaks down.
     """
     started = time.perf_counter()
-    for task in model.tasks:
-        if task.setup is not None:
-            raise ModelError("set-up after sleep has no estimate yet", where=f"tasks[{task.name!r}]")
-    layers = Layers.of(prepared(model, observed).model)
+    layers = Layers.of(prepared(model, observed, awake=True).model)
     try:
         # What is no number anywhere would be one nowhere in the end.
         with np.errstate(invalid="raise"):

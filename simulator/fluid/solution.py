@@ -162,10 +162,7 @@ def fluid(
         SimulationError: There are too many states, or the fluid does not come to rest.
     """
     began = time.perf_counter()
-    for task in model.tasks:
-        if task.setup is not None:
-            raise UsageError("set-up after sleep has no fluid yet", where=f"tasks[{task.name!r}]")
-    model = prepared(model, observed_load).model
+    model = prepared(model, observed_load, awake=True).model
     moments = _moments(until, times)
     if stages < 1:
         raise UsageError(f"stages must be a whole number >= 1, got {stages!r}")

@@ -6,6 +6,9 @@ processors, as a function of their utilization. Both depend on the load, so a mo
 compiled or solved: an *estimator* tells its load, the times are set, the load is estimated again. Times
 change the load little (think times and other work stand between), so a few rounds are enough. The result says
 at which load the times were taken.
+
+What work costs after sleep (the ``setup`` of tasks) depends on the load, too. Engines follow who sleeps for
+how long and keep it; estimates take its mean.
 """
 
 from __future__ import annotations
@@ -29,6 +32,7 @@ from mup.lqn.lowered import clients_of, sources_of
 from mup.lqn.model import Activity, Entry, Front, Model, Task, Warmth
 from mup.lqn.refs import WorkNames
 from mup.lqn.visits import entry_rates
+from simulator.preparing.sleep import Shares, mean_shares
 
 __all__ = ["Estimator", "Load", "Observed", "Prepared", "at_load", "at_rates", "clients_of", "prepared"]
 
@@ -96,7 +100,7 @@ class Prepared:
     """A model whose processor times no longer depend on the load.
 
     Attributes:
-        model: Without warmth and idling.
+        model: Without warmth and idling; for estimates without set-up after sleep.
         load: At which the times were taken; None if they never depended on it.
     """
 
@@ -104,11 +108,11 @@ class Prepared:
     load: Load | None = None
 
 
-_cache: OrderedDict[tuple[Estimator, bytes], Prepared] = OrderedDict()
+_cache: OrderedDict[tuple[Estimator, bool, bytes], Prepared] = OrderedDict()
 _lock = Lock()
 
 
-def prepared(model: Model, estimator: Estimator) -> Prepared:
+def prepared(model: Model, estimator: Estimator, *, awake: bool = False) -> Prepared:
     """Return the model with the processor times its own load brings about.
 
     A model without warmth and idling is returned as it is. Replicas share the requests of their task evenly;
@@ -117,17 +121,23 @@ def prepared(model: Model, estimator: Estimator) -> Prepared:
     Args:
         model: Calibrated at least where load can get to.
         estimator: Tells the load of a model that is prepared for another load.
+        awake: Take what sleep costs on average: the reader cannot follow who sleeps.
 
     Raises:
         SimulationError: It cannot run at all.
     """
-    if all(t.warmth is None for t in model.tasks) and not any(p.idling for p in model.processors):
+    steady = all(t.warmth is None and (t.setup is None or not awake) for t in model.tasks)
+    if steady and not any(p.idling for p in model.processors):
         return Prepared(model)
-    key = (estimator, hashlib.sha256(pickle.dumps((model.name, model.tasks, model.processors))).digest())
+    key = (
+        estimator,
+        awake,
+        hashlib.sha256(pickle.dumps((model.name, model.tasks, model.processors))).digest(),
+    )
     with _lock:
         known = _cache.get(key)
     if known is None:
-        known = _prepared(model, estimator)
+        known = _prepared(model, estimator, awake=awake)
         with _lock:
             _cache[key] = known
             while len(_cache) > REMEMBERED:
@@ -135,25 +145,30 @@ def prepared(model: Model, estimator: Estimator) -> Prepared:
     return known
 
 
-def _prepared(model: Model, estimator: Estimator) -> Prepared:
+def _prepared(model: Model, estimator: Estimator, *, awake: bool) -> Prepared:
     load: Load | None = None
-    current = at_load(model, Load())
+    current = at_load(model, Load(), awake=True)
     for _ in range(ROUNDS):
         try:
             before, load = load, _load(current, estimator(current))
         except UncalibratedError:
             # Compiling finds the same numbers missing, and names all of them.
-            return Prepared(current)
-        current = at_load(model, load)
+            return Prepared(current if awake else at_load(model, Load()))
+        current = at_load(model, load, awake=True)
         if before is not None and load.close_to(before):
             break
-    return Prepared(current, load)
+    return Prepared(current if awake else at_load(model, load or Load()), load)
 
 
-def at_load(model: Model, load: Load) -> Model:
+def at_load(model: Model, load: Load, *, awake: bool = False) -> Model:
     """Return the model with the processor times of a load, and without warmth and idling.
 
     What the load does not say keeps its numbers; a processor of unknown utilization is taken to be busy.
+
+    Args:
+        model: Any model.
+        load: The load.
+        awake: Replace set-up after sleep by its mean.
     """
     processors = tuple(
         replace(p, idling=(), speed=p.speed / p.slowness(load.utilization.get(p.name, 1.0)))
@@ -162,7 +177,11 @@ def at_load(model: Model, load: Load) -> Model:
         for p in model.processors
     )
     # Both at once: a model checks all its rules whenever it is made.
-    return replace(model, processors=processors, tasks=_tasks_at(model, load))
+    tasks = _tasks_at(model, load)
+    if awake and any(task.setup is not None for task in tasks):
+        found = mean_shares(model, load.rates, load.busy, load.utilization, load.clients)
+        tasks = tuple(_set_up(task, found.get(task.name, Shares())) for task in tasks)
+    return replace(model, processors=processors, tasks=tasks)
 
 
 def _load(model: Model, observed: Observed) -> Load:
@@ -237,6 +256,35 @@ def _at_load(task: Task, warmth: Warmth, load: Load) -> Task:
     if front is not None and more != 0:
         front = Front(request=_longer(front.request, more / 2), reply=_longer(front.reply, more / 2))
     return replace(plain, entries=entries, front=front)
+
+
+def _set_up(task: Task, shares: Shares) -> Task:
+    """Return a task with what sleep costs on average, and without its set-up."""
+    setup = task.setup
+    if setup is None:
+        return task
+    keys = WorkNames(task.entries).texts
+
+    def extra(pairs: Mapping[str, tuple[float, float]], key: str, part: tuple[float, float]) -> float:
+        worker, core = pairs.get(key, (0.0, 0.0))
+        return worker * part[0] + core * part[1]
+
+    def activity(entry: Entry, old: Activity) -> Activity:
+        key = keys[entry.name, old.name]
+        demand, delay = (extra(pairs, key, shares.worker) for pairs in (setup.demands, setup.delays))
+        if demand == delay == 0:
+            return old
+        return replace(old, demand=_longer(old.demand, demand), delay=_longer(old.delay, delay))
+
+    entries = tuple(
+        replace(entry, activities=tuple(activity(entry, a) for a in entry.activities))
+        for entry in task.entries
+    )
+    front = task.front
+    if front is not None:
+        request, reply = (extra(setup.demands, "front", part) / 2 for part in shares.front)
+        front = Front(request=_longer(front.request, request), reply=_longer(front.reply, reply))
+    return replace(task, entries=entries, front=front, setup=None)
 
 
 def _sharing(threads: float, busy: float, clients: float) -> float:

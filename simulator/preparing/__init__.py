@@ -1,0 +1,19 @@
+"""What does a request cost at the load of this very scenario?
+
+``simulator.preparing.settling`` sets the processor times that depend on the load;
+``simulator.preparing.sleep`` says what set-up after sleep costs on average, for estimates, and
+``simulator.preparing.chains`` how long workers and cores sleep.
+"""
+
+from simulator.preparing.settling import (
+    Estimator,
+    Load,
+    Observed,
+    Prepared,
+    at_load,
+    at_rates,
+    clients_of,
+    prepared,
+)
+
+__all__ = ["Estimator", "Load", "Observed", "Prepared", "at_load", "at_rates", "clients_of", "prepared"]
