@@ -109,7 +109,8 @@ def machine_speed(model: Model, *, lag: float | None = None) -> Known:
     if not _same(explored, here):
         name = explored.get("hostname")
         found = variation((), time.time())
-        source = f"the model's machine {name!r} is not this one, so its history is not here; {PRIOR_SOURCE}"
+        source = f"the model's machine {name!r} is not this one, so its history is not here;"
+        source += f" its spread is {PRIOR_SOURCE}"
         return Known(_of(processors, found.later, source))
     found, notes = this_variation(partial(host_slowness, model))
     return Known(_of(processors, found.after(lag), found.source(lag)), notes)
@@ -266,7 +267,7 @@ def _probed(seconds: float) -> tuple[SpeedRecord, MonitoredSpeed | None, Speed]:
         seconds,
         monitored=None if monitored is None else monitored.speed,
         probed=probed.mean,
-        utilization=host.utilization,
+        utilization=min(1.0, host.utilization),  # it is counted in ticks
         stolen=host.stolen,
     )
     return found, monitored, probed

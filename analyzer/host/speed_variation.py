@@ -279,7 +279,7 @@ class Variation:
         """Return where the variance at a lag comes from, as the end of a sentence."""
         own = self.after(lag).freedom - PRIOR.freedom
         if self.runs < 2:
-            return f"no history of its own; {PRIOR_SOURCE}"
+            return f"it has no history of its own, so its spread is {PRIOR_SOURCE}"
         when = "today" if self.today else f"since {datetime.fromtimestamp(self.since, UTC):%Y-%m-%d}"
         text = f"its speed varied by {100 * (self.ratio - 1):.0f} % {when} ({self.runs} runs in its history)"
         return text if own >= PRIOR.freedom else f"{text}; so few that the rest is {PRIOR_SOURCE}"

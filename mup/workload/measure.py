@@ -98,7 +98,7 @@ class _Outcome:
             self.result.window_seconds,
             monitored=None if self.monitored is None else self.monitored.speed,
             probed=self.speed.speed,
-            utilization=self.watch.host.utilization,
+            utilization=min(1.0, self.watch.host.utilization),  # it is counted in ticks
             stolen=self.watch.host.stolen,
             disturbed=self.watch.disturbed(attached=self.attached),
         )

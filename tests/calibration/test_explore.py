@@ -17,6 +17,7 @@ from analyzer.static import analyse_project
 from mup.errors import LogError, StaleLogError, UsageError
 from mup.project import Project, load_project
 from mup.workload.speed import Speed
+from mup.workload.speed_history import read_history
 
 pytestmark = pytest.mark.slow
 
@@ -176,6 +177,22 @@ def test_a_round_across_which_the_speed_jumps_is_repeated(tmp_path: Path) -> Non
     assert "speed jumped by 10.0%" in part.void[0].reason
     assert [p.phase for p in seen[:2]] == ["hot", "hot"]
     assert part.void[0].window not in part.windows
+
+
+@pytest.mark.services
+def test_the_speed_of_every_round_is_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Void rounds, too: the history of the machine has a line for each, all of one run."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    project = make(tmp_path)
+    seen: list[Progress] = []
+    explore(project, analyse_project(project), QUICK, probe=jumping(2), progress=seen.append)
+    records = read_history().records
+    assert len(records) == len(seen)
+    assert {r.kind for r in records} == {"explore"}
+    assert len({r.run for r in records}) == 1
+    assert all(r.probed in (900.0, 950.0, 1000.0) for r in records)
+    assert all(0 < (r.utilization or 0) <= 1 for r in records)
+    assert any(r.monitored for r in records)
 
 
 @pytest.mark.services

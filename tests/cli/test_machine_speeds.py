@@ -57,7 +57,8 @@ def test_without_a_history_the_machine_is_most_of_it(
     assert "machine speed" in out
     text = " ".join(out.split())
     assert (
-        "Most of the uncertainty is the machine: no history of its own; taken from runs on a shared" in text
+        "Most of the uncertainty is the machine: it has no history of its own, so its spread is taken from runs"
+        in text
     )
     assert "'mup whatif --machine-speed now' predicts for the machine as it is" in text
     data = document(capsys, file)

@@ -88,7 +88,7 @@ def test_another_machines_model_has_the_prior() -> None:
         assert machine is not None
         assert (machine.sd, machine.freedom) == (PRIOR.sd, PRIOR.freedom)
         assert (
-            "is not this one, so its history is not here; taken from runs on a shared virtual"
+            "is not this one, so its history is not here; its spread is taken from runs on a shared virtual"
             in machine.source
         )
 

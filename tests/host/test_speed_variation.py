@@ -71,7 +71,10 @@ def test_without_a_history_the_prior_counts_and_says_so() -> None:
     """Its degrees of freedom are few, so a few runs of the machine itself soon count for more."""
     nothing = variation((), BEGIN)
     assert (nothing.soon, nothing.later, nothing.runs) == (PRIOR, PRIOR, 0)
-    assert "no history of its own; taken from runs on a shared virtual machine" in nothing.source(None)
+    assert (
+        "it has no history of its own, so its spread is taken from runs on a shared virtual machine"
+        in nothing.source(None)
+    )
     steady = [at(HOUR * k) for k in range(3)]
     few = variation(selected(steady, HERE, "now", BEGIN - 1000).runs, BEGIN + 3 * HOUR)
     assert few.later.value == pytest.approx(PRIOR.value * 4 / 6)

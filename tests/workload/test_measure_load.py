@@ -19,6 +19,7 @@ from mup.workload.arrivals import Arrivals
 from mup.workload.http import HttpLoad
 from mup.workload.measure import measure_load
 from mup.workload.measurement import Measurement
+from mup.workload.speed_history import read_history
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.usefixtures("short_probes")
@@ -101,6 +102,26 @@ def test_an_open_load_of_a_service(folder: Path) -> None:
     assert document["arrivals"] == {"process": "constant", "rate": 20.0, "to_rate": None, "trace": None}
     assert document["speed"]["before"]["cores"]
     assert document["lateness"]["start"]["p95"] >= 0
+
+
+@pytest.mark.services
+def test_the_speed_of_every_window_is_remembered(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each repeat leaves a line in the history of the machine, all of one run, void or not."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    found = measure_load(
+        load_project(folder).with_any_ports(), clients=1, duration=0.6, warmup=0.0, repeats=2, kind="validate"
+    )
+    records = read_history().records
+    assert [r.kind for r in records] == ["validate", "validate"]
+    assert len({r.run for r in records}) == 1
+    for line, run in zip(records, found.runs, strict=True):
+        assert line.probed == pytest.approx(run.speed.speed)
+        assert line.monitored == (None if run.monitored is None else run.monitored.speed)
+        assert line.stolen == run.stolen
+        assert 0 < (line.utilization or 0) <= 1
+        assert 0.5 < line.seconds < 2
 
 
 @pytest.mark.slow
