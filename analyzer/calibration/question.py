@@ -14,7 +14,8 @@ from analyzer.calibration.placement import HOST, placed, placement_of
 from analyzer.static.application import Application
 from analyzer.static.translate import translate_with_plan
 from mup.errors import UsageError
-from mup.lqn import Entry, Model, Processor
+from mup.lqn import Model, Processor
+from mup.lqn.routing_edits import with_even_odds
 from mup.project import Project
 from simulator.studies.whatif import Axis, Scenario, grid
 
@@ -65,21 +66,11 @@ def check(question: Question, application: Application, project: Project) -> Non
         replace(
             task,
             processor=own_core(task.name) if task.name in sharing else HOST,
-            entries=tuple(map(_with_odds, task.entries)),
         )
         if task.role in ("service", "reference", "database")
         else task
         for task in model.tasks
     )
-    question.scenarios(placed(replace(model, processors=processors, tasks=tasks), placement_of(project)))
-
-
-def _with_odds(entry: Entry) -> Entry:
-    """Return an entry of which all probabilities are known: how often paths are taken, a run will tell."""
-    known = tuple(
-        replace(p, probabilities=(1 / len(p.post),) * len(p.post))
-        if p.fork == "or" and p.probabilities is None
-        else p
-        for p in entry.precedences
-    )
-    return replace(entry, precedences=known)
+    deployed = placed(replace(model, processors=processors, tasks=tasks), placement_of(project))
+    # How often paths are taken, a run will tell.
+    question.scenarios(with_even_odds(deployed))

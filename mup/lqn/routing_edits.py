@@ -14,7 +14,7 @@ from mup.lqn.distributions import Constant, Distribution, Geometric
 from mup.lqn.model import Activity, Call, Entry, Model, Task
 from mup.lqn.refs import ActivityRef, Names
 
-__all__ = ["Place", "place_of", "probability_of", "with_count", "with_probability"]
+__all__ = ["Place", "place_of", "probability_of", "with_count", "with_even_odds", "with_probability"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +54,22 @@ def with_probability(model: Model, branch: str, probability: float) -> Model:
         f"{place.activity.name!r} is not the start of a branch of an OR;"
         f" {did_you_mean(place.activity.name, starts)}"
     )
+
+
+def with_even_odds(model: Model) -> Model:
+    """Return the model with equal probabilities for the branches of every OR of which none is known."""
+
+    def entry(old: Entry) -> Entry:
+        arcs = (
+            replace(p, probabilities=(1 / len(p.post),) * len(p.post))
+            if p.fork == "or" and p.probabilities is None
+            else p
+            for p in old.precedences
+        )
+        return replace(old, precedences=tuple(arcs))
+
+    tasks = (replace(task, entries=tuple(map(entry, task.entries))) for task in model.tasks)
+    return replace(model, tasks=tuple(tasks))
 
 
 def probability_of(model: Model, branch: str) -> float | None:
