@@ -11,7 +11,7 @@ from. Its own load stays behind: in a composed model requests come from callers.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,7 +27,7 @@ from mup.lqn.composed_uncertainty import (
 from mup.lqn.distributions import Constant
 from mup.lqn.lowered import tasks_behind, tasks_with_sources
 from mup.lqn.model import Activity, Call, Entry, Model, Processor, Task, entry_label
-from mup.lqn.refs import ActivityRef, Names
+from mup.lqn.refs import ActivityRef, Names, WorkNames
 from mup.lqn.routing_edits import place_of
 from mup.lqn.uncertainty import Uncertainty
 
@@ -78,6 +78,25 @@ def compose(model: Model, place: str, station: Model, source: str) -> Compositio
     return _entered(model, place, station, server, source)
 
 
+def _extras(server: Task, entries: Sequence[Entry], served: Mapping[str, str]) -> dict[str, Any]:
+    """Return warmth and set-up of a task whose entries have new names; ``served``: old ones by new."""
+    before, after = WorkNames(server.entries).texts, WorkNames(entries).texts
+    new: dict[str, list[str]] = {"front": ["front"]}
+    for (entry, activity), text in after.items():
+        new.setdefault(before[served[entry], activity], []).append(text)
+
+    def moved(of: Mapping[str, Any]) -> dict[str, Any]:
+        return {text: seconds for key, seconds in of.items() for text in new.get(key, [])}
+
+    found = {"warmth": server.warmth, "setup": server.setup}
+    return {
+        name: None
+        if extra is None
+        else replace(extra, demands=moved(extra.demands), delays=moved(extra.delays))
+        for name, extra in found.items()
+    }
+
+
 def _server(station: Model, source: str) -> Task:
     """Return the only task of a station that serves."""
     servers = [t for t in station.tasks if not t.is_reference]
@@ -104,7 +123,8 @@ def _replaced(model: Model, old: Task, station: Model, server: Task, source: str
         )
         for entry in old.entries
     )
-    new = replace(server, name=old.name, role=old.role, processor=processor, entries=entries)
+    new = replace(server, name=old.name, role=old.role, processor=processor, warmth=None, setup=None)
+    new = replace(new, entries=entries, **_extras(server, entries, served))
     tasks = tuple(new if t.name == old.name else t for t in model.tasks)
     dropped = tuple(sorted(_reached(model.tasks) - _reached(tasks)))
     tasks = tuple(t for t in tasks if t.name not in dropped)

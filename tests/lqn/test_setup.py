@@ -26,6 +26,7 @@ from mup.lqn import (
     model_to_json,
 )
 from mup.lqn.comparison import compare
+from mup.lqn.lqnx import model_to_lqnx
 from mup.lqn.uncertainty import apply
 
 SETUP = Setup(
@@ -166,3 +167,8 @@ def test_replicates_have_two_factors(factors: tuple[float, ...]) -> None:
 def test_replicates_name_tasks_that_have_a_setup() -> None:
     with pytest.raises(ModelError, match=r"uncertainty\.setups\['S'\]"):
         model(service(None), uncertainty=Uncertainty(replicates=(Replicate(setups={"S": (1.0, 1.0)}),)))
+
+
+def test_lqnx_says_that_it_is_left_out() -> None:
+    plain = service(front=None, setup=replace(SETUP, demands={"/e/:work": (3e-5, 1e-5)}))
+    assert any("after sleep" in text for text in model_to_lqnx(model(plain), approximate=True).approximated)

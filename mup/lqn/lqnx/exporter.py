@@ -194,6 +194,10 @@ class _Exporter:
         if task.think is not None and task.think.mean > 0:
             think = self.losses.exponential(task.think, f"{where}.think")
             element.attributes["think-time"] = number_text(think)
+        if task.setup is not None:
+            self.losses.nearly(
+                "its work costs more after sleep", "it does not", f"tasks[{task.name!r}].setup"
+            )
         if task.role not in ("reference", "service"):
             self.losses.note("left out: the roles of tasks other than reference tasks (for display)")
         EntryWriter(task, scheduling, self.losses, self.labels, answered=self.answered).write(element)
