@@ -22,6 +22,7 @@ import numpy as np
 from analyzer.calibration.callsites import Variant, variant_name
 from analyzer.calibration.observed import FloatArray, Observed
 from analyzer.calibration.rundir import Phase, Window
+from analyzer.calibration.sleep_costs import SleepCosts
 from analyzer.calibration.terms import Term, Terms
 from mup.lqn import ActivityRef, EntryRef, Model, Names, Replicate
 
@@ -69,7 +70,11 @@ def drawn(observed: Observed, *, count: int = REPLICATES, seed: int = 0) -> tupl
 
 
 def replicates(
-    terms: Terms, observed: Observed, model: Model, draws: Sequence[FloatArray]
+    terms: Terms,
+    observed: Observed,
+    model: Model,
+    draws: Sequence[FloatArray],
+    costs: SleepCosts | None = None,
 ) -> tuple[Replicate, ...]:
     """Return replicates of a calibrated model.
 
@@ -78,8 +83,9 @@ def replicates(
         observed: The run.
         model: Calibrated from the terms.
         draws: Of its windows, one per replicate.
+        costs: What sleep explains of the terms.
     """
-    return tuple(_replicate(terms, observed, model, weights) for weights in draws)
+    return tuple(_replicate(terms, observed, model, weights, costs) for weights in draws)
 
 
 def batches(observed: Observed) -> int:
@@ -159,7 +165,9 @@ def _resampled(observed: Observed, generator: np.random.Generator) -> FloatArray
     return weights
 
 
-def _replicate(terms: Terms, observed: Observed, model: Model, drawn: FloatArray) -> Replicate:
+def _replicate(
+    terms: Terms, observed: Observed, model: Model, drawn: FloatArray, costs: SleepCosts | None
+) -> Replicate:
     factors: dict[str, dict[str, float]] = {"demand": {}, "delay": {}}
     spreads: dict[str, dict[str, float]] = {"demand": {}, "delay": {}}
     fronts: dict[str, float] = {}
@@ -171,6 +179,8 @@ def _replicate(terms: Terms, observed: Observed, model: Model, drawn: FloatArray
         if task not in known:
             continue
         now, then = term.mean(hot, single), term.mean(hot * drawn, single * drawn)
+        if costs is not None and (base := costs.base(kind, (task, entry, activity))) is not None:
+            now, then = base, costs.base(kind, (task, entry, activity), drawn)
         if now is None or then is None or now <= 0:
             continue
         if activity == "front" and not entry:
@@ -199,6 +209,11 @@ def _replicate(terms: Terms, observed: Observed, model: Model, drawn: FloatArray
         fronts=fronts,
         probabilities=odds,
         counts=counts,
+        setups={
+            task.name: (costs.factor(task.name, drawn), 1.0)
+            for task in model.tasks
+            if costs is not None and task.setup is not None
+        },
     )
 
 
@@ -255,6 +270,7 @@ def with_variants(
             fronts=draw.fronts,
             probabilities=kept(draw.probabilities),
             counts=kept(draw.counts),
+            setups=draw.setups,
         )
         for draw in draws
     )

@@ -48,6 +48,7 @@ from analyzer.calibration.outliers import screen
 from analyzer.calibration.placement import HOST, Placement, placed
 from analyzer.calibration.rundir import Run, fingerprints, stale_endpoints
 from analyzer.calibration.samples import CommunicationSamples, PathSamples, sample_path
+from analyzer.calibration.sleep_costs import SleepCosts, sleep_costs
 from analyzer.calibration.terms import (
     Choice,
     Key,
@@ -168,6 +169,8 @@ class _Book:
         sharing: Replicas of the services whose workers share a core: threads, event loops.
         loops: Those of them with an event loop: work is interrupted by nothing but an ``await``.
         pinned: Those of them that stay on one core of the machine.
+        after_think: Per think step of clients, the activity behind it.
+        costs: What sleep explains of the times; None = nothing.
     """
 
     run: Run
@@ -188,6 +191,8 @@ class _Book:
     attempts: dict[Key, Distribution] = field(default_factory=dict)
     links: Links = field(default_factory=Links)
     overlaps: dict[tuple[str, int, bytes], float] = field(default_factory=dict)
+    after_think: dict[Key, str] = field(default_factory=dict)
+    costs: SleepCosts | None = None
 
     @property
     def phase(self) -> FloatArray:
@@ -201,6 +206,10 @@ class _Book:
         return self.observed.single
 
     def value(self, kind: Kind, key: Key) -> float | None:
+        """Return the mean of a time, in seconds: without sleep if that explains it, else of hot rounds."""
+        base = None if self.costs is None else self.costs.base(kind, key)
+        if base is not None:
+            return base
         term = self.terms.times.get((kind, key))
         return None if term is None else term.mean(self.phase, self.steady)
 
@@ -331,6 +340,17 @@ def calibrate(
         if task.role == "database":
             _read_database(book, task)
     same_in_all_phases(book.terms, observed.phase("hot"), observed.phase("cold"))
+    if ingredients.warmth and ingredients.setup:
+        book.costs = sleep_costs(
+            book.terms,
+            observed,
+            book.links,
+            model,
+            book.work,
+            sharing=book.sharing,
+            loops=book.loops,
+            after_think=book.after_think,
+        )
     calibrated = replace(
         model,
         processors=_processors(book, machine, placement),
@@ -338,7 +358,7 @@ def calibrate(
     )
     _general_warnings(book)
     weights = emphasized(observed) if by_windows else drawn(observed, count=bootstrap)
-    draws = replicates(book.terms, observed, calibrated, weights)
+    draws = replicates(book.terms, observed, calibrated, weights, book.costs)
     settled = _settled(book, calibrated)
     draws = tuple(settled.replicate(draw, calibrated) for draw in draws)
     found = variants(book.matched) if ingredients.variants else {}
@@ -348,6 +368,7 @@ def calibrate(
         book.phase,
         book.steady,
         settled.taken,
+        book.costs,
         cpu_clock=ingredients.cpu_clock,
         outliers=ingredients.outliers,
         distributions=ingredients.distributions,
@@ -581,8 +602,8 @@ def _read_attempts(
 def _extend(total: CommunicationSamples, more: CommunicationSamples) -> None:
     for name in ("exchange", "driver_demand"):
         mine, theirs = getattr(total, name), getattr(more, name)
-        for value, window in zip(theirs.values, theirs.windows, strict=True):
-            mine.add(value, window)
+        for value, window, request in zip(theirs.values, theirs.windows, theirs.requests, strict=True):
+            mine.add(value, window, request)
 
 
 def _read_exchange(book: _Book, task: Task, plan: PathPlan, index: int, found: CommunicationSamples) -> None:
@@ -623,6 +644,7 @@ def _read_think(book: _Book, plan: PathPlan, place: Place, samples: PathSamples)
     """
     for position, (index, name) in enumerate(plan.think.items()):
         charged = place == () and position == 0
+        book.after_think[plan.task, plan.entry, name] = plan.segments[index + 1]
         demand = Term(computed=partial(book.client, plan.task)) if charged else nothing()
         seen = samples.think.get((place, index))
         # What the source says is not measured, and not in doubt.
@@ -785,7 +807,11 @@ def _filled(book: _Book, task: Task) -> Task:
     )
     if book.ingredients.warmth:
         apart = task.role == "service" and task.name not in book.sharing
-        found = warmth(book.terms, book.observed, book.work, filled, by_thread=apart)
+        costs = book.costs
+        if costs is not None and costs.explained(task.name):
+            return replace(filled, setup=costs.setup(filled, by_thread=apart))
+        moved = () if costs is None else costs.callees
+        found = warmth(book.terms, book.observed, book.work, filled, by_thread=apart, without=moved)
         filled = replace(filled, warmth=found)
     return filled
 

@@ -94,7 +94,7 @@ class Step:
 
 @dataclass(slots=True)
 class Execution:
-    """One run of an endpoint by a worker, or of a scenario by a client."""
+    """One run of an endpoint by a worker (number ``worker`` of its replica), or of a scenario by a client."""
 
     request: int
     endpoint: str
@@ -110,6 +110,7 @@ class Execution:
     failed: bool = False
     steps: list[Step] = field(default_factory=list)
     operations: dict[int, Operation] = field(default_factory=dict)
+    worker: int = 0
 
 
 def collect(logs: Iterable[Log], windows: Sequence[Window] = ()) -> list[Execution]:
@@ -158,12 +159,13 @@ def _of_log(log: Log) -> list[Execution]:
     role = str(log.header.get("role", "worker"))
     service = str(log.header.get("service", ""))
     replica = int(log.header.get("replica", 0))
+    worker = int(log.header.get("worker", 0))
     on_loop = log.header.get("runtime") == "async"
     for request, _trace, time, cpu, seq, site, name, event, flags in log.records.tolist():
         now = Moment(time, cpu)
         if event == Event.BEGIN:
             label = log.names.get(name, "")
-            open_[request] = Execution(request, label, role, service, replica, now)
+            open_[request] = Execution(request, label, role, service, replica, now, worker=worker)
             continue
         execution = open_.get(request)
         if execution is None:

@@ -25,7 +25,8 @@ class Ingredients:
             shared ideally, at one speed.
         background: Housekeeping, which no request asks for, works on the machine, too.
         contention: Waiting for cores that a simulation makes anew is taken off the delays.
-        warmth: Processor time depends on the rate of requests.
+        warmth: Processor time depends on how long workers slept (``setup``), or on the rate of requests.
+        setup: It depends on how long they slept, where that explains it; else always on the rate.
         speed: Times are corrected for the speed of the machine in each window.
         outliers: Stalls of the machine are left out of delays.
         distributions: Families by likelihood; else all times are exponential.
@@ -41,6 +42,7 @@ class Ingredients:
     background: bool = True
     contention: bool = True
     warmth: bool = True
+    setup: bool = True
     speed: bool = True
     outliers: bool = True
     distributions: bool = True

@@ -23,25 +23,28 @@ FloatArray = npt.NDArray[np.float64]
 
 
 class Sample:
-    """Values of one quantity, each with the window it was seen in."""
+    """Values of one quantity, each with the window it was seen in, and the request it is of (0: unknown)."""
 
-    __slots__ = ("_totals", "values", "windows")
+    __slots__ = ("_totals", "requests", "values", "windows")
 
     def __init__(self) -> None:
         self.values: list[float] = []
         self.windows: list[int] = []
+        self.requests: list[int] = []
         self._totals: tuple[FloatArray, FloatArray] | None = None
 
-    def add(self, value: float, window: int) -> None:
+    def add(self, value: float, window: int, request: int = 0) -> None:
         """Note a value."""
         self.values.append(value)
         self.windows.append(window)
+        self.requests.append(request)
         self._totals = None
 
     def keep(self, chosen: npt.NDArray[np.bool_]) -> None:
         """Forget all values but the chosen ones; one truth value per value."""
         self.values = [value for value, stays in zip(self.values, chosen, strict=True) if stays]
         self.windows = [window for window, stays in zip(self.windows, chosen, strict=True) if stays]
+        self.requests = [request for request, stays in zip(self.requests, chosen, strict=True) if stays]
         self._totals = None
 
     def __len__(self) -> int:
@@ -119,6 +122,7 @@ class Observed:
             factor on processor times that makes up for it is ``1 / slowness``.
         speed: Mean speed over the windows, in units of ``mup.workload.speed`` per second; None if unknown.
         monitored: The same in units of ``mup.workload.speed_monitor``, as it would be on a busy machine.
+        logged: The executions of each part of the run, also those outside of windows.
     """
 
     windows: tuple[Window, ...]
@@ -129,6 +133,7 @@ class Observed:
     slowness: FloatArray
     speed: float | None = None
     monitored: float | None = None
+    logged: tuple[tuple[Execution, ...], ...] = ()
 
     def phase(self, *names: str) -> FloatArray:
         """Return weights: 1 for the windows of these phases, 0 for the others."""
@@ -159,8 +164,10 @@ def observe(run: Run, *, scaled: bool = True, host: Processor | None = None) -> 
     inside: list[Execution] = []
     window_of: dict[int, int] = {}
     by_request: dict[int, Execution] = {}
+    logged: list[tuple[Execution, ...]] = []
     for part in run.parts:
         found = collect(part.logs)
+        logged.append(tuple(found))
         by_request.update((e.request, e) for e in found)
         mine = part.windows or ((_everything(found),) if found else ())
         first = len(windows)
@@ -181,6 +188,7 @@ def observe(run: Run, *, scaled: bool = True, host: Processor | None = None) -> 
         _slowness(windows, monitored, scaled=scaled) * idling,
         _mean_speed(windows, [w.speed for w in windows]),
         _mean_speed(windows, monitored),
+        tuple(logged),
     )
 
 

@@ -106,9 +106,9 @@ def sample_path(
     for key, found in spread(matches, plan, measure).items():
         demands, delays = samples.demand.setdefault(key, Sample()), samples.delay.setdefault(key, Sample())
         for owner, demand, delay in zip(found.owner, found.demand, found.delay, strict=True):
-            window = windows[owner]
-            demands.add(demand / float(observed.slowness[window]), window)
-            delays.add(delay, window)
+            window, request = windows[owner], matches[owner].execution.request
+            demands.add(demand / float(observed.slowness[window]), window, request)
+            delays.add(delay, window, request)
     for one, window in zip(matches, windows, strict=True):
         execution = one.execution
         for key, step in zip(one.shape.steps, execution.steps, strict=True):
@@ -213,7 +213,7 @@ def _communication(
         samples.registry_delay.add(max(0.0, registry), window)
     else:
         cpu = (sent.cpu - start.cpu) * _NS
-        samples.registry_demand.add(cpu * speed, window)
+        samples.registry_demand.add(cpu * speed, window, execution.request)
         samples.registry_delay.add(max(0.0, registry - cpu), window)
     if not operation.is_query:
         _attempts(execution, operation, contact.time - sent.time, samples, observed, window)
@@ -227,7 +227,7 @@ def _communication(
             # Whatever the loop did meanwhile, for the driver too, is in the segment of a wait already.
             elapsed, driver = max(0.0, elapsed - driver), 0.0
         samples.exchange.add(elapsed, window)
-        samples.driver_demand.add(driver * speed, window)
+        samples.driver_demand.add(driver * speed, window, execution.request)
         return
     if operation.censored:
         samples.censored += 1

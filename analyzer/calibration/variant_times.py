@@ -15,6 +15,7 @@ from analyzer.calibration.matching import Match
 from analyzer.calibration.observed import FloatArray, Observed, Sample
 from analyzer.calibration.outliers import screen
 from analyzer.calibration.samples import sample_path
+from analyzer.calibration.sleep_costs import SleepCosts
 from analyzer.calibration.terms import Key, Kind, Terms, shape_of
 from analyzer.static.translate import PathPlan
 from mup.lqn import Activity, ActivityRef, Distribution, Entry, Model, Task, Warmth, entry_label
@@ -33,6 +34,7 @@ class Together:
         phase, steady: Weights of the windows, as for `Term.mean`.
         taken: Seconds that were taken off delays because they were waiting for cores, by activity
             (``A/epA/:comp_8``).
+        costs: What sleep explains of the times; a variant has the set-up of all together.
         cpu_clock, outliers, distributions: As in `Ingredients`.
     """
 
@@ -41,6 +43,7 @@ class Together:
     phase: FloatArray
     steady: FloatArray
     taken: Mapping[ActivityRef, float]
+    costs: SleepCosts | None = None
     cpu_clock: bool = True
     outliers: bool = True
     distributions: bool = True
@@ -62,6 +65,9 @@ class Together:
         seconds = own.mean(self.phase, self.steady)
         if seconds is None:
             return None
+        base = None if self.costs is None else self.costs.base(kind, key)
+        if base is not None:
+            seconds -= (term.mean(self.phase, self.steady) or 0.0) - base
         if kind == "delay":
             seconds -= self.taken.get(ActivityRef(*key), 0.0)
         return shape_of(own, self.phase, self.steady, max(0.0, seconds), fitted=self.distributions)

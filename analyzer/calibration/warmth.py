@@ -7,13 +7,14 @@ each make the ``Warmth`` of a task.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from analyzer.calibration.callsites import Variant, variant_name
 from analyzer.calibration.framework import FrameworkWork
 from analyzer.calibration.observed import FloatArray, Observed
-from analyzer.calibration.terms import Kind, Terms
+from analyzer.calibration.terms import Key, Kind, Terms
 from mup.lqn import Model, Task, Warmth, entry_label
 from mup.lqn.refs import WorkNames
 
@@ -26,9 +27,17 @@ FEWEST = 20
 LEAST = 1e-6
 """Seconds below which a difference is not worth a number."""
 
+T = TypeVar("T")
+
 
 def warmth(
-    terms: Terms, observed: Observed, work: FrameworkWork, task: Task, *, by_thread: bool = False
+    terms: Terms,
+    observed: Observed,
+    work: FrameworkWork,
+    task: Task,
+    *,
+    by_thread: bool = False,
+    without: Collection[Key] = (),
 ) -> Warmth | None:
     """Return how the times of a calibrated task depend on the rate of its requests.
 
@@ -40,6 +49,7 @@ def warmth(
         by_thread: Every thread of it is a process. One user asks one of them at a time, and always the one
             that was busy last, so a thread's rate is that of the replica in hot and cold rounds; in bursts
             it is taken for that, too.
+        without: Times that depend on something else.
 
     Returns:
         None if the run does not show it: only one phase, too few requests, or rates that hardly differ.
@@ -60,7 +70,7 @@ def warmth(
         )
         for kind, found in kinds:
             term = terms.times.get((kind, (task.name, entry, activity)))
-            if term is None:
+            if term is None or (task.name, entry, activity) in without:
                 continue
             values = [term.mean(weights, steady) for _, _, weights in phases]
             base = term.mean(hot[2], steady)
@@ -104,7 +114,7 @@ def _rate(work: FrameworkWork, task: Task, weights: FloatArray, seconds: float) 
 
 
 def shared_by_variants(model: Model, found: Mapping[str, Sequence[Variant]]) -> Model:
-    """Give the variants of an entry the warmth of the entry they were split from.
+    """Give the variants of an entry the set-up, or the warmth, of the entry they were split from.
 
     Args:
         model: With an entry for every variant.
@@ -112,7 +122,7 @@ def shared_by_variants(model: Model, found: Mapping[str, Sequence[Variant]]) -> 
     """
 
     def task(old: Task) -> Task:
-        if old.warmth is None:
+        if old.warmth is None and old.setup is None:
             return old
         names = {
             entry.name: [variant_name(entry.name, v.number) for v in found[label]]
@@ -123,7 +133,7 @@ def shared_by_variants(model: Model, found: Mapping[str, Sequence[Variant]]) -> 
         before = WorkNames(entry for entry in old.entries if entry.name not in further).pairs
         after = WorkNames(old.entries).texts
 
-        def spread(values: Mapping[str, tuple[float, ...]]) -> dict[str, tuple[float, ...]]:
+        def spread(values: Mapping[str, T]) -> dict[str, T]:
             result = {}
             for key, value in values.items():
                 if key not in before:
@@ -133,9 +143,11 @@ def shared_by_variants(model: Model, found: Mapping[str, Sequence[Variant]]) -> 
                 result.update({after[name, activity]: value for name in names.get(entry, [entry])})
             return result
 
-        return replace(
-            old,
-            warmth=replace(old.warmth, demands=spread(old.warmth.demands), delays=spread(old.warmth.delays)),
-        )
+        warmth, setup = old.warmth, old.setup
+        if warmth is not None:
+            warmth = replace(warmth, demands=spread(warmth.demands), delays=spread(warmth.delays))
+        if setup is not None:
+            setup = replace(setup, demands=spread(setup.demands), delays=spread(setup.delays))
+        return replace(old, warmth=warmth, setup=setup)
 
     return replace(model, tasks=tuple(task(t) for t in model.tasks)) if found else model

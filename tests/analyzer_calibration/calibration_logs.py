@@ -17,8 +17,10 @@ Row = tuple[Event, float, str, Site | None, int]
 class LogFile:
     """One log file under construction; times are in milliseconds."""
 
-    def __init__(self, path: Path, *, service: str, role: str = "worker", sample: int = 1) -> None:
-        header = {"role": role, "service": service, "replica": 0, "worker": 0, "pid": 1}
+    def __init__(
+        self, path: Path, *, service: str, role: str = "worker", sample: int = 1, worker: int = 0
+    ) -> None:
+        header = {"role": role, "service": service, "replica": 0, "worker": worker, "pid": 1}
         self._writer = EventWriter(path, header, LogSettings(sample=sample))
 
     def add(

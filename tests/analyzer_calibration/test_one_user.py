@@ -85,7 +85,7 @@ class Writer:
         folder.mkdir()
         self.folder, self.application = folder, application
         self.web = LogFile(folder / "Web.0.w0.mlog", service="Web")
-        self.back = [LogFile(folder / f"Back.0.w{n}.mlog", service="Back") for n in range(2)]
+        self.back = [LogFile(folder / f"Back.0.w{n}.mlog", service="Back", worker=n) for n in range(2)]
         self.client = LogFile(folder / "User.client.mlog", service="User", role="client")
         self.request = 0
 

@@ -1,0 +1,293 @@
+"""Which tasks of a model have a set-up, and what is it?
+
+``analyzer.calibration.setup`` knows what sleep costs; this module knows what of a model it concerns: the
+endpoints of a service and its front, the cycles of clients, the queries of a database. The time until a
+worker that slept is at work shows in the exchange of its caller; here it becomes a delay of the worker.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from analyzer.calibration.contention import Links
+from analyzer.calibration.framework import FrameworkWork
+from analyzer.calibration.observed import FloatArray, Observed
+from analyzer.calibration.setup import EXPLAINED, LEAST, SURE, Line, Place, Setups, line
+from analyzer.calibration.sleeping import sleeps
+from analyzer.calibration.terms import Key, Kind, Term, Terms
+from mup.lqn import EntryRef, Model, Setup, Task, entry_label
+from mup.lqn.refs import WorkNames
+
+__all__ = ["SleepCosts", "sleep_costs"]
+
+
+@dataclass(slots=True)
+class SleepCosts:
+    """What the sleep of workers, fronts, clients and databases costs in a model.
+
+    Attributes:
+        setups: What is known of it.
+        terms: Of the model.
+        places: Whose sleep counts, by time; what is missing here does not depend on sleep.
+        callees: Per exchange, the entry that is called.
+        first: Per entry, the first activities of its paths.
+        after_think: Per think step, the activity behind it: that is when a client has slept.
+        scales: Per task of which a log does not tell the work of one request from that of others at the same
+            time, factors on what its work takes without sleep and on what is on top.
+    """
+
+    setups: Setups
+    terms: Terms
+    places: dict[tuple[Kind, Key], Place] = field(default_factory=dict)
+    callees: dict[Key, EntryRef] = field(default_factory=dict)
+    first: dict[EntryRef, list[str]] = field(default_factory=dict)
+    after_think: Mapping[Key, str] = field(default_factory=dict)
+    scales: dict[str, tuple[float, float]] = field(default_factory=dict)
+
+    def line(self, kind: Kind, key: Key, drawn: FloatArray | None = None) -> Line | None:
+        """Return what a time is without sleep, and what is on top; None if sleep does not explain it."""
+        place = self.places.get((kind, key))
+        if place is None:
+            return None
+        found = self.setups.line(kind, key, self.terms.times[kind, key], place, drawn)
+        if found is None or kind != "demand" or not key[1] or key[0] not in self.scales:
+            return found
+        base, amount = self.scales[key[0]]
+        return Line(base * found.base, amount * found.amount)
+
+    def base(self, kind: Kind, key: Key, drawn: FloatArray | None = None) -> float | None:
+        """Return a time without sleep, seconds; None if sleep does not explain it."""
+        found = self.line(kind, key, drawn)
+        return None if found is None else found.base
+
+    def explained(self, task: str) -> bool:
+        """Return whether the times of a task depend on sleep, and not on the rate of requests."""
+        return any(key[0] == task and key not in self.callees for _, key in self.places)
+
+    def factor(self, task: str, drawn: FloatArray) -> float:
+        """Return by what all amounts of a task would be multiplied on other rounds."""
+        now = then = 0.0
+        for (kind, key), place in self.places.items():
+            if self._owner(key) != task:
+                continue
+            often = _often(self.terms.times[kind, key], self.setups, place)
+            before, after = self.line(kind, key), self.line(kind, key, drawn)
+            if before is not None and after is not None:
+                now += often * before.amount
+                then += often * after.amount
+        return then / now if now > 0 else 1.0
+
+    def _owner(self, key: Key) -> str:
+        callee = self.callees.get(key)
+        return key[0] if callee is None else callee.task
+
+    def setup(self, task: Task, *, by_thread: bool) -> Setup | None:
+        """Return the set-up of a calibrated task; None if it has none.
+
+        Args:
+            task: The task.
+            by_thread: Every thread of it is a process.
+        """
+        shape = self.setups.shape
+        if shape is None or not self.explained(task.name):
+            return None
+        keys = WorkNames(task.entries).texts
+        found: dict[Kind, dict[str, float]] = {"demand": defaultdict(float), "delay": defaultdict(float)}
+        for kind, key in self.places:
+            known = self.line(kind, key)
+            if known is None or key[0] != task.name or key in self.callees:
+                continue
+            _, entry, activity = key
+            name = "front" if not entry else keys[entry, self.after_think.get(key, activity)]
+            found[kind][name] += known.amount
+        woken: dict[EntryRef, list[tuple[float, float]]] = defaultdict(list)
+        for key, callee in self.callees.items():
+            known = self.line("delay", key)
+            if callee.task == task.name and known is not None:
+                often = _often(self.terms.times["delay", key], self.setups, self.places["delay", key])
+                woken[callee].append((often, known.amount))
+        for callee, several in woken.items():
+            total = sum(often for often, _ in several)
+            mean = sum(often * amount for often, amount in several) / total if total > 0 else 0.0
+            for activity in self.first.get(callee, ()):
+                found["delay"][keys[callee.entry, activity]] += mean
+        demands, delays = (
+            {name: (float(f"{amount:.6g}"), 0.0) for name, amount in found[kind].items() if amount > LEAST}
+            for kind in ("demand", "delay")
+        )
+        if not demands and not delays:
+            return None
+        return Setup(
+            gaps=shape.gaps,
+            worker=shape.shares,
+            core=(0.0,) * len(shape.gaps),
+            by_thread=by_thread,
+            demands=demands,
+            delays=delays,
+        )
+
+
+def _often(term: Term, setups: Setups, place: Place) -> float:
+    """Return how often a time was there; of framework work, once per sleep of who does it."""
+    if term.sample is not None and len(term.sample):
+        return term.sample.count(setups.observed.single)
+    halves = 2 if place[0] == "front" else 1
+    return setups.shares[place].count(setups.observed.single) / halves
+
+
+def _scale(found: SleepCosts, task: Task, work: FrameworkWork) -> tuple[float, float] | None:
+    """Return by what the lines of hot and cold rounds miss the total of a task with an event loop.
+
+    In bursts only that total is known; it is the middle of the line that matters under load.
+    """
+    observed = found.setups.observed
+    used = work.used.get(("client" if task.is_reference else "worker", task.name))
+    requests = work.requests.get(task.name)
+    places = {place for (_, key), place in found.places.items() if key[0] == task.name and key[1]}
+    if used is None or requests is None or not places:
+        return None
+    shares = [found.setups.shares[place] for place in places]
+    points = []
+    for name in ("hot", "cold", "burst"):
+        phase = observed.phase(name)
+        number = sum(sample.count(phase) for sample in shares)
+        if phase @ requests > 0 and number > 0:
+            share = sum((sample.mean(phase) or 0.0) * sample.count(phase) for sample in shares) / number
+            points.append((share, float(phase @ used) / float(phase @ requests)))
+    if len(points) < 3:
+        return None
+    whole = line(points)
+    number = sum(sample.count(observed.single) for sample in shares)
+    base = amount = 0.0
+    for (kind, key), place in found.places.items():
+        known = found.line(kind, key) if kind == "demand" and key[0] == task.name and key[1] else None
+        if known is not None:
+            visits = _often(found.terms.times[kind, key], found.setups, place) / number
+            base += visits * known.base
+            amount += visits * known.amount
+    if base <= 0 or amount <= 0 or whole.base <= 0 or whole.amount <= 0:
+        return None
+    return whole.base / base, whole.amount / amount
+
+
+def sleep_costs(
+    terms: Terms,
+    observed: Observed,
+    links: Links,
+    model: Model,
+    work: FrameworkWork,
+    *,
+    sharing: Collection[str],
+    loops: Collection[str],
+    after_think: Mapping[Key, str],
+) -> SleepCosts | None:
+    """Find out what sleep explains of the times of a model.
+
+    Args:
+        terms: Of the model.
+        observed: The run. Of a sample of the requests it is not known when anything slept.
+        links: Who calls whom.
+        model: Not calibrated yet.
+        work: That of the framework.
+        sharing: Services whose workers share a process.
+        loops: Those of them with an event loop.
+        after_think: Per think step of clients, the activity behind it.
+
+    Returns:
+        None if the run does not show it.
+    """
+    if any(part.info.sample != 1 for part in observed.parts):
+        return None
+    # The load generator is an event loop, too.
+    alone = {*loops, *(task.name for task in model.tasks if task.is_reference)}
+    setups = Setups(observed, sleeps(observed.logged, sharing), alone)
+    setups.find_shape(terms.times, {task.name for task in model.tasks if task.role == "service"})
+    if setups.shape is None:
+        return None
+    first = {owner: [ref.activity for ref in several] for owner, several in links.first.items()}
+    found = SleepCosts(setups, terms, first=first, after_think=after_think)
+    callees = {
+        (ref.task, ref.entry, ref.activity): callee
+        for callee, several in links.callers.items()
+        for ref in several
+    }
+    for task in model.tasks:
+        mine = _mine(setups, terms, task, after_think)
+        if task.role == "service" and mine and _explains(setups, terms, mine):
+            found.places.update(mine)
+    if not found.places:
+        return None
+    for task in model.tasks:
+        # Of databases and clients the log knows too little of single requests: they are like services.
+        if task.role in ("database", "reference"):
+            found.places.update(_mine(setups, terms, task, after_think))
+        scale = _scale(found, task, work) if task.name in alone else None
+        if scale is not None:
+            found.scales[task.name] = scale
+    for key, callee in callees.items():
+        place = ("entry", callee.label)
+        if ("delay", key) in terms.times and found.explained(callee.task) and setups.apart(place):
+            found.places["delay", key] = place
+            found.callees[key] = callee
+    return found
+
+
+def _mine(
+    setups: Setups, terms: Terms, task: Task, after_think: Collection[Key]
+) -> dict[tuple[Kind, Key], Place]:
+    """Return whose sleep the times of a task might follow."""
+    return {
+        (kind, key): place
+        for kind, key in terms.times
+        if key[0] == task.name
+        and not (kind == "delay" and key in after_think)
+        and setups.apart(place := _place(task, key))
+    }
+
+
+def _place(task: Task, key: Key) -> Place:
+    if task.role == "database":
+        return "database", task.name
+    return ("entry", entry_label(task.name, key[1])) if key[1] else ("front", task.name)
+
+
+def _explains(setups: Setups, terms: Terms, mine: Mapping[tuple[Kind, Key], Place]) -> bool:
+    """Return whether sleep explains how the processor time of a service differs between kinds of rounds.
+
+    Two kinds are always on a line: then requests of one kind, too, have to be longer after longer sleeps, by
+    half to twice as much. With bursts, no kind of rounds may be off that line by more than half the
+    difference between the quickest and the slowest, and requests of one kind must not contradict.
+    """
+    measured, predicted = np.zeros(3), np.zeros(3)
+    between = within = variance = 0.0
+    for (kind, key), place in mine.items():
+        term = terms.times[kind, key]
+        known = setups.line(kind, key, term, place)
+        if kind != "demand" or known is None:
+            continue
+        often = _often(term, setups, place)
+        points = setups.points(kind, term, place)
+        if len(points) == len(measured):
+            measured += often * np.array([seconds for _, seconds in points])
+            predicted += often * np.array([known.at(share) for share, _ in points])
+        if term.sample is None or term.computed is not None or not term.phased:
+            continue
+        slope, doubt = setups.within(key, term)
+        logged = setups.points(kind, replace(term, plus=None), place)
+        if logged and math.isfinite(doubt):
+            between += often * line(logged).amount
+            within += often * slope
+            variance += often**2 * doubt
+    wanted, error = EXPLAINED * between, math.sqrt(variance)
+    if within - SURE * error > between / EXPLAINED:
+        # Something else is longer where sleeps are: another kind of request that comes less often.
+        return False
+    if not measured.any():
+        return within > 0 and within >= max(wanted, SURE * error)
+    left = float(np.abs(measured - predicted).max())
+    return left <= (1 - EXPLAINED) * float(np.ptp(measured)) and within + SURE * error >= wanted
