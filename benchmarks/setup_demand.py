@@ -83,8 +83,8 @@ def main() -> None:
     project, run = load_project(options.project / "mup.toml"), load_run(options.explored)
     application = analyse(options.project)
     sharing = {service.name for service in application.services if service.runtime != "process"}
-    by_sleep = _model(project, run, application, Ingredients(contention=False))
-    by_rate = _model(project, run, application, Ingredients(contention=False, setup=False))
+    by_sleep = _model(project, run, application, Ingredients(contention=False, setup=True))
+    by_rate = _model(project, run, application, Ingredients(contention=False))
     loads = [_load(path, sharing) for path in options.loads]
     _print_by_sleep(run, sharing, loads, by_sleep)
     for load in loads:
