@@ -22,12 +22,14 @@ from mup.lqn import (
     Model,
     Processor,
     Replicate,
+    Setup,
     Task,
     Uncertainty,
     load_model,
     save_model,
 )
 from mup.lqn.composition import compose
+from mup.lqn.refs import WorkNames
 from simulator import simulate
 
 ZERO = Constant(0.0)
@@ -103,6 +105,18 @@ def test_a_station_replaces_a_task() -> None:
     assert found.dropped == ("db",)
     assert [t.name for t in found.model.tasks] == ["users", "A", "B"]
     assert found.served == {"/b/": "request", "/c/": "request"}
+
+
+def test_what_a_station_costs_after_sleep_is_kept() -> None:
+    """Under the names its entry has in the model, one per entry it serves."""
+    part = station()
+    key = WorkNames(part.tasks[0].entries).texts["request", "work"]
+    setup = Setup(gaps=(0.001,), worker=(1.0,), core=(0.0,), demands={key: (0.002, 0.0)})
+    part = replace(part, tasks=(replace(part.tasks[0], setup=setup),))
+    task = compose(system(), "B", part, "b.json").model.task("B")
+    keys = WorkNames(task.entries).texts
+    assert task.setup is not None
+    assert task.setup.demands == {keys[entry, "work"]: (0.002, 0.0) for entry in ("/b/", "/c/")}
 
 
 def test_processors_come_along_under_free_names() -> None:
