@@ -219,9 +219,10 @@ def test_no_figures_without_a_cycle(tmp_path: Path) -> None:
     shutil.copytree(EXAMPLE, tmp_path / "project")
     workload = tmp_path / "project" / "workload.py"
     workload.write_text(workload.read_text().replace('comm.call("A"', 'comm.call("Nobody"'))
-    done = _mup("load", str(tmp_path / "project"), "--clients", "1", "--duration", "0.5", "--warmup", "0.1")
+    # A service that is not known yet is waited for, 3 s.
+    done = _mup("load", str(tmp_path / "project"), "--clients", "1", "--duration", "4", "--warmup", "0.1")
     assert done.returncode == 1, done.stderr
-    assert done.stdout.startswith("closed load, 1 client, 0.5 s measured\n")
+    assert done.stdout.startswith("closed load, 1 client, 4 s measured\n")
     assert re.search(r"no cycle succeeded, \d+ failed\n$", done.stdout)
     assert "failed, the first with: unknown service 'Nobody'" in done.stderr
 

@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from simulator.analytic.approximations.convolution import TINY, FloatArray, extended
+from simulator.analytic.approximations.convolution import ROUNDING, TINY, FloatArray, extended
 
 __all__ = ["SEQUENTIAL", "Background", "SharedView"]
 
@@ -91,9 +91,9 @@ class SharedView:
         sources = np.minimum(background.sources - background.callees + callees, background.population - own)
         sources = np.clip(sources, 0.0, None)
         left = np.maximum(sources - (others[:, 1:] - 1), 0.0)
-        ratio = (
-            left / background.pause * background.relative_work * jobs[:, 1:] / (rate[:, 1:] * others[:, 1:])
-        )
+        # A speed that rounding has made 0 is a very small one.
+        speed = np.maximum(rate[:, 1:], ROUNDING * rates.max())
+        ratio = left / background.pause * background.relative_work * jobs[:, 1:] / (speed * others[:, 1:])
         logs = np.cumsum(np.log(np.maximum(ratio, TINY)), axis=1)
         weight = np.concatenate((np.zeros((len(at), 1)), logs), axis=1)
         weight = np.exp(weight - weight.max(axis=1, keepdims=True))
