@@ -222,7 +222,7 @@ def test_no_figures_without_a_cycle(tmp_path: Path) -> None:
     # A service that is not known yet is waited for, 3 s.
     done = _mup("load", str(tmp_path / "project"), "--clients", "1", "--duration", "4", "--warmup", "0.1")
     assert done.returncode == 1, done.stderr
-    assert done.stdout.startswith("closed load, 1 client, 4 s measured\n")
+    assert done.stdout.startswith("closed load, 1 client, 4.0 s measured\n")
     assert re.search(r"no cycle succeeded, \d+ failed\n$", done.stdout)
     assert "failed, the first with: unknown service 'Nobody'" in done.stderr
 
