@@ -66,6 +66,8 @@ class Line(asyncio.Protocol):
         done: asyncio.Future[RawResponse] = asyncio.get_running_loop().create_future()
 
         def receive(outcome: RawResponse | Exception) -> None:
+            if done.done():
+                return  # cancelled; who waited has not had its turn yet to close the connection
             if isinstance(outcome, Exception):
                 done.set_exception(outcome)
             else:
