@@ -212,6 +212,7 @@ class Setups:
     shape: Shape | None = None
     shares: dict[Place, Sample] = field(default_factory=dict)
     _lines: dict[tuple[Kind, Key], Line] = field(default_factory=dict)
+    _overlapping: set[Place] = field(default_factory=set)
 
     def find_shape(self, times: Mapping[tuple[Kind, Key], Term], services: Collection[str]) -> None:
         """Fit the shape to all times of which single requests are known, and note the share of each request.
@@ -245,6 +246,8 @@ class Setups:
             request = execution.request
             window = window_of[request]
             before = self.sleeps.workers.get(request)
+            if execution.service in self.loops:
+                self._overlapping.add(("entry", execution.endpoint))
             if before is not None:
                 slept["entry", execution.endpoint].append((before, window))
             for half in self.sleeps.fronts.get(request, ()):
@@ -300,7 +303,7 @@ class Setups:
         steady = self.observed.single * weights
         names = ["hot", "cold"]
         # With several users a delay holds waiting for cores, and an event loop counts the work of others.
-        if kind == "demand" and not self._on_loop(place):
+        if kind == "demand" and place not in self._overlapping:
             names.append("burst")
         points = []
         for name in names:
@@ -341,7 +344,3 @@ class Setups:
         slope = above / below
         # Times vary more after long sleeps than after short ones, so no common variance will do.
         return slope, sum(float(s**2 @ (t - slope * s) ** 2) for s, t in parts) / below**2
-
-    def _on_loop(self, place: Place) -> bool:
-        what, name = place
-        return what == "entry" and name.replace(".", "/").partition("/")[0] in self.loops

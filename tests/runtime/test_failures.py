@@ -182,6 +182,8 @@ def test_no_live_replica(pair: Project) -> None:
     with running(pair, replicas={"Pair": 1}) as system:
         (front,) = [r.pid for r in system.deployment.replicas() if r.service == "Pair"]
         os.kill(front, signal.SIGKILL)
+        # Until then its socket may take a connection and reset it: that call was broken, not refused.
+        wait_for(lambda: not running_process(front))
         started = time.monotonic()
         answer = system.ask("Caller", "/join/")
         assert answer.status == 503
