@@ -189,6 +189,7 @@ def cycle(calibration: Calibration, kind: str, figure: str = "mean") -> Compared
     return one
 
 
+@pytest.mark.slow
 def test_each_kind_of_rounds_is_compared_with_its_own(tmp_path: Path, application: Application) -> None:
     """Requests that take half as long again with think times: neither kind is off, and nothing is warned of."""
     rounds = [Round("hot"), Round("cold", nominal=6.0)] * 6
@@ -209,6 +210,7 @@ def test_each_kind_of_rounds_is_compared_with_its_own(tmp_path: Path, applicatio
     assert own.response_time == 0.0
 
 
+@pytest.mark.slow
 def test_the_machine_of_the_rounds_is_the_one_of_the_model(tmp_path: Path, application: Application) -> None:
     """Cold rounds of a machine that was a quarter slower are compared with a model of one that is."""
     rounds = [Round("hot"), Round("cold", speed=0.8)] * 6
@@ -219,6 +221,7 @@ def test_the_machine_of_the_rounds_is_the_one_of_the_model(tmp_path: Path, appli
     assert abs(cold.difference) < 0.02
 
 
+@pytest.mark.slow
 def test_what_differs_is_warned_of_and_in_the_interval(tmp_path: Path, application: Application) -> None:
     """Branches that take equally long in every cycle: sampled apart, the longer of two is longer."""
     rounds = [Round("hot"), Round("cold")] * 6
@@ -252,6 +255,7 @@ class Dozing:
         return {}
 
 
+@pytest.mark.slow
 def test_known_work_of_an_exchange_took_as_long_as_the_machine_was_slow(
     tmp_path: Path, application: Application
 ) -> None:

@@ -97,6 +97,7 @@ def test_a_range_is_covered(capsys: pytest.CaptureFixture[str], tmp_path: Path) 
     assert interval["low"] < means[0] < means[1] < interval["high"]
 
 
+@pytest.mark.slow
 def test_now_probes_this_machine(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """Either predictions are for its speed, or what else runs is named; the probe is in the history."""
     file = saved(tmp_path, calibrated())

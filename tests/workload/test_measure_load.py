@@ -104,6 +104,7 @@ def test_an_open_load_of_a_service(folder: Path) -> None:
     assert document["lateness"]["start"]["p95"] >= 0
 
 
+@pytest.mark.slow
 @pytest.mark.services
 def test_the_speed_of_every_window_is_remembered(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

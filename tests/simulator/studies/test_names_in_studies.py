@@ -82,6 +82,7 @@ def test_replicates_change_the_same_numbers(seed: int) -> None:
         assert renaming.model(changed) == apply(other, two)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_predictions_and_their_advice_are_the_same(seed: int) -> None:
     """Intervals, their parts, suspects and the saturation do not depend on names."""
@@ -167,6 +168,7 @@ def station() -> Model:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 def test_a_station_enters_where_it_entered_before(seed: int) -> None:
     """What replicates say of the rest of the model is kept, and the rest of the delay varies with the station."""
