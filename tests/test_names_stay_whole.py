@@ -24,7 +24,6 @@ PATHS = "paths of HTTP and files, whose segments cannot hold a slash"
 OPTION = "the syntax of an option: no name of a model is in it"
 
 ALLOWED = {
-    "analyzer/calibration/rundir.py": "lines of /proc/cpuinfo",
     "analyzer/static/analysis_cache.py": f"{PYTHON}; {TARGET}; names of files",
     "analyzer/static/discovery.py": f"{PYTHON}; {TARGET}; {PATHS}",
     "analyzer/static/evaluation.py": PYTHON,

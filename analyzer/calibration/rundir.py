@@ -27,6 +27,7 @@ from mup.events.reader import Log, log_files, read_log
 from mup.events.record import Event
 from mup.lqn import Model, entry_label
 from mup.whole_file import write_whole
+from mup.workload.machine import this_machine
 
 __all__ = [
     "FORMAT",
@@ -420,17 +421,9 @@ def describe_host() -> dict[str, Any]:
         "python": platform.python_version(),
         "hostname": platform.node(),
         "machine": f"{platform.system()} {platform.release()} {platform.machine()}",
-        "cpu_model": _cpu_model(),
+        "cpu_model": this_machine().cpu,
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
     }
-
-
-def _cpu_model() -> str:
-    try:
-        with Path("/proc/cpuinfo").open(encoding="utf-8", errors="replace") as lines:
-            return next((s.partition(":")[2].strip() for s in lines if s.startswith("model name")), "")
-    except OSError:
-        return ""
 
 
 def load_info(path: str | Path) -> RunInfo:

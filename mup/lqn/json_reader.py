@@ -283,24 +283,21 @@ class Reader:
             self.report("must be an object with 'rates', 'demands' and 'delays'", spot)
             return None
         self.keys(raw, spot, "rates", "by_thread demands delays")
-        lists = {name: raw.get(name, {}) for name in ("demands", "delays")}
-        for name, found in lists.items():
-            if not isinstance(found, dict) or not all(isinstance(v, list) for v in found.values()):
-                self.report("must be an object of lists of seconds", f"{spot}.{name}")
-                return None
+        times = self._times_by_work(raw, spot, "an object of lists of seconds")
+        if times is None:
+            return None
         if not isinstance(raw.get("rates"), list):
             self.report("must be a list of requests per second", f"{spot}.rates")
             return None
-        by_thread = raw.get("by_thread", False)
-        if not isinstance(by_thread, bool):
-            self.report(f"must be true or false, got {by_thread!r}", f"{spot}.by_thread")
+        by_thread = self._by_thread(raw, spot)
+        if by_thread is None:
             return None
         return self.build(
             lambda: Warmth(
                 rates=tuple(raw["rates"]),
                 by_thread=by_thread,
-                demands={key: tuple(values) for key, values in lists["demands"].items()},
-                delays={key: tuple(values) for key, values in lists["delays"].items()},
+                demands=times["demands"],
+                delays=times["delays"],
             ),
             where,
         )
@@ -315,18 +312,15 @@ class Reader:
             return None
         if not self.keys(raw, spot, "gaps worker core", "by_thread demands delays"):
             return None
-        pairs = {name: raw.get(name, {}) for name in ("demands", "delays")}
-        for name, found in pairs.items():
-            if not isinstance(found, dict) or not all(isinstance(v, list) for v in found.values()):
-                self.report("must be an object of pairs of seconds", f"{spot}.{name}")
-                return None
+        times = self._times_by_work(raw, spot, "an object of pairs of seconds")
+        if times is None:
+            return None
         for name in ("gaps", "worker", "core"):
             if not isinstance(raw[name], list):
                 self.report(f"must be a list of numbers, got {raw[name]!r}", f"{spot}.{name}")
                 return None
-        by_thread = raw.get("by_thread", False)
-        if not isinstance(by_thread, bool):
-            self.report(f"must be true or false, got {by_thread!r}", f"{spot}.by_thread")
+        by_thread = self._by_thread(raw, spot)
+        if by_thread is None:
             return None
         return self.build(
             lambda: Setup(
@@ -334,11 +328,31 @@ class Reader:
                 worker=tuple(raw["worker"]),
                 core=tuple(raw["core"]),
                 by_thread=by_thread,
-                demands={key: tuple(values) for key, values in pairs["demands"].items()},
-                delays={key: tuple(values) for key, values in pairs["delays"].items()},
+                demands=times["demands"],
+                delays=times["delays"],
             ),
             where,
         )
+
+    def _times_by_work(
+        self, raw: dict[str, Any], spot: str, what: str
+    ) -> dict[str, dict[str, tuple[Any, ...]]] | None:
+        """Return ``demands`` and ``delays`` of warmth or set-up: numbers by the name of the work."""
+        times: dict[str, dict[str, tuple[Any, ...]]] = {}
+        for name in ("demands", "delays"):
+            found = raw.get(name, {})
+            if not isinstance(found, dict) or not all(isinstance(v, list) for v in found.values()):
+                self.report(f"must be {what}", f"{spot}.{name}")
+                return None
+            times[name] = {key: tuple(values) for key, values in found.items()}
+        return times
+
+    def _by_thread(self, raw: dict[str, Any], spot: str) -> bool | None:
+        by_thread = raw.get("by_thread", False)
+        if isinstance(by_thread, bool):
+            return by_thread
+        self.report(f"must be true or false, got {by_thread!r}", f"{spot}.by_thread")
+        return None
 
     def entry(self, data: dict[str, Any], where: str) -> Entry:
         """Build an entry."""
