@@ -306,7 +306,11 @@ def speed_until(model: Model, settings: MeasureSettings, scenarios: int) -> Know
     """Return how fast the machine may be until so many scenarios have been measured, from now on."""
     passed = age(model)
     seconds = scenarios * settings.repeats * (settings.warmup + settings.duration)
-    return machine_speed(model, lag=None if passed is None else passed + seconds)
+    return machine_speed(
+        model,
+        seconds=settings.repeats * settings.duration,
+        lag=None if passed is None else passed + seconds,
+    )
 
 
 def default_prediction_file(project: Project) -> Path:

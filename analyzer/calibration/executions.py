@@ -41,9 +41,10 @@ class Operation:
     """One ``call`` or ``query`` of an execution.
 
     ``awaited`` is set when the flow asks for the reply. ``contact`` and ``finish`` of a query carry the CPU
-    clock of the auxiliary thread that ran it, unless it ran ``on_loop``: there is no such thread on an event
-    loop. Those of a call, and of a query on a loop, carry that of the execution. Where a call was made
-    again, they are those of the last attempt, number ``attempt``; ``earlier`` has the others.
+    clock of the auxiliary thread that ran it, unless it ran ``on_loop``. Those of a call, and of a query on a
+    loop, carry that of the execution; ``driver`` has the nanoseconds that threads of the database driver took
+    beside the loop. Where a call was made again, they are those of the last attempt, number ``attempt``;
+    ``earlier`` has the others.
     """
 
     seq: int
@@ -55,6 +56,7 @@ class Operation:
     failed: bool = False
     awaited: bool = False
     on_loop: bool = False
+    driver: int = 0
     attempt: int = 0
     earlier: list[Attempt] = field(default_factory=list)
 
@@ -170,7 +172,7 @@ def _of_log(log: Log) -> list[Execution]:
         execution = open_.get(request)
         if execution is None:
             # A query nobody waited for may end after its endpoint.
-            if event in (Event.CONTACT_DEST, Event.COMM_FINISH) and request in closed:
+            if event in (Event.CONTACT_DEST, Event.DRIVER, Event.COMM_FINISH) and request in closed:
                 _communicated(closed[request], seq, event, now, flags)
             continue
         if event == Event.COMM_START and attempt_number(flags):
@@ -181,7 +183,7 @@ def _of_log(log: Log) -> list[Execution]:
             execution.operations[seq] = operation
             op = "query" if operation.is_query else "call"
             execution.steps.append(Step(op, keys.get(site), seq, now, now))
-        elif event in (Event.CONTACT_DEST, Event.COMM_FINISH):
+        elif event in (Event.CONTACT_DEST, Event.DRIVER, Event.COMM_FINISH):
             _communicated(execution, seq, event, now, flags)
         elif event == Event.WAIT_START:
             # Asking again for a reply one has already is local work, not an operation.
@@ -221,9 +223,12 @@ def _of_log(log: Log) -> list[Execution]:
 
 
 def _communicated(execution: Execution, seq: int, event: int, now: Moment, flags: int) -> None:
-    """Note that an operation reached its destination, or that its reply came."""
+    """Note that an operation reached its destination, what its driver did, or that its reply came."""
     operation = execution.operations.get(seq)
     if operation is None:
+        return
+    if event == Event.DRIVER:
+        operation.driver = now.cpu
         return
     operation.failed = operation.failed or bool(flags & FAILED)
     if event == Event.COMM_FINISH:

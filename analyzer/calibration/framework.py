@@ -100,10 +100,11 @@ def logged_cpu(execution: Execution) -> float:
 
 
 def query_cpu(execution: Execution) -> float:
-    """Return the seconds the auxiliary threads of one execution spent in database drivers."""
+    """Return the seconds that threads beside the one of an execution spent in database drivers."""
     total = 0
     for operation in execution.operations.values():
-        # On an event loop, drivers work on the clock of the execution, which has seen them.
+        # What a driver does on the event loop itself is on the clock of the execution already.
+        total += operation.driver
         if not operation.is_query or operation.on_loop:
             continue
         if operation.contact and operation.finish and operation.contact.cpu >= 0:

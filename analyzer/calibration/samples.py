@@ -38,7 +38,7 @@ class CommunicationSamples:
         registry_demand, registry_delay: From ``commStart`` to ``contactDest``.
         exchange: Of a call: the time between ``contactDest`` and ``commFinish`` that the callee's
             execution does not explain. Of a query: all of it.
-        driver_demand: Of a query: processor time of the driver's thread; none on an event loop.
+        driver_demand: Of a query: processor time of the driver's threads.
         receive: Of a call: processor time from the begin of the wait to the reply, part of
             ``exchange`` and of the demand of the segment behind the ``get``.
         censored: Replies that were picked up late; they do not count in ``exchange``.
@@ -225,7 +225,7 @@ def _communication(
         driver = (finish.cpu - contact.cpu) * _NS if contact.cpu >= 0 else 0.0
         if operation.on_loop:
             # Whatever the loop did meanwhile, for the driver too, is in the segment of a wait already.
-            elapsed, driver = max(0.0, elapsed - driver), 0.0
+            elapsed, driver = max(0.0, elapsed - driver), operation.driver * _NS
         samples.exchange.add(elapsed, window)
         samples.driver_demand.add(driver * speed, window, execution.request)
         return

@@ -92,11 +92,12 @@ def measured_processors(model: Model) -> tuple[str, ...]:
     return (HOST, *(name for name in roots if name in limits))
 
 
-def machine_speed(model: Model, *, lag: float | None = None) -> Known:
+def machine_speed(model: Model, *, seconds: float, lag: float | None = None) -> Known:
     """Return how fast the machine of a model may be during a real run.
 
     Args:
         model: Calibrated.
+        seconds: How long the real run is; of repeats, all together.
         lag: Seconds from the exploration to the end of the run; None = nobody knows.
     """
     provenance = model.provenance
@@ -113,7 +114,9 @@ def machine_speed(model: Model, *, lag: float | None = None) -> Known:
         source += f" its spread is {PRIOR_SOURCE}"
         return Known(_of(processors, found.later, source))
     found, notes = this_variation(partial(host_slowness, model))
-    return Known(_of(processors, found.after(lag), found.source(lag)), notes)
+    observed = provenance.get("observed_seconds")
+    spread = found.between(lag, seconds, observed if _known(observed) else seconds)
+    return Known(_of(processors, spread, found.source(lag)), notes)
 
 
 def this_variation(slowness: Callable[[float], float]) -> tuple[Variation, tuple[str, ...]]:
@@ -204,17 +207,20 @@ def _movable(model: Model) -> tuple[str, ...]:
     return processors
 
 
-def machine_now(model: Model, now: Now) -> Known:
+def machine_now(model: Model, now: Now, *, seconds: float) -> Known:
     """Return what a prediction for the speed of this moment has to allow for: a run that begins at once.
 
     Args:
         model: Calibrated on this machine.
         now: What a probe found.
+        seconds: How long the real run is; of repeats, all together.
     """
     found, notes = this_variation(partial(host_slowness, model))
-    own = found.soon
-    both = replace(own, value=own.value + now.error**2)
-    return Known(_of(_movable(model), both, found.source(0.0)), notes)
+    own = found.between(0.0, seconds, now.seconds)
+    # A probe without a monitor's error is not known better than that.
+    both = replace(own, value=max(own.value, found.soon.value + now.error**2))
+    machine = replace(_of(_movable(model), both, found.source(0.0)), probed=True)
+    return Known(machine, notes)
 
 
 def speed_now(model: Model, seconds: float = PROBE_SECONDS) -> Now:

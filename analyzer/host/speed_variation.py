@@ -7,6 +7,10 @@ exploration, and any later one. (Of a stationary process this is twice the semiv
 model already (``Processor.idling``). What else the utilization does to the speed is in the differences, for
 the runs of a history differ in it.
 
+A short run meets one moment of a restless machine, a long one its average: windows of one run differ by a
+variance that falls with their length. What it explains of the difference of two runs of a history, with
+their lengths, is taken off; what it does to a run of another length is added (``Variation.between``).
+
 A machine with little history is taken to be like others: the *prior* counts as a few degrees of freedom, and
 the machine's own differences are added to it as in a scaled inverse chi-square distribution, the conjugate
 one of a variance (A. Gelman et al., "Bayesian data analysis", 2.6). So predictive quantiles stay Student's.
@@ -35,6 +39,8 @@ MOST: Final = 500
 DAY: Final = 86_400.0
 SLACK: Final = 60.0
 """Seconds by which clocks may disagree: they are set now and then."""
+ENOUGH: Final = 10.0
+"""Degrees of freedom from which on the variance within runs counts: a wrong one would be taken off all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +86,14 @@ class Run:
         at: Middle of it, in seconds since the epoch.
         monitored, probed: Logarithm of its speed by either means; None = unknown.
         windows: Logarithmic speeds of its windows, by the monitor.
+        seconds: Length of all of them together.
     """
 
     at: float
     monitored: float | None
     probed: float | None
     windows: tuple[float, ...] = ()
+    seconds: float = math.inf
 
     def difference(self, other: Run) -> float | None:
         """Return the difference of the logarithmic speeds by the same means; None if there is none."""
@@ -223,6 +231,7 @@ def runs_of(
                 _mean_speed(monitored) if len(monitored) == len(members) else None,
                 _mean_speed(probed) if len(probed) == len(members) else None,
                 tuple(math.log(speed) for _, speed in monitored),
+                sum(r.seconds for _, r in members),
             )
         )
     return sorted(runs, key=lambda run: run.at)
@@ -239,9 +248,10 @@ class Variation:
     """How the speed of a machine varies.
 
     Attributes:
-        soon: Of a run that begins within ten minutes of the exploration.
-        later: Of any later one.
-        within: Between windows of the same run, from the history alone; 0 degrees of freedom if unknown.
+        soon: Of a run that begins within ten minutes of the exploration, if both are long.
+        later: Of any later one, if both are long.
+        within: Of the mean over one second in a run; that over s seconds has a variance s times smaller. From
+            the history alone; 0 degrees of freedom if unknown.
         runs: How many runs of this machine it comes from.
         ratio: Fastest of them relative to the slowest, today if there are several; 1 if unknown.
         today: Whether ``ratio`` is that of the last 24 hours.
@@ -275,6 +285,17 @@ class Variation:
         """Return the variance at a lag in seconds; None = any lag."""
         return self.soon if lag is not None and lag <= SOON else self.later
 
+    def between(self, lag: float | None, run: float, explored: float) -> Variance:
+        """Return the variance of a run relative to an exploration.
+
+        Args:
+            lag: Seconds from one to the other; None = any.
+            run: Length in seconds.
+            explored: That of the exploration.
+        """
+        slow = self.after(lag)
+        return Variance(slow.value + self.within.value * (1 / run + 1 / explored), slow.freedom)
+
     def source(self, lag: float | None) -> str:
         """Return where the variance at a lag comes from, as the end of a sentence."""
         own = self.after(lag).freedom - PRIOR.freedom
@@ -294,7 +315,8 @@ def variation(runs: Sequence[Run], now: float, prior: Variance = PRIOR) -> Varia
         prior: What is known of machines without a history.
     """
     runs = runs[-MOST:]
-    following, apart = _following(runs), _apart(runs)
+    within = _within(runs)
+    following, apart = _following(runs, within.value), _apart(runs, within.value)
     soon, later = following.with_(prior), apart.with_(prior)
     if later.value < soon.value:
         # What changes within minutes changes within hours, too. Estimates that say otherwise are pooled (the
@@ -307,7 +329,7 @@ def variation(runs: Sequence[Run], now: float, prior: Variance = PRIOR) -> Varia
     return Variation(
         soon=soon,
         later=later,
-        within=_within(runs),
+        within=within,
         runs=len(runs),
         ratio=ratio,
         today=today,
@@ -315,25 +337,34 @@ def variation(runs: Sequence[Run], now: float, prior: Variance = PRIOR) -> Varia
     )
 
 
-def _following(runs: Sequence[Run]) -> Variance:
+def _excess(squares: Sequence[float], within: Sequence[float]) -> float:
+    """Return the mean of squared differences beyond what runs vary within themselves; at least 0."""
+    return max(0.0, (math.fsum(squares) - math.fsum(within)) / len(squares))
+
+
+def _following(runs: Sequence[Run], within: float) -> Variance:
     """Return the mean square of the differences of runs that follow each other at once.
+
+    Of that, what the variance ``within`` a run of a second explains does not count.
 
     Neighbouring differences share a run, so n of them have the degrees of freedom of 2/3 n independent ones
     (J. von Neumann et al., "The mean square successive difference", 1941).
     """
-    found = []
+    found, known = [], []
     for one, other in pairwise(runs):
         difference = one.difference(other)
         if difference is not None and other.at - one.at <= SOON:
             found.append(difference**2)
-    return Variance(math.fsum(found) / len(found), 2 / 3 * len(found)) if found else Variance(0.0, 0.0)
+            known.append(within * (1 / one.seconds + 1 / other.seconds))
+    return Variance(_excess(found, known), 2 / 3 * len(found)) if found else Variance(0.0, 0.0)
 
 
-def _apart(runs: Sequence[Run]) -> Variance:
+def _apart(runs: Sequence[Run], within: float) -> Variance:
     """Return the mean square of the differences of runs that are farther apart.
 
-    Runs within ten minutes of each other say the same: of k such stretches of time, all pairs count alike,
-    and have k - 1 degrees of freedom.
+    Of that, what the variance ``within`` a run of a second explains does not count. Runs within ten minutes
+    of each other say the same: of k such stretches of time, all pairs count alike, and have k - 1 degrees of
+    freedom.
     """
     stretches: list[list[Run]] = []
     for run in runs:
@@ -341,25 +372,31 @@ def _apart(runs: Sequence[Run]) -> Variance:
             stretches[-1].append(run)
         else:
             stretches.append([run])
-    squares, used = [], set()
+    squares, known, used = [], [], set()
     for i, earlier in enumerate(stretches):
         for k in range(i + 1, len(stretches)):
-            differences = (
-                one.difference(other) for one in earlier for other in stretches[k] if other.at - one.at > SOON
-            )
-            found = [d**2 for d in differences if d is not None]
+            pairs = [(one, other) for one in earlier for other in stretches[k] if other.at - one.at > SOON]
+            found = [
+                (difference**2, within * (1 / one.seconds + 1 / other.seconds))
+                for one, other in pairs
+                if (difference := one.difference(other)) is not None
+            ]
             if found:
-                squares.append(math.fsum(found) / len(found))
+                squares.append(statistics.fmean(square for square, _ in found))
+                known.append(statistics.fmean(own for _, own in found))
                 used |= {i, k}
-    return Variance(math.fsum(squares) / len(squares), len(used) - 1) if squares else Variance(0.0, 0.0)
+    return Variance(_excess(squares, known), len(used) - 1) if squares else Variance(0.0, 0.0)
 
 
 def _within(runs: Iterable[Run]) -> Variance:
+    """Return the variance of the mean over one second, around the speed of the run it is in."""
     total = Variance(0.0, 0.0)
     for run in runs:
         if len(run.windows) > 1:
-            total = total.with_(Variance(statistics.variance(run.windows), len(run.windows) - 1))
-    return total
+            # Longer windows differ by less.
+            length = run.seconds / len(run.windows)
+            total = total.with_(Variance(statistics.variance(run.windows) * length, len(run.windows) - 1))
+    return total if total.freedom >= ENOUGH else Variance(0.0, 0.0)
 
 
 def _ratio(runs: Sequence[Run]) -> float:

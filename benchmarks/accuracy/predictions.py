@@ -9,7 +9,7 @@ mean of a few hundred drawn think times is off by some percent, and timers are l
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -139,7 +139,11 @@ def predict_system(results: Results, name: str, kind: str, recipe: Recipe) -> di
         "monitored": model.provenance.get("monitored_speed"),
         "warnings": warnings,
         "points": predict_points(
-            model, points, runs, precision=recipe.precision, machine=machine_speed(model).machine
+            model,
+            points,
+            runs,
+            precision=recipe.precision,
+            machine=lambda run: machine_speed(model, seconds=run.total).machine,
         ),
         "corrected": {},
     }
@@ -166,7 +170,7 @@ def predict_points(
     runs: Mapping[str, RealRun],
     *,
     precision: float,
-    machine: MachineSpeed | None = None,
+    machine: Callable[[RealRun], MachineSpeed | None] = lambda _: None,
 ) -> dict[str, Any]:
     """Return the figures of every point by its name; of those with a run, also where it should land.
 
@@ -175,17 +179,18 @@ def predict_points(
         points: What to predict.
         runs: How long each point is measured, by name.
         precision: Of the simulations.
-        machine: How fast the machine may be then, as for a user who asks ``mup whatif``.
+        machine: How fast the machine may be during a run, as for a user who asks ``mup whatif``.
     """
     found = {}
     for point in points:
+        run = runs.get(point.name)
         (outcome,) = run_scenarios(
             [point.scenario(model)],
             precision=precision,
             differences=False,
             limits=False,
-            run=runs.get(point.name),
-            machine=machine,
+            run=run,
+            machine=None if run is None else machine(run),
         )
         prediction = None if outcome.prediction is None else outcome.prediction.to_json()
         found[point.name] = {

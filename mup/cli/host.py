@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from analyzer.host.profile import HostProfile, Scheduler
     from analyzer.host.speed_variation import Variation
 
+MINUTE = 60.0
+
 
 @click.command(epilog=examples("mup host", "mup host --duration 60 -o production.json"))
 @option(
@@ -185,14 +187,14 @@ def _print_history(out: Console, varied: Variation, notes: Sequence[str]) -> Non
     out.print()
     say(out, f"speed of the machine from run to run: {varied.source(None)}")
     if varied.runs > 1:
-        soon, later = (100 * v.sd for v in (varied.soon, varied.later))
+        soon, later = (100 * varied.between(lag, MINUTE, MINUTE).sd for lag in (0.0, None))
         say(
             out,
-            f"  a run within ten minutes of the exploration differs by {soon:.0f} % (standard deviation), a"
-            f" later one by {later:.0f} %",
+            f"  a run of a minute within ten minutes of an exploration as long differs by {soon:.0f} %"
+            f" (standard deviation), a later one by {later:.0f} %",
         )
     if varied.within.freedom:
-        say(out, f"  windows of the same run differ by {100 * varied.within.sd:.0f} %")
+        say(out, f"  seconds of the same run differ by {100 * varied.within.sd:.0f} %")
     for note in notes:
         say(out, f"note: {note}")
 

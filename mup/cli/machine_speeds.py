@@ -46,7 +46,7 @@ class Assumed:
         }
 
 
-def assumed_speed(model: Model, text: str | None, changed: Sequence[Axis] = ()) -> Assumed:
+def assumed_speed(model: Model, text: str | None, changed: Sequence[Axis] = (), *, seconds: float) -> Assumed:
     """Return a model at the speed that is asked for.
 
     Args:
@@ -54,6 +54,7 @@ def assumed_speed(model: Model, text: str | None, changed: Sequence[Axis] = ()) 
         text: ``now``, a factor, or a range ``LOW..HIGH``, relative to the exploration; None = whatever the
             machine's history makes likely.
         changed: What else is changed.
+        seconds: How long the real run is that predictions are for; of repeats, all together.
 
     Raises:
         UsageError: The text is none of these, the speed of the machine is changed otherwise, too, the machine
@@ -69,7 +70,7 @@ def assumed_speed(model: Model, text: str | None, changed: Sequence[Axis] = ()) 
     from mup.lqn.machine_speed import on_machine_of_speed
 
     if text is None:
-        known = machine_speed(model)
+        known = machine_speed(model, seconds=seconds)
         return Assumed(model, known.machine, None, known.notes)
     also = {c.name for axis in changed for c in axis if c.kind == "speed"} & set(measured_processors(model))
     if also:
@@ -82,7 +83,7 @@ def assumed_speed(model: Model, text: str | None, changed: Sequence[Axis] = ()) 
     machine: MachineSpeed | None
     if text == NOW:
         now = speed_now(model)
-        known = machine_now(model, now)
+        known = machine_now(model, now, seconds=seconds)
         machine, factor = known.machine, now.factor
         note = (
             f"this machine is now {factor:.3g} times as fast as during the exploration (probed for"

@@ -163,18 +163,19 @@ def command(
     asked = axes(options)
     if not asked:
         raise UsageError("nothing to change", hint="for example --clients 1,2,4,8 or --pool B=4")
+    from simulator.studies.prediction import RealRun
+
+    run = RealRun(run_seconds, run_repeats)
     assumed = None
     if interval or machine_speed is not None:
         from mup.cli.machine_speeds import assumed_speed
 
-        assumed = assumed_speed(loaded, machine_speed, changed=asked)
+        assumed = assumed_speed(loaded, machine_speed, changed=asked, seconds=run.total)
         loaded = assumed.model
 
     from simulator.studies.grids import MAX_SECONDS, run_scenarios
-    from simulator.studies.prediction import RealRun
     from simulator.studies.whatif import Scenario, grid
 
-    run = RealRun(run_seconds, run_repeats) if interval else None
     announce_compilation()
     announce_grid(
         loaded,
@@ -205,7 +206,7 @@ def command(
             workers=workers,
             differences=difference,
             limits=saturation,
-            run=run,
+            run=run if interval else None,
             machine=None if assumed is None else assumed.machine,
             max_seconds=MAX_SECONDS if max_seconds is None else max_seconds,
             progress=lambda done, total: bars.update(bar, completed=done, total=total),

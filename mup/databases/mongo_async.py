@@ -1,14 +1,13 @@
 """How does code on an event loop talk to MongoDB?
 
-Through motor, which runs PyMongo on a pool of threads. The size of that pool is read from the environment
-when motor is imported; left alone it would be a small hidden queue in front of the database. Or through
+Through motor, which runs PyMongo on a pool of threads. Motor's own pool would be a small hidden queue in
+front of the database, and what its threads do would be in no event log; so it gets another one. Or through
 PyMongo's asynchronous client, which has no threads.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
 from typing import Any
 
 import pymongo
@@ -17,6 +16,7 @@ from pymongo.errors import PyMongoError
 
 from mup.databases.address import checked_uri, database_of, server_of
 from mup.databases.command import Command
+from mup.databases.driver_threads import DriverThreads
 from mup.databases.mongo import as_query_error, client_options, plain, plan
 from mup.errors import QueryError
 
@@ -26,11 +26,13 @@ __all__ = ["AsyncMongoDriver", "open_motor", "open_pymongo"]
 def open_motor(name: str, uri: str, *, queries: int) -> AsyncMongoDriver:
     """Return a driver on motor with room for this many queries at once.
 
-    The first call of a process decides: motor reads the size of its pool once.
+    The first call of a process decides: motor has one pool for all its clients.
     """
-    os.environ.setdefault("MOTOR_MAX_WORKERS", str(queries))
+    from motor.frameworks import asyncio as framework  # noqa: PLC0415
     from motor.motor_asyncio import AsyncIOMotorClient  # noqa: PLC0415
 
+    if not isinstance(framework._EXECUTOR, DriverThreads):  # noqa: SLF001 - motor has no other way to set it
+        framework._EXECUTOR = DriverThreads(queries, "mup-motor")  # noqa: SLF001
     return AsyncMongoDriver(name, uri, AsyncIOMotorClient)
 
 

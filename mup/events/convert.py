@@ -26,6 +26,7 @@ _EVENTS = {
     Event.THINK_END: "thinkEnd",
     Event.POOL: "pool",
     Event.LEFT: "left",
+    Event.DRIVER: "driver",
 }
 _FLAGS = {FAILED: "failed", CENSORED: "censored", QUEUED: "queued"}
 # Kinds of spans and codes of a status, as OpenTelemetry's protocol numbers them.

@@ -54,6 +54,7 @@ class Event(enum.IntEnum):
     THINK_END = 12
     POOL = 13
     LEFT = 14
+    DRIVER = 15
 
 
 LEFT_BECAUSE = ("client_gone", "deadline_passed", "no_worker", "draining")

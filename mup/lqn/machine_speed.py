@@ -30,6 +30,7 @@ class MachineSpeed:
         freedom: Degrees of freedom of ``sd``.
         reach: Half the length of the range to cover, of the logarithm; ``sd`` is 0 then.
         source: Where this comes from, for people.
+        probed: Whether a probe right before the run has told the speed, as far as a probe can.
     """
 
     processors: tuple[str, ...]
@@ -37,6 +38,7 @@ class MachineSpeed:
     freedom: float = math.inf
     reach: float = 0.0
     source: str = ""
+    probed: bool = False
 
     def __post_init__(self) -> None:
         for name in ("sd", "reach"):

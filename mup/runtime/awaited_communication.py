@@ -11,6 +11,7 @@ from typing import Any
 
 from mup.databases.command import Command, parse_command
 from mup.databases.driver import AsyncDriver, open_async_driver
+from mup.databases.driver_threads import ThreadTime, timed_threads
 from mup.errors import CallTimeoutError, CommunicationError, QueryError, UsageError
 from mup.events.record import FAILED
 from mup.future import MupFuture
@@ -118,11 +119,13 @@ class AwaitedQuery(MupFuture):
     async def _run(self, db: str, collection: str, command: Command) -> list[dict[str, Any]]:
         operation = self._operation
         flags = FAILED
+        threads: ThreadTime | None = None
         try:
             driver = await self._tools.driver(db)
             operation.contact()
-            async with asyncio.timeout(max(0.001, operation.deadline - time.monotonic())):
-                documents = await driver.execute(collection, command)
+            with timed_threads() as threads:
+                async with asyncio.timeout(max(0.001, operation.deadline - time.monotonic())):
+                    documents = await driver.execute(collection, command)
             flags = 0
         except CommunicationError:
             raise
@@ -132,5 +135,7 @@ class AwaitedQuery(MupFuture):
             raise QueryError(f"database {db!r}: {type(error).__name__}: {error}") from error
         finally:
             operation.contact()
+            if threads is not None and threads.nanoseconds:
+                operation.worked(threads.nanoseconds)
             operation.finish(flags)
         return documents

@@ -231,6 +231,11 @@ def advise(
 def _steadier(speed: SpeedEffect) -> str:
     if speed.machine.reach:
         return "ask about a narrower range of speeds"
+    if speed.machine.probed:
+        return (
+            "the machine changes after it has been probed: a longer run (--duration) meets more of its"
+            " average, a steadier machine has narrower intervals"
+        )
     return (
         "'mup whatif --machine-speed now' predicts for the machine as it is; a steadier machine, or one with"
         " a history of its own, has narrower intervals"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import json
 from dataclasses import replace
 from urllib.parse import urlsplit
 
@@ -19,8 +20,11 @@ from analyzer.calibration.samples import PathSamples, sample_path
 from analyzer.static import analyse_project, translate_with_plan
 from mup.project import Project, load_project
 from mup.runtime.launcher import Deployment
+from mup.workload.cpu import process_cpu_seconds
 
 SERVICES = """
+import os
+
 from mup import EP, MS, Communication
 
 class Loop(MS):
@@ -29,7 +33,7 @@ class Loop(MS):
     @EP("/all/")
     async def all(self, comm: Communication) -> None:
         rows = await comm.query("db", "all", "things", {})
-        comm.respond(len(rows))
+        comm.respond([len(rows), os.getpid()])
 """
 TOML = """
 [registry]
@@ -44,10 +48,13 @@ DOCUMENTS, REQUESTS = 2000, 20
 
 pytestmark = pytest.mark.services
 
+Run = tuple[Project, Observed, float]
+"""The project, its logs, and the processor seconds of the worker for all requests but the first."""
+
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory, mongod: OwnMongod) -> tuple[Project, Observed]:
-    """One client asks for a thousand documents, again and again; the logs of that."""
+def run(tmp_path_factory: pytest.TempPathFactory, mongod: OwnMongod) -> Run:
+    """One client asks for a thousand documents, again and again; the logs of that, and the process's time."""
     folder = tmp_path_factory.mktemp("loop")
     (folder / "services.py").write_text(SERVICES)
     (folder / "mup.toml").write_text(TOML)
@@ -58,25 +65,31 @@ def run(tmp_path_factory: pytest.TempPathFactory, mongod: OwnMongod) -> tuple[Pr
         client["loop"]["things"].insert_many({"_id": n, "text": "x" * 20} for n in range(DOCUMENTS))
         try:
             with Deployment(project, log_dir=logs) as deployment:
-                for _ in range(REQUESTS):
-                    assert ask(deployment.replicas()[0].url) == str(DOCUMENTS)
+                url = deployment.replicas()[0].url
+                # The first one opens the driver, which would hide the others.
+                _, pid = ask(url)
+                before = process_cpu_seconds(pid)
+                for _ in range(1, REQUESTS):
+                    assert ask(url) == [DOCUMENTS, pid]
+                used = process_cpu_seconds(pid) - before
         finally:
             client.drop_database("loop")
     RunInfo(project="loop", parts=[PartInfo()]).save(logs)
-    return project, observe(load_run(logs), scaled=False)
+    return project, observe(load_run(logs), scaled=False), used
 
 
-def ask(url: str) -> str:
+def ask(url: str) -> list[int]:
     connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=60)
     try:
         connection.request("GET", "/all/")
-        return connection.getresponse().read().decode()
+        found: list[int] = json.loads(connection.getresponse().read())
+        return found
     finally:
         connection.close()
 
 
-def samples(run: tuple[Project, Observed]) -> PathSamples:
-    project, observed = run
+def samples(run: Run) -> PathSamples:
+    project, observed, _ = run
     _, plans = translate_with_plan(analyse_project(project), name="loop")
     (path,) = plans["Loop", "/all/"]
     found = match([path], observed.executions)
@@ -85,22 +98,22 @@ def samples(run: tuple[Project, Observed]) -> PathSamples:
     return sample_path(taken, path, observed)
 
 
-def test_the_log_sees_no_more_than_the_loop_has_used(run: tuple[Project, Observed]) -> None:
-    """One request at a time: what is charged to all of them fits into what the loop's thread has used."""
-    # The first one opens the driver, which would hide the others.
+def test_the_log_sees_what_the_process_has_used(run: Run) -> None:
+    """One request at a time: the loop's and the driver's threads together are nearly all of the process."""
     executions = sorted(run[1].executions, key=lambda e: e.begin.time)[1:]
     assert len(executions) == REQUESTS - 1
-    last = executions[-1].done
-    assert last is not None
-    used = (last.cpu - executions[0].begin.cpu) / 1e9
-    assert 0 < sum(map(logged_cpu, executions)) <= used
-    # The driver's share of it, which used to be counted once more, is not small here.
+    logged = sum(map(logged_cpu, executions))
+    # mup's own work for a request is small beside that for so many documents.
+    assert 0.85 * run[2] < logged <= run[2]
     inside = [o for e in executions for o in e.operations.values()]
-    driver = sum(o.finish.cpu - o.contact.cpu for o in inside if o.finish and o.contact) / 1e9
-    assert driver > 0.2 * used
+    on_the_loop = sum(o.finish.cpu - o.contact.cpu for o in inside if o.finish and o.contact) / 1e9
+    beside_it = sum(o.driver for o in inside) / 1e9
+    # Neither share is small here: the first used to be counted twice, the second was framework work.
+    assert on_the_loop > 0.15 * run[2]
+    assert beside_it > 0.15 * run[2]
 
 
-def test_the_parts_of_a_request_add_up_to_the_whole(run: tuple[Project, Observed]) -> None:
+def test_the_parts_of_a_request_add_up_to_the_whole(run: Run) -> None:
     """Segments, finding the database, and the exchange last as long as the request did, not longer."""
     found = samples(run)
     weights = np.ones(len(run[1].windows))
@@ -114,4 +127,5 @@ def test_the_parts_of_a_request_add_up_to_the_whole(run: tuple[Project, Observed
     parts += mean(query.exchange)
     whole = np.mean([(e.done.time - e.begin.time) / 1e9 for e in run[1].executions if e.done])
     assert parts == pytest.approx(float(whole), rel=0.1)
-    assert mean(query.driver_demand) == 0.0
+    # The driver's threads work while the exchange lasts.
+    assert 0.0 < mean(query.driver_demand) < mean(query.exchange)

@@ -68,9 +68,9 @@ def remember(*speeds: float, hours: float = 1.0) -> None:
 
 def test_its_own_history_counts() -> None:
     """Runs of this machine narrow what the prior says, and the source says how many."""
-    assert machine_speed(calibrated()).machine is not None
+    assert machine_speed(calibrated(), seconds=60.0).machine is not None
     remember(*[2000.0 + k % 2 for k in range(20)])
-    machine = machine_speed(calibrated()).machine
+    machine = machine_speed(calibrated(), seconds=60.0).machine
     assert machine is not None
     assert machine.freedom == PRIOR.freedom + 19
     assert machine.sd < 0.07
@@ -84,7 +84,7 @@ def test_another_machines_model_has_the_prior() -> None:
     elsewhere = calibrated(hostname="elsewhere")
     moved = calibrated(host=replace(default_profile(3)).to_json())
     for model in (elsewhere, moved):
-        machine = machine_speed(model).machine
+        machine = machine_speed(model, seconds=60.0).machine
         assert machine is not None
         assert (machine.sd, machine.freedom) == (PRIOR.sd, PRIOR.freedom)
         assert (
@@ -105,7 +105,7 @@ def test_another_machines_model_has_the_prior() -> None:
 )
 def test_a_model_of_no_known_machine_has_none(model: Model) -> None:
     """Not covered is an answer."""
-    assert machine_speed(model).machine is None
+    assert machine_speed(model, seconds=60.0).machine is None
 
 
 def test_a_broken_history_is_said(own_history: Path) -> None:
@@ -113,7 +113,7 @@ def test_a_broken_history_is_said(own_history: Path) -> None:
     remember(2000.0, 2100.0)
     with own_history.open("a") as text:
         text.write("oops\n")
-    known = machine_speed(calibrated())
+    known = machine_speed(calibrated(), seconds=60.0)
     assert known.machine is not None
     assert f"{own_history}, line 3: not a record of the machine's speed" in known.notes[0]
 
@@ -122,7 +122,10 @@ def test_a_run_at_once_is_another_lag() -> None:
     """Minutes after the exploration the speed is nearer to it than any day later, where a history says so."""
     remember(*[2000.0] * 6, hours=0.05)
     model = calibrated()
-    soon, later = machine_speed(model, lag=300).machine, machine_speed(model).machine
+    soon, later = (
+        machine_speed(model, seconds=60.0, lag=300).machine,
+        machine_speed(model, seconds=60.0).machine,
+    )
     assert soon is not None
     assert later is not None
     assert soon.sd < later.sd
@@ -140,7 +143,7 @@ def test_a_measured_speed_is_not_known_exactly() -> None:
     """What a corrected prediction allows for is less than what the raw one does."""
     model = calibrated()
     monitored, probed = (left_uncertain(model, monitored=m) for m in (True, False))
-    raw = machine_speed(model).machine
+    raw = machine_speed(model, seconds=60.0).machine
     assert monitored is not None
     assert probed is not None
     assert raw is not None
@@ -184,7 +187,9 @@ def test_now_is_what_a_probe_finds() -> None:
 
 def test_now_has_the_uncertainty_of_a_short_lag() -> None:
     """And the error of the probe on top."""
-    exact, rough = (machine_now(calibrated(), Now(1.1, error, 3.0)).machine for error in (0.0, 0.2))
+    exact, rough = (
+        machine_now(calibrated(), Now(1.1, error, 3.0), seconds=60.0).machine for error in (0.0, 0.2)
+    )
     assert exact is not None
     assert rough is not None
     assert exact.sd == pytest.approx(PRIOR.sd)

@@ -100,9 +100,44 @@ def test_windows_of_one_run_are_one_run() -> None:
     found = selected([at(0, 1000, run="a"), at(20, 3000, run="a")], HERE, "now", BEGIN - 1000)
     (run,) = found.runs
     assert math.exp(run.monitored or 0) == pytest.approx(1500)
-    within = variation(found.runs, BEGIN).within
-    assert within.freedom == 1
-    assert within.value == pytest.approx(math.log(3) ** 2 / 2)
+    assert run.seconds == 40
+    assert variation(found.runs, BEGIN).within.freedom == 0, "one difference says too little"
+
+
+def test_short_runs_of_a_restless_machine_do_not_make_long_ones_uncertain() -> None:
+    """Speed that changes from second to second: what a long run is like is known, however short runs differ."""
+    generator = np.random.default_rng(3)
+    noise = 0.3  # of the mean over one second
+
+    def window(when: float, run: str, seconds: float) -> SpeedRecord:
+        speed = 2000 * math.exp(noise / math.sqrt(seconds) * float(generator.normal()))
+        return msgspec.structs.replace(at(when, speed, run=run), seconds=seconds)
+
+    records = [window(3 * k, "explored", 3.0) for k in range(300)]
+    records += [window(HOUR * k, f"load {k}", 6.0) for k in range(1, 60)]
+    found = variation(selected(records, HERE, "now", BEGIN - 1000).runs, BEGIN)
+    assert found.within.sd == pytest.approx(noise, rel=0.15)
+    # Of two loads of 6 s it is 0.17, which every run was allowed before.
+    assert found.later.sd < 0.08
+    minute, moment = found.between(None, 60.0, 120.0), found.between(None, 6.0, 120.0)
+    assert noise * math.sqrt(1 / 60 + 1 / 120) < minute.sd < 0.09
+    assert moment.sd == pytest.approx(noise * math.sqrt(1 / 6 + 1 / 120), rel=0.2)
+    assert minute.freedom == moment.freedom == found.later.freedom
+
+
+def test_slow_changes_remain_when_fast_ones_are_taken_off() -> None:
+    """A machine whose hours differ and whose seconds do is not steady, however long a run is."""
+    generator = np.random.default_rng(4)
+    records = []
+    for k in range(60):
+        level = 0.1 * float(generator.normal())
+        for i in range(5):
+            speed = 2000 * math.exp(level + 0.1 * float(generator.normal()))
+            window = at(HOUR * k + 4 * i, speed, run=f"load {k}")
+            records.append(msgspec.structs.replace(window, seconds=4.0))
+    found = variation(selected(records, HERE, "now", BEGIN - 1000).runs, BEGIN)
+    assert found.within.sd == pytest.approx(0.2, rel=0.15)
+    assert found.later.sd == pytest.approx(0.1 * math.sqrt(2), rel=0.2)
 
 
 def test_idling_is_not_counted_twice() -> None:

@@ -149,6 +149,12 @@ class Operation:
         self.contact(flags & FAILED)
         self.log(Event.COMM_FINISH, flags)
 
+    def worked(self, nanoseconds: int) -> None:
+        """Note the processor time that threads of a driver took for this query."""
+        events = self.events
+        if events.writer is not None:
+            events.writer.write(Event.DRIVER, self.request, self.trace, self.seq, cpu=nanoseconds)
+
     def again(self) -> None:
         """Note that another attempt begins."""
         self.attempt += 1

@@ -132,6 +132,22 @@ def test_a_range_is_covered_whole(result: Result) -> None:
     assert sum(found.response_time.parts.values()) == pytest.approx(1)
 
 
+def test_advice_does_not_name_what_has_been_done(result: Result) -> None:
+    """Where the machine is most of it: probe it; where it has just been probed, that is no advice."""
+    advice = {
+        probed: predict_interval(
+            Scenario((), shop()),
+            result,
+            LONG,
+            speed=exact_effect(replace(random_speed(0.2), probed=probed)),
+        ).advice
+        for probed in (False, True)
+    }
+    assert [a.part for a in advice.values()] == ["machine_speed", "machine_speed"]
+    assert "--machine-speed now" in advice[False].text
+    assert "--machine-speed" not in advice[True].text
+
+
 def test_what_does_not_run_on_the_machine_does_not_depend_on_it() -> None:
     """Another processor keeps its speed; without the machine's speed the part is missing, by name."""
     tested = shop(2)
