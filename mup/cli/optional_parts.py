@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from mup.errors import UsageError
 
-__all__ = ["MODEL_PACKAGES", "missing_part"]
+__all__ = ["DASK_PACKAGES", "MODEL_PACKAGES", "missing_part"]
 
 MODEL_PACKAGES = frozenset(
     {"jinja2", "libcst", "llvmlite", "numba", "numpy", "scipy", "simpy", "threadpoolctl"}
 )
 """Import names that come with the extra ``model``."""
+DASK_PACKAGES = frozenset({"dask", "distributed"})
+"""Import names that come with the extra ``dask``."""
 
 
 def missing_part(error: ModuleNotFoundError, command: str) -> UsageError | None:
@@ -24,6 +26,12 @@ def missing_part(error: ModuleNotFoundError, command: str) -> UsageError | None:
         command: The command that was asked for.
     """
     package = (error.name or "").partition(".")[0]
+    if package in DASK_PACKAGES:
+        return UsageError(
+            f"--dask needs the package {package}, which is not installed",
+            hint="install it here and on all workers: pip install 'mup-framework[model,dask]' "
+            "(from a clone: pip install '.[model,dask]')",
+        )
     if package not in MODEL_PACKAGES:
         return None
     return UsageError(

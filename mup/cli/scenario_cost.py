@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mup.lqn.model import Model
     from simulator.studies.whatif import Axis
 
-__all__ = ["announce_clients", "announce_grid"]
+__all__ = ["announce_clients", "announce_estimates", "announce_grid"]
 
 TOLD_SCENARIOS = 50
 """From so many scenarios on, their number and time are said beforehand."""
@@ -27,8 +27,8 @@ TOLD_CLIENTS = 200_000
 """From so many clients on, the time of one simulation is said beforehand."""
 PILOT = 100
 """The pilot has so many times fewer clients; events per client hardly depend on their number."""
-PAIRED_RUNS = 10
-"""Simulations behind the difference of one scenario, each of the scenario and the baseline."""
+RUNS = {"saturation": 0.5, "interval": 1.5, "difference": 1.0}
+"""Length of what else is simulated for a scenario, in simulations of it; by the option that asks for it."""
 
 
 def announce_grid(
@@ -38,6 +38,7 @@ def announce_grid(
     precision: float,
     seed: int,
     workers: int | None,
+    elsewhere: bool,
     extras: Sequence[bool],
     difference: bool,
     yes: bool,
@@ -51,6 +52,7 @@ def announce_grid(
         precision: Of every scenario.
         seed: Of every scenario.
         workers: Simulations at once; None = one per core.
+        elsewhere: Others simulate: how many at once is not known here.
         extras: Which of saturation and prediction interval are wanted, too.
         difference: Whether differences are wanted, by paired runs.
         yes: Do not ask.
@@ -65,10 +67,56 @@ def announce_grid(
     from simulator import simulate
 
     one = simulate(model, precision=precision, seed=seed).wall_seconds
-    runs = 1 + sum(extras) + (2 * PAIRED_RUNS if difference else 0)
-    text = f"{count:,} scenarios, about {_about(count * runs * one / (workers or os.cpu_count() or 1))}"
-    if difference:
-        text += " (--no-difference is faster)"
+    runs = 1 + sum(
+        RUNS[part] for part, is_wanted in zip(RUNS, (*extras, difference), strict=True) if is_wanted
+    )
+    seconds = count * runs * one
+    if elsewhere:
+        text = f"{count:,} scenarios, about {_about(seconds)} of one core"
+    else:
+        text = f"{count:,} scenarios, about {_about(seconds / (workers or os.cpu_count() or 1))}"
+    faster = [
+        f"--no-{part}" for part, is_wanted in zip(RUNS, (*extras, difference), strict=True) if is_wanted
+    ]
+    hint = "" if not faster else f" ({' '.join(faster)} is faster, --engine analytic much faster)"
+    _say_or_ask(f"{text}{hint}", count, yes=yes, as_json=as_json)
+
+
+def announce_estimates(model: Model, asked: Sequence[Axis], engine: str, *, yes: bool, as_json: bool) -> None:
+    """Say the same of a grid that is estimated.
+
+    Args:
+        model: The baseline; estimated once, to see how long that takes.
+        asked: The axes.
+        engine: Which estimate.
+        yes: Do not ask.
+        as_json: Standard output is a document: nobody can be asked.
+
+    Raises:
+        UsageError: There are very many, and the user does not want them, or cannot be asked.
+    """
+    count = math.prod(len(axis) for axis in asked)
+    if count < TOLD_SCENARIOS:
+        return
+    import time
+
+    from mup.cli.scenario_estimates import estimates_of
+    from simulator.studies.whatif import Scenario
+
+    # Twice: what is loaded or compiled for the first one is there for all others.
+    for _ in range(2):
+        started = time.perf_counter()
+        estimates_of([Scenario((), model)], engine)
+    seconds = time.perf_counter() - started
+    _say_or_ask(f"{count:,} scenarios, about {_about(count * seconds)}", count, yes=yes, as_json=as_json)
+
+
+def _say_or_ask(text: str, count: int, *, yes: bool, as_json: bool) -> None:
+    """Say how long a grid takes; ask if its scenarios are very many.
+
+    Raises:
+        UsageError: They are not wanted, or nobody can be asked.
+    """
     if count <= ASKED_SCENARIOS or yes:
         click.echo(text, err=True)
         return
@@ -76,8 +124,8 @@ def announce_grid(
         raise UsageError(
             f"{text}, and no terminal to ask whether that is wanted", hint="name fewer values, or add --yes"
         )
-    if not click.confirm(f"{text}. Simulate them?", err=True):
-        raise UsageError("nothing was simulated", hint="name fewer values")
+    if not click.confirm(f"{text}. Go on?", err=True):
+        raise UsageError("nothing was computed", hint="name fewer values")
 
 
 def announce_clients(model: Model, *, precision: float | None, horizon: float | None, seed: int) -> None:

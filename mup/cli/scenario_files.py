@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from mup.errors import UsageError
 from mup.whole_file import write_whole
 
 if TYPE_CHECKING:
@@ -15,7 +17,20 @@ if TYPE_CHECKING:
     from simulator.studies.saturation import Saturation
     from simulator.studies.whatif import Axis, Change
 
-__all__ = ["MAX_CURVES", "draw_scenarios", "write_csv"]
+__all__ = [
+    "DRAWN",
+    "MAX_CURVES",
+    "Point",
+    "bands_of",
+    "check_curves",
+    "draw_scenarios",
+    "key_of",
+    "points_of",
+    "write_csv",
+]
+
+DRAWN = {"response_time": ("ms", 1e3), "throughput": ("1/s", 1.0)}
+"""What a chart shows: unit, and factor on seconds or on what is per second."""
 
 MAX_CURVES = 8
 """More curves than that cannot be told apart."""
@@ -32,7 +47,7 @@ def write_csv(path: str, outcomes: Sequence[Outcome]) -> None:
 
     from simulator.studies.whatif import utilizations
 
-    keys = list(dict.fromkeys(_key(c) for o in outcomes for c in o.scenario.changes))
+    keys = list(dict.fromkeys(key_of(c) for o in outcomes for c in o.scenario.changes))
     servers = list(dict.fromkeys(ref for o in outcomes for ref in utilizations(o.result)))
     figures = ("throughput", "response_time", "p50", "p90", "p95", "p99")
     compared = any(o.difference for o in outcomes)
@@ -49,7 +64,7 @@ def write_csv(path: str, outcomes: Sequence[Outcome]) -> None:
     writer = csv.writer(text)
     writer.writerow(heading)
     for outcome in outcomes:
-        values = {_key(c): c.value for c in outcome.scenario.changes}
+        values = {key_of(c): c.value for c in outcome.scenario.changes}
         time, share = outcome.result.cycle.response_time, utilizations(outcome.result)
         row: list[object] = [values.get(k, "") for k in keys]
         for figure in (outcome.result.cycle.throughput, time, time.p50, time.p90, time.p95, time.p99):
@@ -73,7 +88,8 @@ def write_csv(path: str, outcomes: Sequence[Outcome]) -> None:
     write_whole(path, text.getvalue(), what="the table")
 
 
-def _key(change: Change) -> str:
+def key_of(change: Change) -> str:
+    """Return the heading of what a change sets."""
     return f"{change.kind} {change.name}".strip()
 
 
@@ -81,23 +97,65 @@ def _cells(figure: Figure | None) -> list[object]:
     return ["", ""] if figure is None else [figure.mean, figure.ci95]
 
 
-def _bounds(outcome: Outcome, figure: str) -> tuple[float, float]:
-    """Return the ends of the band: where real runs would land, or else the simulation's interval."""
-    if outcome.prediction is not None:
-        found = getattr(outcome.prediction, figure)
-        return found.low, found.high
-    simulated = getattr(outcome.result.cycle, figure)
-    return simulated.mean - simulated.ci95, simulated.mean + simulated.ci95
+@dataclass(frozen=True, slots=True)
+class Point:
+    """What is drawn of one scenario.
+
+    Attributes:
+        changes: Of the scenario.
+        figures: Of response time (seconds) and throughput: the value, and the ends of its band if it has one.
+        saturation: What is full first in it, if that is known.
+    """
+
+    changes: tuple[Change, ...]
+    figures: Mapping[str, tuple[float, float | None, float | None]]
+    saturation: Saturation | None = None
 
 
-def draw_scenarios(path: str, title: str, axes: Sequence[Axis], outcomes: Sequence[Outcome]) -> None:
+def points_of(outcomes: Sequence[Outcome]) -> list[Point]:
+    """Return what is drawn of simulated scenarios, and bands: where real runs land, or else intervals."""
+    found = []
+    for outcome in outcomes:
+        figures = {}
+        for name in DRAWN:
+            simulated: Figure = getattr(outcome.result.cycle, name)
+            low, high = simulated.mean - simulated.ci95, simulated.mean + simulated.ci95
+            if outcome.prediction is not None:
+                predicted = getattr(outcome.prediction, name)
+                low, high = predicted.low, predicted.high
+            figures[name] = simulated.mean, low, high
+        found.append(Point(outcome.scenario.changes, figures, outcome.saturation))
+    return found
+
+
+def bands_of(outcomes: Sequence[Outcome]) -> str:
+    """Return what the bands of simulated scenarios are, for the title of a chart."""
+    run = next((o.prediction.run for o in outcomes if o.prediction is not None), None)
+    return "simulation, 95 %" if run is None else f"real runs of {run.total:g} s, 95 %"
+
+
+def check_curves(axes: Sequence[Axis]) -> None:
+    """Refuse to draw more curves than can be told apart.
+
+    Raises:
+        UsageError: They are too many.
+    """
+    curves = math.prod(map(len, axes)) // max(map(len, axes))
+    if curves > MAX_CURVES:
+        raise UsageError(
+            f"--plot: {curves} curves cannot be told apart; at most {MAX_CURVES} fit",
+            hint="fewer values, or one chart for each of some of them",
+        )
+
+
+def draw_scenarios(path: str, title: str, axes: Sequence[Axis], points: Sequence[Point]) -> None:
     """Draw response time and throughput over the axis with most values; the other axes make curves.
 
     Args:
         path: An SVG file.
         title: Of the chart.
         axes: The axes of the grid.
-        outcomes: The baseline, then the grid in the order of ``simulator.studies.whatif.grid``.
+        points: The grid, in the order of ``simulator.studies.whatif.grid``.
 
     Raises:
         UsageError: The file cannot be written.
@@ -106,33 +164,33 @@ def draw_scenarios(path: str, title: str, axes: Sequence[Axis], outcomes: Sequen
 
     across = max(axes, key=len)
     at = {change: position for position, change in enumerate(across)}
-    curves: dict[str, list[Outcome]] = {}
-    for outcome in outcomes[1:]:
-        others = [str(c) for c in outcome.scenario.changes if c not in at]
-        curves.setdefault(", ".join(others), []).append(outcome)
+    curves: dict[str, list[Point]] = {}
+    for point in points:
+        others = [str(c) for c in point.changes if c not in at]
+        curves.setdefault(", ".join(others), []).append(point)
 
-    def position(outcome: Outcome) -> int:
-        return next(at[c] for c in outcome.scenario.changes if c in at)
+    def position(point: Point) -> int:
+        return next(at[c] for c in point.changes if c in at)
+
+    def scaled(value: float | None, factor: float) -> float | None:
+        return None if value is None else value * factor
 
     panels = []
-    for label, figure, factor in (("ms", "response_time", 1e3), ("1/s", "throughput", 1.0)):
-        drawn = {}
-        for name, points in curves.items():
-            means = [getattr(o.result.cycle, figure).mean * factor for o in points]
-            bounds = [_bounds(o, figure) for o in points]
-            drawn[name] = Curve(
-                [position(o) for o in points],
-                means,
-                [low * factor for low, _ in bounds],
-                [high * factor for _, high in bounds],
+    for figure, (label, factor) in DRAWN.items():
+        drawn = {
+            name: Curve(
+                [position(p) for p in those],
+                [p.figures[figure][0] * factor for p in those],
+                [scaled(p.figures[figure][1], factor) for p in those],
+                [scaled(p.figures[figure][2], factor) for p in those],
             )
+            for name, those in curves.items()
+        }
         panels.append(Panel(f"{figure.replace('_', ' ')}, {label}", drawn))
-    run = next((o.prediction.run for o in outcomes if o.prediction is not None), None)
-    band = "simulation, 95 %" if run is None else f"real runs of {run.total:g} s, 95 %"
     names = [c.value if isinstance(c.value, str) else f"{c.value:g}" for c in across]
     numbers = [c.value for c in across if not isinstance(c.value, str) and math.isfinite(c.value)]
     text = draw_panels(
-        f"{title} (bands: {band})",
+        title,
         _axis_label(across[0]),
         names,
         panels,
@@ -158,14 +216,14 @@ def _axis_label(change: Change) -> str:
     return f"{what} ({change.name})" if change.name else what
 
 
-def _saturations(change: Change, curves: Mapping[str, Sequence[Outcome]]) -> list[Mark]:
+def _saturations(change: Change, curves: Mapping[str, Sequence[Point]]) -> list[Mark]:
     """Return the load at which something is full first, per curve, where the axis is that load."""
     from mup.cli.chart import Mark
     from mup.cli.scenario_tables import same_limit
 
     found: list[tuple[Saturation, list[str]]] = []
     for name, points in curves.items():
-        limit = next((o.saturation for o in points if o.saturation is not None), None)
+        limit = next((p.saturation for p in points if p.saturation is not None), None)
         if limit is None or limit.resource is None or len(limit.load) != 1:
             continue
         if change.kind != ("arrivals" if limit.is_open else "clients"):

@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING
 from mup.errors import UsageError
 
 if TYPE_CHECKING:
+    import click
+    from click.core import ParameterSource
+
     from simulator.studies.whatif import Axis
 
-__all__ = ["axes"]
+__all__ = ["axes", "check_engine"]
 
 EXAMPLES = {
     "pool": "B=2,4",
@@ -28,6 +31,53 @@ LOADS = ("clients", "arrivals")
 TEXTS = {"place": "processor", "admission": "order"}
 """Kinds whose values are no numbers, and what they are."""
 WHOLE = ("clients", "pool", "replicas", "cores")
+
+
+ENGINES = ("compiled", "analytic", "fluid")
+SIMULATED = {
+    "precision": "--precision",
+    "seed": "--seed",
+    "difference": "--difference",
+    "saturation": "--saturation",
+    "interval": "--interval",
+    "run_seconds": "--duration",
+    "run_repeats": "--repeats",
+    "machine_speed": "--machine-speed",
+    "max_seconds": "--max-seconds",
+    "workers": "--jobs",
+    "dask": "--dask",
+}
+"""Options that are about simulations."""
+
+
+def check_engine(engine: str) -> None:
+    """Refuse an engine that does not exist, and options of the command line that mean nothing to it.
+
+    Raises:
+        UsageError: The option is named.
+    """
+    import click
+    from click.core import ParameterSource
+
+    from mup.errors import did_you_mean
+
+    context = click.get_current_context()
+    if engine not in ENGINES:
+        raise UsageError(f"--engine: no {engine!r}; {did_you_mean(engine, ENGINES)}")
+    given = {name for name in context.params if _given(context, name, ParameterSource.COMMANDLINE)}
+    if engine == "compiled":
+        if {"dask", "workers"} <= given:
+            raise UsageError(
+                "--dask and --jobs exclude each other: the workers of a cluster are started there"
+            )
+        return
+    for name, option in SIMULATED.items():
+        if name in given:
+            raise UsageError(f"{option} means nothing to --engine {engine}, which does not simulate")
+
+
+def _given(context: click.Context, name: str, source: ParameterSource) -> bool:
+    return context.get_parameter_source(name) is source
 
 
 def axes(options: Mapping[str, Iterable[str]]) -> list[Axis]:

@@ -16,11 +16,12 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from mup.lqn.model import Model
-    from simulator.figures.result import Figure
+    from simulator.figures.result import Figure, Result
     from simulator.studies.grids import Outcome
     from simulator.studies.saturation import Saturation
+    from simulator.studies.whatif import Scenario
 
-__all__ = ["print_scenarios", "same_limit"]
+__all__ = ["print_scenarios", "relative_text", "same_limit", "say_result"]
 
 MAX_COLUMNS = 6
 NOISE = 0.03
@@ -29,6 +30,16 @@ SMALL = 5e-4
 """Relative changes below this are not written as a percentage: it would be 0.0."""
 LARGE = 10.0
 """Relative changes from this on are written as a factor."""
+
+
+def say_result(out: Console, scenario: Scenario, result: Result) -> None:
+    """Say in a line that a scenario has been simulated, and what came out."""
+    cycle = result.cycle
+    say(
+        out,
+        f"simulated: {scenario}: response {interval(cycle.response_time, 1e3)} ms, "
+        f"throughput {interval(cycle.throughput)} 1/s",
+    )
 
 
 def print_scenarios(out: Console, outcomes: Sequence[Outcome]) -> None:
@@ -84,7 +95,7 @@ def _print_changes(out: Console, outcomes: Sequence[Outcome]) -> None:
     rows = [
         [str(o.scenario), *_change(o, "response_time", 1e3), *_change(o, "throughput", 1.0)] for o in compared
     ]
-    pairs = next(o.difference.replications for o in compared if o.difference)
+    pairs = max(o.difference.replications for o in compared if o.difference)
     out.print()
     print_table(
         out,
@@ -92,7 +103,10 @@ def _print_changes(out: Console, outcomes: Sequence[Outcome]) -> None:
         ["scenario", "response ms", "that is", "throughput 1/s", "in all"],
         rows,
     )
-    say(out, f"A change is the mean of {pairs} paired runs with common random numbers.")
+    text = "A change is what the results of both say"
+    if pairs:
+        text += f", and where that is little, {pairs} paired runs with common random numbers, too"
+    say(out, f"{text}; +- is the half-width of its 95 % interval.")
 
 
 def _change(outcome: Outcome, name: str, factor: float) -> tuple[str, str]:
@@ -151,13 +165,16 @@ def _falling(outcomes: Sequence[Outcome]) -> str:
     """Say why more clients are served faster, where that is so and the model knows why."""
     if not any(_costs_more_idle(o.scenario.model) for o in outcomes):
         return ""
+    alike: dict[frozenset[object], list[Outcome]] = {}
+    for outcome in outcomes:
+        alike.setdefault(_others(outcome), []).append(outcome)
     found = []
-    for one, other in combinations(outcomes, 2):
-        few, many = sorted((one, other), key=lambda o: _clients(o.scenario.model))
-        before, after = few.result.cycle.response_time, many.result.cycle.response_time
-        alike = _others(few) == _others(many) and _clients(few.scenario.model) < _clients(many.scenario.model)
-        if alike and after.mean + after.ci95 < before.mean - before.ci95:
-            found.append((before.mean - after.mean, few, many))
+    for group in alike.values():
+        for few, many in combinations(sorted(group, key=lambda o: _clients(o.scenario.model)), 2):
+            before, after = few.result.cycle.response_time, many.result.cycle.response_time
+            more = _clients(few.scenario.model) < _clients(many.scenario.model)
+            if more and after.mean + after.ci95 < before.mean - before.ci95:
+                found.append((before.mean - after.mean, few, many))
     if not found:
         return ""
     _, few, many = max(found, key=lambda item: item[0])

@@ -210,6 +210,9 @@ WORDS: dict[str, Word] = {
     # How something is computed.
     "--engine": Word("What computes the figures.", ("compiled|reference|analytic|fluid",)),
     "--saturation": Word("Also find what saturates first, and at what load.", (), {"default": True}),
+    "--dask": Word(
+        "Simulate on the workers of the Dask cluster whose scheduler has this address.", ("tcp://HOST:PORT",)
+    ),
     "--difference": Word(
         "Also estimate every change against the baseline with an interval of its own, by paired runs.",
         (),

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
 import click
 
 from mup.cli.vocabulary import examples, option
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from mup.lqn.model import Model
+    from simulator.studies.whatif import Axis
 
 
 @click.command(
@@ -13,6 +23,7 @@ from mup.cli.vocabulary import examples, option
         "mup whatif model.json --clients 16,32 --pool Stock=1,2,4",
         "mup whatif model.json --arrivals 40 --cores host=2,4 --csv grid.csv",
         "mup whatif model.json --clients 16 --machine-speed now",
+        "mup whatif model.json --clients 8,16,32 --engine analytic",
     )
 )
 @click.argument("model", default=".", type=click.Path())
@@ -48,6 +59,13 @@ from mup.cli.vocabulary import examples, option
 @option("--place")
 @option("--probability")
 @option("--calls")
+@option(
+    "--engine",
+    default="compiled",
+    metavar="compiled|analytic|fluid",
+    help="What computes the figures: 'compiled' simulates; 'analytic' and 'fluid' estimate means within "
+    "milliseconds, without intervals.",
+)
 @option(
     "--precision",
     default=0.01,
@@ -85,6 +103,7 @@ from mup.cli.vocabulary import examples, option
     show_default="3600",
 )
 @option("--jobs", "workers", old=("--workers",))
+@option("--dask")
 @option("--yes", help="Do not ask before more than 1000 scenarios are simulated.")
 @option("--json")
 @option("--csv", "csv_file")
@@ -103,6 +122,7 @@ def command(
     place: tuple[str, ...],
     probability: tuple[str, ...],
     calls: tuple[str, ...],
+    engine: str,
     precision: float,
     seed: int,
     difference: bool,
@@ -113,6 +133,7 @@ def command(
     host: str | None,
     max_seconds: float | None,
     workers: int | None,
+    dask: str | None,
     yes: bool,
     as_json: bool,
     csv_file: str | None,
@@ -124,23 +145,24 @@ def command(
     changed. All scenarios see the same random numbers, so that differences stand out from the noise.
 
     Each figure also has a prediction interval: where a real run of --duration would land, 19 times of 20.
+
+    An estimate is printed at once, and every simulation as it ends; the tables follow.
     """
     import json
-
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
-    from rich.progress import Progress as Bars
+    from contextlib import nullcontext
 
     from mup.cli.display import console, say
-    from mup.cli.first_run import announce_compilation
     from mup.cli.options import check_output, check_picture
     from mup.cli.profiling import report_doubtful_host
     from mup.cli.scenario_cost import announce_grid
-    from mup.cli.scenario_files import MAX_CURVES, draw_scenarios, write_csv
-    from mup.cli.scenario_options import axes
-    from mup.cli.scenario_tables import print_scenarios
+    from mup.cli.scenario_estimates import ESTIMATES, FEW, print_first_look
+    from mup.cli.scenario_files import bands_of, check_curves, draw_scenarios, points_of, write_csv
+    from mup.cli.scenario_options import axes, check_engine
+    from mup.cli.scenario_tables import print_scenarios, say_result
     from mup.cli.sources import read_model_of
     from mup.errors import UsageError
 
+    check_engine(engine)
     if workers is not None and workers < 1:
         raise UsageError(f"--jobs: must be a whole number >= 1, got {workers}")
     check_output(csv_file)
@@ -163,6 +185,11 @@ def command(
     asked = axes(options)
     if not asked:
         raise UsageError("nothing to change", hint="for example --clients 1,2,4,8 or --pool B=4")
+    if plot is not None:
+        check_curves(asked)
+    if engine in ESTIMATES:
+        _estimate(loaded, asked, engine, yes=yes, as_json=as_json, csv_file=csv_file, plot=plot)
+        return
     from simulator.studies.prediction import RealRun
 
     run = RealRun(run_seconds, run_repeats)
@@ -173,51 +200,64 @@ def command(
         assumed = assumed_speed(loaded, machine_speed, changed=asked, seconds=run.total)
         loaded = assumed.model
 
-    from simulator.studies.grids import MAX_SECONDS, run_scenarios
+    from mup.cli.first_run import announce_compilation
+    from simulator.studies.grids import MAX_SECONDS, UnfinishedError, run_scenarios
     from simulator.studies.whatif import Scenario, grid
 
-    announce_compilation()
+    if dask is None:
+        announce_compilation()
     announce_grid(
         loaded,
         asked,
         precision=precision,
         seed=seed,
         workers=workers,
+        elsewhere=dask is not None,
         extras=(saturation, interval),
         difference=difference,
         yes=yes,
         as_json=as_json,
     )
     scenarios = [Scenario((), loaded), *grid(loaded, asked)]
-    curves = (len(scenarios) - 1) // max(map(len, asked))
-    if plot is not None and curves > MAX_CURVES:
-        raise UsageError(
-            f"--plot: {curves} curves cannot be told apart; at most {MAX_CURVES} fit",
-            hint="fewer values, or one chart for each of some of them",
-        )
     out = console(stderr=True)
-    columns = (TextColumn("simulations"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Bars(*columns, console=out, disable=not out.is_terminal, transient=True) as bars:
-        bar = bars.add_task("whatif", total=None)
-        outcomes = run_scenarios(
-            scenarios,
-            precision=precision,
-            seed=seed,
-            workers=workers,
-            differences=difference,
-            limits=saturation,
-            run=run if interval else None,
-            machine=None if assumed is None else assumed.machine,
-            max_seconds=MAX_SECONDS if max_seconds is None else max_seconds,
-            progress=lambda done, total: bars.update(bar, completed=done, total=total),
-        )
+    few = len(scenarios) <= FEW and not as_json
+    if few:
+        print_first_look(out, scenarios)
+    if dask is None:
+        cluster: Any = nullcontext()
+    else:
+        from simulator.studies.grids.dask_cluster import dask_cluster
+
+        cluster = dask_cluster(dask)
+    failed: UnfinishedError | None = None
+    with cluster as executor, _progress(out, "simulations" if dask is None else "scenarios") as progress:
+        try:
+            outcomes = run_scenarios(
+                scenarios,
+                precision=precision,
+                seed=seed,
+                workers=workers,
+                executor=executor,
+                differences=difference,
+                limits=saturation,
+                run=run if interval else None,
+                machine=None if assumed is None else assumed.machine,
+                max_seconds=MAX_SECONDS if max_seconds is None else max_seconds,
+                progress=progress,
+                told=(lambda scenario, result: say_result(out, scenario, result)) if few else None,
+            )
+        except UnfinishedError as error:
+            if not error.outcomes or error.outcomes[0].scenario.changes:
+                raise  # nothing can be told without the baseline
+            outcomes, failed = list(error.outcomes), error
     report_doubtful_host(out, loaded)
     for note in () if assumed is None else assumed.notes:
         say(out, f"note: {note}")
     if csv_file is not None:
         write_csv(csv_file, outcomes)
     if plot is not None:
-        draw_scenarios(plot, loaded.name, asked, outcomes)
+        title = f"{loaded.name} (bands: {bands_of(outcomes)})"
+        draw_scenarios(plot, title, asked, points_of(outcomes[1:]))
     if as_json:
         document = {
             "baseline": {
@@ -237,8 +277,72 @@ def command(
         }
         if assumed is not None and (asked_speed := assumed.to_json()) is not None:
             document["machine_speed"] = asked_speed
+        if failed is not None:
+            document["error"] = {"message": failed.message, "hint": failed.hint}
         click.echo(json.dumps(document, indent=1))
+        if failed is not None:
+            raise click.exceptions.Exit(2)  # one document, not another one for the error
     else:
         print_scenarios(console(), outcomes)
         for limit in dict.fromkeys(limit for o in outcomes for limit in o.limits):
             console().print(f"warning: {limit}", markup=False)
+    if failed is not None:
+        raise failed
+
+
+def _estimate(
+    model: Model,
+    asked: Sequence[Axis],
+    engine: str,
+    *,
+    yes: bool,
+    as_json: bool,
+    csv_file: str | None,
+    plot: str | None,
+) -> None:
+    """Estimate a grid instead of simulating it."""
+    import json
+
+    from mup.cli.display import console
+    from mup.cli.scenario_cost import announce_estimates
+    from mup.cli.scenario_estimates import (
+        METHODS,
+        estimated_points,
+        estimates_of,
+        print_estimates,
+        write_estimates,
+    )
+    from mup.cli.scenario_files import draw_scenarios
+    from simulator.studies.whatif import Scenario, grid
+
+    announce_estimates(model, asked, engine, yes=yes, as_json=as_json)
+    scenarios = [Scenario((), model), *grid(model, asked)]
+    with _progress(console(stderr=True), "estimates") as progress:
+        found = estimates_of(scenarios, engine, lambda done: progress(done, len(scenarios)))
+    if csv_file is not None:
+        write_estimates(csv_file, scenarios, found)
+    if plot is not None:
+        title = f"{model.name} (estimates: {METHODS[engine]})"
+        draw_scenarios(plot, title, asked, estimated_points(scenarios[1:], found[1:]))
+    if as_json:
+        pairs = zip(scenarios[1:], found[1:], strict=True)
+        document = {
+            "baseline": found[0],
+            "scenarios": [{"change": scenario.to_json(), "result": result} for scenario, result in pairs],
+            "limits": [],
+        }
+        click.echo(json.dumps(document, indent=1))
+    else:
+        print_estimates(console(), scenarios, found, engine)
+
+
+@contextmanager
+def _progress(out: Console, what: str) -> Iterator[Callable[[int, int], None]]:
+    """Show how many of how many are done, on a terminal."""
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bars
+
+    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Bars(*columns, console=out, disable=not out.is_terminal, transient=True) as bars:
+        bar = bars.add_task("whatif", total=None)
+        yield lambda done, total: bars.update(bar, completed=done, total=total)

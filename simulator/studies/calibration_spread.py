@@ -9,13 +9,16 @@ do not inflate.
 
 Speeds are simulated with the same numbers, and compared with the same runs at the speed of the model. Near
 saturation a slower machine does more than a faster one undoes, so both ends are kept apart.
+
+How much chance is left in either answer is known from the two series, too: very short runs are tried first,
+and longer ones only where that chance could be seen in the interval (``simulator.studies.prediction``).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
@@ -39,6 +42,7 @@ from simulator.studies.whatif import Scenario
 
 __all__ = [
     "FIGURES",
+    "SHARES",
     "Alternatives",
     "Key",
     "Pair",
@@ -68,6 +72,12 @@ MIN_CYCLES: Final = 1000
 MIN_CYCLES_EACH: Final = 10
 """Per client: what a changed demand does to the queues has to show."""
 MIN_REPLICATES: Final = 3
+SHARES: Final = (1 / 64, 1 / 16, 1 / 4, 1.0)
+"""Lengths to try, as parts of the one that is always enough."""
+FEWEST_CYCLES: Final = 10
+"""Of all clients, in the shortest of these runs."""
+MOST_CHANGED: Final = 2000
+"""Changed tasks that are kept for other scenarios, per replicate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +90,14 @@ class Spread:
             is not in them.
         kept: Their numbers in the model's uncertainty.
         response_times: Logarithm of each replicate's mean response time.
+        noise: Standard error of each variance that is due to chance in the simulations.
     """
 
     replicates: int
     variances: Mapping[Key, float]
     kept: tuple[int, ...]
     response_times: tuple[float, ...]
+    noise: Mapping[Key, float] = field(default_factory=dict)
 
 
 def figures(result: Result) -> dict[Key, Figure]:
@@ -117,7 +129,10 @@ class Alternatives:
 
         The scenario's changes are made again after the replicate's, so that what they set stays set.
         """
-        model = apply(scenario.model, self.replicates[number], self._changed[number])
+        changed = self._changed[number]
+        if len(changed) > MOST_CHANGED:
+            changed.clear()
+        model = apply(scenario.model, self.replicates[number], changed)
         for change in scenario.changes:
             model = change.apply(model)
         return model
@@ -133,6 +148,7 @@ def spread_jobs(
     alternatives: Alternatives,
     seed: int,
     budget: Budget | None = None,
+    share: float = 1.0,
 ) -> list[Job[Pair | None]]:
     """Return the simulations that tell the spread of a scenario, one job per replicate.
 
@@ -142,9 +158,10 @@ def spread_jobs(
         alternatives: The replicates of the scenario's model.
         seed: Of the scenario.
         budget: Of the study; a replicate that it does not last for is left out.
+        share: Length of the runs, as a part of the one that is always enough.
     """
     seeds = replication_seeds(seed, REPLICATIONS + SERIES)[REPLICATIONS:]
-    warmup, length = _lengths(scenario.model, result)
+    warmup, length = _lengths(scenario.model, result, share)
     # What the load does to processor times is the same for all: the scenario's own run says what load it is.
     load = load_of(scenario.model, result)
 
@@ -175,13 +192,15 @@ def load_of(model: Model, result: Result) -> Load:
     )
 
 
-def _lengths(model: Model, result: Result) -> tuple[float, float]:
-    """Return the simulated seconds of warm-up and window."""
+def _lengths(model: Model, result: Result, share: float) -> tuple[float, float]:
+    """Return the simulated seconds of warm-up and window, of runs of a share of the full length."""
     window = result.simulated_seconds - result.warmup_seconds
     length = window * min(1.0, (result.precision.reached / AIM) ** 2)
     clients = math.fsum(task.threads for task in model.reference_tasks if not task.is_open)
     cycles = max(MIN_CYCLES, MIN_CYCLES_EACH * clients)
     length = max(length, min(window, cycles / result.cycle.throughput.mean))
+    fewest = max(FEWEST_CYCLES, clients) / result.cycle.throughput.mean
+    length = min(length, max(share * length, fewest))
     return min(max(result.warmup_seconds, length / 10), length / 2), length
 
 
@@ -220,7 +239,7 @@ def spread(results: Sequence[Pair | None]) -> Spread | None:
     if len(pairs) < MIN_REPLICATES:
         return None
     keys = next(iter(pairs.values()))[0]
-    variances = {}
+    variances, noise = {}, {}
     logarithms: dict[Key, FloatArray] = {}
     for key in keys:
         values = np.array([[found[key] for found in pair] for pair in pairs.values()])
@@ -230,8 +249,11 @@ def spread(results: Sequence[Pair | None]) -> Spread | None:
             values = logarithms[key] = np.log(values)
         rest = values - values.mean(axis=0)
         variances[key] = max(0.0, float(rest[:, 0] @ rest[:, 1]) / (len(pairs) - 1))
+        # What one series alone shows, half of it from either; its products vary by as much over all pairs.
+        own = float(np.square(rest[:, 0] - rest[:, 1]).sum()) / 2 / (len(pairs) - 1)
+        noise[key] = math.sqrt((own**2 + 2 * own * variances[key]) / (len(pairs) - 1))
     times = logarithms.get(("response_time", ""), np.zeros((len(pairs), SERIES))).mean(axis=1)
-    return Spread(len(pairs), variances, tuple(pairs), tuple(times.tolist()))
+    return Spread(len(pairs), variances, tuple(pairs), tuple(times.tolist()), noise)
 
 
 # How the figures depend on the speed of the machine.
@@ -245,10 +267,12 @@ class SpeedEffect:
         machine: Which speeds.
         changes: By figure, the change of its logarithm (of utilizations, of the figure itself) on the slowest
             and on the fastest machine.
+        noise: By figure, by how much chance may have moved the two.
     """
 
     machine: MachineSpeed
     changes: Mapping[Key, tuple[float, float]]
+    noise: Mapping[Key, float] = field(default_factory=dict)
 
     def away(self, key: Key) -> tuple[float, float] | None:
         """Return how far a figure goes down and up at most, both >= 0; None if that is not known."""
@@ -262,6 +286,7 @@ def speed_jobs(
     machine: MachineSpeed,
     seed: int,
     budget: Budget | None = None,
+    share: float = 1.0,
 ) -> list[Job[Pair | None]]:
     """Return the simulations that tell what the machine's speed does to a scenario.
 
@@ -273,9 +298,10 @@ def speed_jobs(
         machine: The speeds it may have.
         seed: Of the scenario.
         budget: Of the study.
+        share: Length of the runs, as a part of the one that is always enough.
     """
     seeds = replication_seeds(seed, REPLICATIONS + SERIES)[REPLICATIONS:]
-    warmup, length = _lengths(scenario.model, result)
+    warmup, length = _lengths(scenario.model, result, share)
 
     def job(factor: float) -> Job[Pair | None]:
         def run(progress: Callable[[Progress], None]) -> Pair | None:
@@ -300,13 +326,24 @@ def speed_effect(machine: MachineSpeed, results: Sequence[Pair | None]) -> Speed
     if len(pairs) < len(results):
         return None
     same, slow, fast = (_together(pair) for pair in pairs)
-    changes = {}
+    changes, noise = {}, {}
     for key in same.keys() & slow.keys() & fast.keys():
-        if key[0] == "utilization":
-            changes[key] = (slow[key] - same[key], fast[key] - same[key])
-        elif min(same[key], slow[key], fast[key]) > 0:
-            changes[key] = (math.log(slow[key] / same[key]), math.log(fast[key] / same[key]))
-    return SpeedEffect(machine, changes)
+        if key[0] != "utilization" and min(same[key], slow[key], fast[key]) <= 0:
+            continue
+        changes[key] = _changes(key, same, slow, fast)
+        series = [_changes(key, *found) for found in zip(*pairs, strict=True)]
+        noise[key] = max(abs(one - other) / 2 for one, other in zip(*series, strict=True))
+    return SpeedEffect(machine, changes, noise)
+
+
+def _changes(
+    key: Key, same: Mapping[Key, float], slow: Mapping[Key, float], fast: Mapping[Key, float]
+) -> tuple[float, float]:
+    if key[0] == "utilization":
+        return slow[key] - same[key], fast[key] - same[key]
+    if min(same[key], slow[key], fast[key]) <= 0:
+        return math.inf, -math.inf  # one series shows nothing: the difference to the other is not known
+    return math.log(slow[key] / same[key]), math.log(fast[key] / same[key])
 
 
 def _together(pair: Pair) -> dict[Key, float]:

@@ -1,7 +1,8 @@
 """How much does a change really change, and how sure is that?
 
-Two long runs tell little about a small difference: their intervals add up. Here both models are simulated
-several times for equally long, the k-th time both with the k-th seed. With common random numbers the k-th
+The results of both models tell a large change well enough, and nothing else is simulated then. They tell
+little about a small one: their intervals add up. So both models are simulated several times more for equally
+long, the k-th time both with the k-th seed. With common random numbers the k-th
 client of either model thinks, branches and asks for work as the k-th client of the other does, so chance
 moves both the same way and their difference varies much less than each of them. The replications are
 independent of each other, so the mean of their differences has a Student-t interval whatever the
@@ -10,13 +11,18 @@ dependence within a pair; see Law, "Simulation modeling and analysis", sections 
 
 (Batches of one long run of each model are no pairs: once a request has waited longer in one of them, equal
 batches hold different requests.)
+
+Both answers are put together, each counting by its variance (Graybill and Deal, "Combining unbiased
+estimators", 1959; the interval allows for the variances being estimates, as in Meier, "Variance of a weighted
+mean", 1953). The pairs get longer until it is known what one asks of a change: whether there is one, and
+about how large it is.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from mup.statistics.batches import independent_mean
@@ -24,20 +30,32 @@ from simulator.figures.result import Figure, Result
 
 __all__ = [
     "REPLICATIONS",
+    "Comparison",
     "Difference",
     "Lengths",
+    "Values",
     "difference",
     "replication_seconds",
     "replication_seeds",
+    "values_of",
 ]
+
+Values = Mapping[tuple[str, ...], float]
+"""Means of one run, keyed by where results have them."""
 
 REPLICATIONS: Final = 10
 MIN_WARMUPS: Final = 2
 MIN_CYCLES: Final = 100
 FIRST: Final = 0.2
-LAST: Final = 2.0
-"""Length of all replications together, as a part of the run that gave a scenario its own interval: to begin
-with, and at most. Common random numbers usually need much less than that run."""
+"""Length of all replications together to begin with, as a part of the run that gave a scenario its own
+interval. Common random numbers usually need much less than that run."""
+LAST: Final = 1.0
+"""Timed steps of all pairs together at most, as a part of those of both models' own runs. Equally long runs
+of one client and of fifty are not equally dear."""
+KNOWN: Final = 0.05
+"""Half-width, as a part of the difference itself, that is small enough."""
+SURE: Final = 2.0
+"""A difference is so many half-widths from 0 where nobody doubts its sign."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +65,16 @@ class Lengths:
     first: float
     last: float
 
-    def longer(self, reached: float, wanted: float) -> Lengths | None:
-        """Return the lengths of another round, if a half-width that was reached is not the one wanted.
+    def longer(self, lacking: float) -> Lengths | None:
+        """Return the lengths of another round.
 
-        Half-widths shrink with the root of the length. None if they are fine, or if it would take too long.
+        Args:
+            lacking: So many times too wide is the interval. It shrinks with the root of the length.
+
+        Returns:
+            None if it would take too long.
         """
-        if reached <= wanted:
-            return None
-        factor = 2.0 ** max(1, round(math.log2((reached / wanted) ** 2)))
+        factor = 2.0 ** max(1, round(math.log2(lacking**2)))
         while factor * self.first > self.last:
             factor /= 2
         return Lengths(factor * self.first, self.last) if factor > 1 else None
@@ -65,8 +85,8 @@ class Difference:
     """A scenario minus the baseline.
 
     Attributes:
-        replications: Pairs of runs behind every figure.
-        simulated_seconds: Length of each run, warm-up included.
+        replications: Pairs of runs behind every figure; 0 if the two results alone say it.
+        simulated_seconds: Length of each run of the pairs, warm-up included; 0 if there are none.
         figures: Keyed by where results have them, ``("cycle", "throughput")``,
             ``("tasks", "A", "utilization")``; only what exists in every run of both.
         baseline: The baseline's mean of each figure in the same runs.
@@ -75,7 +95,7 @@ class Difference:
     replications: int
     simulated_seconds: float
     figures: Mapping[tuple[str, ...], Figure]
-    baseline: Mapping[tuple[str, ...], float]
+    baseline: Values
 
     @property
     def precision(self) -> float:
@@ -131,8 +151,9 @@ def replication_seconds(baseline: Result, scenario: Result, count: int = REPLICA
     """
     unit, need = _seconds(baseline, count), _seconds(scenario, count)
     first = unit * 2.0 ** max(0, math.ceil(math.log2(need / unit)))
-    longest = max(baseline.simulated_seconds, scenario.simulated_seconds)
-    return Lengths(first, LAST * longest / count)
+    both = (baseline, scenario)
+    steps_per_second = math.fsum(result.events / result.simulated_seconds for result in both)
+    return Lengths(first, LAST * sum(result.events for result in both) / steps_per_second / count)
 
 
 def _seconds(result: Result, count: int) -> float:
@@ -150,34 +171,125 @@ def difference(baseline: Sequence[Result], scenario: Sequence[Result]) -> Differ
         baseline: At least two results with different seeds.
         scenario: As many, with the same seeds.
     """
-    before = [_values(result) for result in baseline]
-    after = [_values(result) for result in scenario]
+    before, after = ([values_of(result) for result in results] for results in (baseline, scenario))
+    return _paired(before, after, baseline[0].simulated_seconds)
+
+
+def _paired(before: Sequence[Values], after: Sequence[Values], seconds: float) -> Difference:
     keys = [key for key in before[0] if all(key in values for values in (*before, *after))]
     figures = {
         key: Figure(*independent_mean([a[key] - b[key] for a, b in zip(after, before, strict=True)]))
         for key in keys
     }
     means = {key: math.fsum(values[key] for values in before) / len(before) for key in keys}
-    return Difference(len(baseline), baseline[0].simulated_seconds, figures, means)
+    return Difference(len(before), seconds, figures, means)
 
 
-def _values(result: Result) -> dict[tuple[str, ...], float]:
+class Comparison:
+    """The difference of a scenario to its baseline, as more and more becomes known.
+
+    Attributes:
+        found: The difference.
+
+    Args:
+        baseline: Result of the baseline.
+        scenario: Result of the scenario.
+        precision: Half-width, as a part of the baseline's figure, that is small enough for any difference.
+    """
+
+    def __init__(self, baseline: Result, scenario: Result, precision: float) -> None:
+        self._results = self.found = _of_results(baseline, scenario)
+        self._freedom = min(baseline.batches, scenario.batches) - 1
+        self._precision = precision
+        lengths = replication_seconds(baseline, scenario)
+        # A change that is large is known already: the sign of one that is not deserves a look.
+        told = self._lacking(by_sign=False) <= 1
+        self._lengths = None if told or lengths.first > lengths.last else lengths
+
+    @property
+    def wanted(self) -> float | None:
+        """Simulated seconds of the pairs to be run next; None if enough is known, or would take too long."""
+        return None if self._lengths is None else self._lengths.first
+
+    def add(self, baseline: Sequence[Values], scenario: Sequence[Values]) -> None:
+        """Take note of the pairs that were wanted, the k-th runs of either with the same seed."""
+        assert self._lengths is not None  # noqa: S101 - nobody asked for pairs otherwise
+        self.found = _together(_paired(baseline, scenario, self._lengths.first), self._results, self._freedom)
+        lacking = self._lacking(by_sign=True)
+        self._lengths = None if lacking <= 1 else self._lengths.longer(lacking)
+
+    def end(self) -> None:
+        """Ask for nothing more."""
+        self._lengths = None
+
+    def _lacking(self, *, by_sign: bool) -> float:
+        """Return how many times too wide the widest interval of the cycle's figures is.
+
+        Args:
+            by_sign: It is enough to know beyond doubt whether a figure grows or falls.
+        """
+        worst = 0.0
+        for name in ("throughput", "response_time"):
+            figure = self.found.relative("cycle", name)
+            if figure is not None:
+                fine = max(self._precision, KNOWN * abs(figure.mean))
+                if by_sign:
+                    fine = max(fine, abs(figure.mean) / SURE)
+                worst = max(worst, figure.ci95 / fine)
+        return worst
+
+
+def _of_results(baseline: Result, scenario: Result) -> Difference:
+    """Return what the results of both models say by themselves, taken as independent."""
+    before, after = _figures(baseline), _figures(scenario)
+    keys = [key for key in before if key in after]
+    figures = {
+        key: Figure(after[key].mean - before[key].mean, math.hypot(after[key].ci95, before[key].ci95))
+        for key in keys
+    }
+    return Difference(0, 0.0, figures, {key: before[key].mean for key in keys})
+
+
+def _together(paired: Difference, single: Difference, freedom: int) -> Difference:
+    """Return what pairs and the two results say together; they share no random number.
+
+    Args:
+        paired: Of the pairs.
+        single: Of the results.
+        freedom: Degrees of freedom of those.
+    """
+    figures = dict(paired.figures)
+    for key, one in paired.figures.items():
+        other = single.figures.get(key)
+        if other is not None and one.ci95 > 0 and other.ci95 > 0:
+            share = 1 / (1 + (one.ci95 / other.ci95) ** 2)
+            inflation = 1 + 4 * share * (1 - share) * (1 / (paired.replications - 1) + 1 / freedom)
+            half = one.ci95 * other.ci95 / math.hypot(one.ci95, other.ci95) * math.sqrt(inflation)
+            figures[key] = Figure(share * one.mean + (1 - share) * other.mean, half)
+    return replace(paired, figures=figures)
+
+
+def values_of(result: Result) -> Values:
     """Return the means a difference is made of."""
+    return {key: figure.mean for key, figure in _figures(result).items()}
+
+
+def _figures(result: Result) -> dict[tuple[str, ...], Figure]:
     time = result.cycle.response_time
-    found: dict[tuple[str, ...], float] = {
-        ("cycle", "throughput"): result.cycle.throughput.mean,
-        ("cycle", "response_time"): time.mean,
-        ("cycle", "p50"): time.p50.mean,
-        ("cycle", "p90"): time.p90.mean,
-        ("cycle", "p95"): time.p95.mean,
-        ("cycle", "p99"): time.p99.mean,
+    found: dict[tuple[str, ...], Figure] = {
+        ("cycle", "throughput"): result.cycle.throughput,
+        ("cycle", "response_time"): time,
+        ("cycle", "p50"): time.p50,
+        ("cycle", "p90"): time.p90,
+        ("cycle", "p95"): time.p95,
+        ("cycle", "p99"): time.p99,
     }
     for name, task in result.tasks.items():
         if task.utilization is not None:
-            found["tasks", name, "utilization"] = task.utilization.mean
+            found["tasks", name, "utilization"] = task.utilization
     for name, entry in result.entries.items():
         if entry.response_time is not None:
-            found["entries", name, "response_time"] = entry.response_time.mean
+            found["entries", name, "response_time"] = entry.response_time
     for name, processor in result.processors.items():
-        found["processors", name, "utilization"] = processor.utilization.mean
+        found["processors", name, "utilization"] = processor.utilization
     return found

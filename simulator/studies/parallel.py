@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from queue import Empty, SimpleQueue
-from typing import TypeVar
+from types import TracebackType
+from typing import Any, TypeVar
 
 from simulator.api import Progress
 
-__all__ = ["Job", "run_jobs"]
+__all__ = ["Job", "Workers", "run_jobs"]
 
 T = TypeVar("T")
 
@@ -28,6 +29,68 @@ POLL_SECONDS = 0.5
 
 class _Unwanted(Exception):  # noqa: N818 - nothing is wrong, the job just ends
     """Ends a simulation whose result nobody wants any more."""
+
+
+class Workers:
+    """Threads that run independent jobs in the order in which they come; leaving the block gives up the rest.
+
+    Args:
+        count: How many at once; default: as many as cores.
+    """
+
+    def __init__(self, count: int | None = None) -> None:
+        self.count = count or os.cpu_count() or 1
+        self._stop = threading.Event()
+        self._waiting: SimpleQueue[tuple[Hashable, Job[Any]] | None] = SimpleQueue()
+        self._finished: SimpleQueue[tuple[Hashable, Any, BaseException | None]] = SimpleQueue()
+        self._threads = 0
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop.set()
+        for _ in range(self._threads):
+            self._waiting.put(None)
+
+    def put(self, name: Hashable, job: Job[Any]) -> None:
+        """Have a job run; what it returns comes out of ``get`` under its name."""
+        self._waiting.put((name, job))
+        if self._threads < self.count:
+            self._threads += 1
+            # Daemons: a program that is told to end does not wait for them.
+            threading.Thread(target=self._work, daemon=True).start()
+
+    def get(self) -> tuple[Hashable, Any]:
+        """Wait for the next job that ends; return its name and result.
+
+        Raises:
+            Exception: Of that job.
+        """
+        while True:
+            try:
+                name, result, error = self._finished.get(timeout=POLL_SECONDS)
+            except Empty:
+                continue
+            if error is not None:
+                raise error
+            return name, result
+
+    def _work(self) -> None:
+        while (item := self._waiting.get()) is not None and not self._stop.is_set():
+            name, job = item
+            try:
+                self._finished.put((name, job(self._keep_going), None))
+            except _Unwanted:
+                return
+            except BaseException as error:  # noqa: BLE001 - raised again by the thread that waits
+                self._finished.put((name, None, error))
+
+    def _keep_going(self, _: Progress) -> None:
+        if self._stop.is_set():
+            raise _Unwanted
 
 
 def run_jobs(
@@ -49,48 +112,13 @@ def run_jobs(
     Raises:
         Exception: Of the first job that fails; the others are given up.
     """
-    stop = threading.Event()
-    waiting: SimpleQueue[int] = SimpleQueue()
-    finished: SimpleQueue[tuple[int, T | None, BaseException | None]] = SimpleQueue()
-    for index in range(len(jobs)):
-        waiting.put(index)
-
-    def keep_going(_: Progress) -> None:
-        if stop.is_set():
-            raise _Unwanted
-
-    def work() -> None:
-        while not stop.is_set():
-            try:
-                index = waiting.get_nowait()
-            except Empty:
-                return
-            try:
-                finished.put((index, jobs[index](keep_going), None))
-            except _Unwanted:
-                return
-            except BaseException as error:  # noqa: BLE001 - raised again by the thread that waits
-                finished.put((index, None, error))
-
-    # Daemons: a program that is told to end does not wait for them.
-    threads = [
-        threading.Thread(target=work, daemon=True)
-        for _ in range(min(len(jobs), workers or os.cpu_count() or 1))
-    ]
-    results: dict[int, T | None] = {}
-    try:
-        for thread in threads:
-            thread.start()
+    results: dict[Hashable, T] = {}
+    with Workers(workers) as pool:
+        for index, job in enumerate(jobs):
+            pool.put(index, job)
         while len(results) < len(jobs):
-            try:
-                index, result, error = finished.get(timeout=POLL_SECONDS)
-            except Empty:
-                continue
-            if error is not None:
-                raise error
-            results[index] = result
+            index_of, result = pool.get()
+            results[index_of] = result
             if progress is not None:
                 progress(len(results))
-    finally:
-        stop.set()
-    return [results[index] for index in range(len(jobs))]  # type: ignore[misc]  # all are there
+    return [results[index] for index in range(len(jobs))]

@@ -40,12 +40,23 @@ from simulator.studies.advice import Advice, Suspect, advise
 from simulator.studies.calibration_spread import FIGURES, Key, SpeedEffect, Spread, figures
 from simulator.studies.whatif import Scenario, utilizations
 
-__all__ = ["MACHINE_SPEED", "PARTS", "Interval", "Missing", "Prediction", "RealRun", "predict_interval"]
+__all__ = [
+    "MACHINE_SPEED",
+    "PARTS",
+    "Interval",
+    "Missing",
+    "Prediction",
+    "RealRun",
+    "predict_interval",
+    "sure_enough",
+]
 
 NORMAL: Final = 1.96
 """Standard deviations that a 95 % interval of a normal distribution reaches from its middle."""
 MACHINE_SPEED: Final = "machine_speed"
 PARTS: Final = ("calibration", "simulation", "measurement", "discrepancy", MACHINE_SPEED)
+UNSEEN: Final = 0.05
+"""Relative error of a variance that nobody sees in an interval: it makes it 2.5 % wider or narrower."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,12 +192,7 @@ def predict_interval(
         known: The ``suspects`` of the model: what could be calibrated better.
         speed: What the speeds its machine may have do to this scenario; None if not known.
     """
-    uncertainty = scenario.model.uncertainty or Uncertainty()
-    load = max((figure.mean for figure in utilizations(result).values()), default=0.0)
-    sums = {
-        key: _Sum(key, figure, result, run, spread, uncertainty, load, speed)
-        for key, figure in figures(result).items()
-    }
+    load, sums = _sums(scenario, result, run, spread, speed)
     first = sums["response_time", ""]
     return Prediction(
         run=run,
@@ -199,6 +205,49 @@ def predict_interval(
         missing=tuple(_missing(sums.values(), certain_tasks(scenario.model))),
         advice=advise(first.variances, result, run.seconds, run.repeats, spread, known, speed),
     )
+
+
+def sure_enough(
+    scenario: Scenario, result: Result, run: RealRun, spread: Spread | None, speed: SpeedEffect | None
+) -> tuple[bool, bool]:
+    """Tell whether the simulations behind ``spread``, and those behind ``speed``, were long enough.
+
+    What chance left in them may move no interval visibly. Where calibration or machine is a small part of an
+    interval, very short simulations do.
+
+    Args:
+        scenario: As for ``predict_interval``, like all others.
+        result: Of its simulation.
+        run: The real run to predict.
+        spread: What calibration error does.
+        speed: What the speeds of the machine do.
+    """
+    _, sums = _sums(scenario, result, run, spread, speed)
+    seen = {key: UNSEEN * math.fsum(each.variances.values()) for key, each in sums.items()}
+    spread_noise = {} if spread is None else spread.noise
+    speed_noise = {} if speed is None else {key: _speed_noise(speed, key) for key in speed.noise}
+    return (
+        all(spread_noise.get(key, 0.0) <= most for key, most in seen.items()),
+        all(speed_noise.get(key, 0.0) <= most for key, most in seen.items()),
+    )
+
+
+def _speed_noise(speed: SpeedEffect, key: Key) -> float:
+    """Return by how much chance may be wrong about the variance due to the speed of the machine."""
+    noise, most = (v / speed.machine.quantile for v in (speed.noise[key], max(map(abs, speed.changes[key]))))
+    return noise * (noise + 2 * most)
+
+
+def _sums(
+    scenario: Scenario, result: Result, run: RealRun, spread: Spread | None, speed: SpeedEffect | None
+) -> tuple[float, dict[Key, _Sum]]:
+    """Return the load, and the variances of all figures."""
+    uncertainty = scenario.model.uncertainty or Uncertainty()
+    load = max((figure.mean for figure in utilizations(result).values()), default=0.0)
+    return load, {
+        key: _Sum(key, figure, result, run, spread, uncertainty, load, speed)
+        for key, figure in figures(result).items()
+    }
 
 
 def _missing(sums: Iterable[_Sum], certain: Sequence[str]) -> list[Missing]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
@@ -26,7 +26,7 @@ from mup.lqn.refs import ResourceRef
 from mup.lqn.routing_edits import with_count, with_probability
 from simulator.figures.result import Figure, Result
 
-__all__ = ["KINDS", "Axis", "Change", "Scenario", "bottleneck", "causes", "grid", "utilizations"]
+__all__ = ["KINDS", "Axis", "Change", "Scenario", "bottleneck", "causes", "fullest", "grid", "utilizations"]
 
 KINDS = (
     "clients",
@@ -170,13 +170,23 @@ def bottleneck(model: Model, result: Result) -> tuple[str, Figure] | None:
         Name (``task B``, ``processor host``) and utilization; None if everything is infinite.
     """
     shares = utilizations(result)
+    found = fullest(model, {ref: figure.mean for ref, figure in shares.items()})
+    return None if found is None else (found.label, shares[found])
+
+
+def fullest(model: Model, shares: Mapping[ResourceRef, float]) -> ResourceRef | None:
+    """Return the same, given utilizations; None if there are none.
+
+    Args:
+        model: The scenario's model.
+        shares: Utilization of everything that can be full.
+    """
     if not shares:
         return None
-    top = max(figure.mean for figure in shares.values())
-    full = {ref for ref, figure in shares.items() if figure.mean >= NEARLY_FULL * top}
+    top = max(shares.values())
+    full = {ref for ref, share in shares.items() if share >= NEARLY_FULL * top}
     # Several causes are equally guilty, the fullest is named.
-    found = max(causes(model, full), key=lambda ref: (shares[ref].mean, ref.label))
-    return found.label, shares[found]
+    return max(causes(model, full), key=lambda ref: (shares[ref], ref.label))
 
 
 def causes(model: Model, full: AbstractSet[ResourceRef]) -> list[ResourceRef]:

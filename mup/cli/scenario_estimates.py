@@ -1,0 +1,207 @@
+"""How does ``mup whatif`` print estimates of a grid: at once before it simulates, or instead of that?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from mup.cli.display import say
+from mup.cli.figures import plain
+from mup.cli.scenario_tables import MAX_COLUMNS, relative_text
+from mup.cli.tables import print_table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from mup.cli.scenario_files import Point
+    from mup.lqn.refs import ResourceRef
+    from simulator.studies.whatif import Scenario
+
+__all__ = [
+    "ESTIMATES",
+    "FEW",
+    "METHODS",
+    "estimated_points",
+    "estimates_of",
+    "print_estimates",
+    "print_first_look",
+    "write_estimates",
+]
+
+ESTIMATES = ("analytic", "fluid")
+"""Engines that do not simulate."""
+METHODS = {"analytic": "layered mean values", "fluid": "fluid approximation"}
+FEW = 20
+"""Scenarios of a grid whose estimates are printed while it is simulated, and whose results one by one."""
+
+Document = Mapping[str, Any]
+
+
+def estimates_of(
+    scenarios: Iterable[Scenario], engine: str, done: Callable[[int], None] = lambda _: None
+) -> list[Document]:
+    """Return an estimate of every scenario, as ``mup simulate --json`` prints it.
+
+    Args:
+        scenarios: Of a grid.
+        engine: One of ``ESTIMATES``.
+        done: Called with the number of estimates so far.
+
+    Raises:
+        ModelError, UncalibratedError, SimulationError: There is none; the message names the scenario.
+    """
+    from mup.errors import MupError
+
+    found = []
+    for scenario in scenarios:
+        try:
+            found.append(_estimate(scenario, engine))
+        except MupError as error:
+            if scenario.changes:
+                error.message = f"{error.message} (scenario: {scenario})"
+            raise
+        done(len(found))
+    return found
+
+
+def _estimate(scenario: Scenario, engine: str) -> Document:
+    if engine == "analytic":
+        from simulator.analytic import estimate
+
+        return estimate(scenario.model).to_json()
+    from simulator.fluid import fluid
+
+    return fluid(scenario.model).to_json()
+
+
+def print_first_look(out: Console, scenarios: Sequence[Scenario]) -> None:
+    """Print estimates of a grid that is going to be simulated; a word on why if there are none."""
+    from mup.errors import MupError
+
+    try:
+        found = estimates_of(scenarios, "analytic")
+    except MupError as error:
+        say(out, f"no estimate before the simulation: {error.message}")
+        return
+    out.print()
+    _print_table(out, scenarios, found, title="At once: an estimate; the simulations follow")
+    out.print()
+
+
+def print_estimates(
+    out: Console, scenarios: Sequence[Scenario], found: Sequence[Document], engine: str
+) -> None:
+    """Print the estimates of a grid, and their doubts.
+
+    Args:
+        out: Where.
+        scenarios: The baseline first.
+        found: Their estimates.
+        engine: One of ``ESTIMATES``.
+    """
+    _print_table(out, scenarios, found, title="")
+    milliseconds = 1e3 * sum(document["wall_seconds"] for document in found)
+    say(
+        out,
+        f"ESTIMATES ({METHODS[engine]}) without intervals, in {milliseconds:.0f} ms; response times exclude"
+        " think time; % is utilization; --engine compiled simulates.",
+    )
+    warned: dict[str, list[str]] = {}
+    for scenario, document in zip(scenarios, found, strict=True):
+        for warning in document["warnings"]:
+            warned.setdefault(warning, []).append(str(scenario))
+    for warning, names in warned.items():
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        say(out, f"warning: {names[0]}{more}: {warning}")
+
+
+def write_estimates(path: str, scenarios: Sequence[Scenario], found: Sequence[Document]) -> None:
+    """Write one line per scenario; times in seconds, throughput per second, utilization as a fraction.
+
+    Raises:
+        UsageError: The file cannot be written.
+    """
+    import csv
+    import io
+
+    from mup.cli.scenario_files import key_of
+    from mup.whole_file import write_whole
+
+    keys = list(dict.fromkeys(key_of(c) for s in scenarios for c in s.changes))
+    shares = [_shares(document) for document in found]
+    servers = list(dict.fromkeys(ref for share in shares for ref in share))
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerow([*keys, "throughput", "response_time", *(f"utilization {ref.label}" for ref in servers)])
+    for scenario, document, share in zip(scenarios, found, shares, strict=True):
+        values = {key_of(change): change.value for change in scenario.changes}
+        cycle = [_mean(document, name) for name in ("throughput", "response_time")]
+        writer.writerow([*(values.get(k, "") for k in keys), *cycle, *(share.get(r, "") for r in servers)])
+    write_whole(path, text.getvalue(), what="the table")
+
+
+def estimated_points(scenarios: Sequence[Scenario], found: Sequence[Document]) -> list[Point]:
+    """Return what is drawn of estimates: values without bands."""
+    from mup.cli.scenario_files import DRAWN, Point
+
+    return [
+        Point(scenario.changes, {name: (_mean(document, name) or 0.0, None, None) for name in DRAWN})
+        for scenario, document in zip(scenarios, found, strict=True)
+    ]
+
+
+def _print_table(
+    out: Console, scenarios: Sequence[Scenario], found: Sequence[Document], *, title: str
+) -> None:
+    from simulator.studies.whatif import fullest
+
+    shares = [_shares(document) for document in found]
+    peaks = {ref: max(s[ref] for s in shares if ref in s) for share in shares for ref in share}
+    columns = sorted(sorted(peaks, key=lambda ref: -peaks[ref])[:MAX_COLUMNS], key=list(peaks).index)
+    rows = []
+    for scenario, document, share in zip(scenarios, found, shares, strict=True):
+        most = fullest(scenario.model, share)
+        rows.append(
+            [
+                str(scenario),
+                "-" if most is None else f"{most.label} {100 * share[most]:.0f} %",
+                *_with_change(document, found[0], "response_time", 1e3),
+                *_with_change(document, found[0], "throughput", 1.0),
+                *(f"{100 * share[ref]:.1f}" if ref in share else "-" for ref in columns),
+            ]
+        )
+    used = {f"{ref.label} %": peaks[ref] for ref in columns}
+    headings = ["scenario", "bottleneck", "response ms", "change", "throughput 1/s", "in all", *used]
+    print_table(
+        out,
+        title,
+        headings,
+        rows,
+        texts=2,
+        spare=sorted(used, key=lambda heading: used[heading]),
+        more="--json and --csv",
+    )
+
+
+def _with_change(document: Document, baseline: Document, name: str, factor: float) -> tuple[str, str]:
+    """Return a figure, and by which part it differs from the baseline's."""
+    mean, before = _mean(document, name), _mean(baseline, name)
+    if mean is None:
+        return "-", ""
+    if document is baseline or not before:
+        return plain(mean * factor), ""
+    return plain(mean * factor), relative_text(mean / before - 1) if mean != before else "none"
+
+
+def _mean(document: Document, name: str) -> float | None:
+    figure = document["cycle"][name]
+    return None if figure is None else figure["mean"]
+
+
+def _shares(document: Document) -> dict[ResourceRef, float]:
+    """Return the utilization of everything that can be full."""
+    from mup.lqn.refs import ResourceRef
+
+    found = {ResourceRef("task", name): task["utilization"] for name, task in document["tasks"].items()}
+    found |= {ResourceRef("processor", name): p["utilization"] for name, p in document["processors"].items()}
+    return {ref: figure["mean"] for ref, figure in found.items() if figure is not None}
