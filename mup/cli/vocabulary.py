@@ -208,7 +208,9 @@ WORDS: dict[str, Word] = {
     "--csv": Word("Also write one line per scenario to this file.", ("FILE.csv",), PATH),
     "--report": Word("Write an HTML report to this file.", ("FILE.html",), PATH),
     # How something is computed.
-    "--engine": Word("What computes the figures.", ("compiled|reference|analytic|fluid",)),
+    "--engine": Word(
+        "What computes the figures.", ("compiled|reference|analytic|fluid", "compiled|analytic|fluid")
+    ),
     "--saturation": Word("Also find what saturates first, and at what load.", (), {"default": True}),
     "--dask": Word(
         "Simulate on the workers of the Dask cluster whose scheduler has this address.", ("tcp://HOST:PORT",)

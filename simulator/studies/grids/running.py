@@ -165,7 +165,7 @@ def _hash(model: Model, hashes: dict[int, tuple[Task, int]]) -> int:
     found: list[Any] = []
     for task in model.tasks:
         if id(task) not in hashes:
-            work = tuple((e.name, e.activities, e.precedences, e.arrivals) for e in task.entries)
+            work = tuple(replace(entry, paths=()) for entry in task.entries)  # those cannot be hashed
             own = (task.name, task.threads, task.replicas, task.processor, task.admission, task.think, work)
             hashes[id(task)] = task, hash(own)
         found.append(hashes[id(task)][1])
