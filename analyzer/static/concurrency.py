@@ -24,20 +24,22 @@ from typing import TypeGuard, TypeVar
 import libcst as cst
 
 from analyzer.static.application import Operation, Path
+from analyzer.static.arguments import Arguments
 from analyzer.static.catalogue import Catalogue
 from analyzer.static.control import Block, Managed
 from analyzer.static.diagnostics import Diagnostics
-from analyzer.static.evaluation import (
-    Arguments,
-    Context,
-    Evaluation,
-    Failure,
-    Points,
-    Results,
-    TooManyPathsError,
-)
+from analyzer.static.evaluation import Evaluation, Points, TooManyPathsError
 from analyzer.static.names import Names, target_names
-from analyzer.static.state import Content, Flow, Frame, State, forget, join_contents
+from analyzer.static.state import (
+    Content,
+    Failure,
+    Flow,
+    Frame,
+    Results,
+    State,
+    forget,
+    join_contents,
+)
 from analyzer.static.values import (
     LOST,
     UNKNOWN,
@@ -47,15 +49,12 @@ from analyzer.static.values import (
     Comm,
     Const,
     Coroutine,
-    DictRef,
     External,
     FunctionValue,
     Future,
     Group,
     Instance,
-    ListRef,
     Lost,
-    Method,
     ObjectRef,
     Slot,
     TupleValue,
@@ -63,9 +62,8 @@ from analyzer.static.values import (
     alternatives,
     join,
     mapped,
-    parts,
-    tracked,
 )
+from analyzer.static.variables import Context
 from analyzer.static.walking import names_in
 
 __all__ = ["Concurrency"]
@@ -148,30 +146,33 @@ class Concurrency(Evaluation):
         known = self._library.get(name)
         return None if known is None else known(arguments, node, state)
 
-    def task_method(
-        self, method: Method, arguments: Arguments, node: cst.Call, state: State
-    ) -> Results | None:
-        """Return what calling a method of a task or a group of tasks does; None if the owner is neither."""
-        owner, name = method.owner, method.name
-        if isinstance(owner, Group):
-            if name != "create_task":
-                return [(state, UNKNOWN)]
-            results: Results = []
-            for after, task in self._create_task(arguments, node, state):
-                content = after.heap[owner.number]
-                if isinstance(content, Value):
-                    results.append((after.store(owner.number, forget([content, task], after.heap)), task))
-                else:
-                    results.append((after.store(owner.number, (*content, (UNKNOWN, task))), task))
-            return results
-        if isinstance(owner, Awaitable):
+    def group_method(
+        self, group: Group, name: str, arguments: Arguments, node: cst.Call, state: State
+    ) -> Results:
+        """Return what a method of a group of tasks does."""
+        if name != "create_task":
             return [(state, UNKNOWN)]
-        if not isinstance(owner, Future) or state.operations[owner.index].op != "task":
-            return None
-        if name == "cancel":
+        results: Results = []
+        for after, task in self._create_task(arguments, node, state):
+            content = after.heap[group.number]
+            if isinstance(content, Value):
+                results.append((after.store(group.number, forget([content, task], after.heap)), task))
+            else:
+                results.append((after.store(group.number, (*content, (UNKNOWN, task))), task))
+        return results
+
+    def future_method(
+        self, future: Future, name: str, arguments: Arguments, node: cst.Call, state: State
+    ) -> Results:
+        """Return what a method of a future or task does."""
+        if state.operations[future.index].op != "task":
+            if name == "get":
+                return self._get(future, node, state)
+            self.report("MUP042", f"a future has no operation {name!r}", node, "wait for it with get()")
+        elif name == "cancel":
             # From here on it may stop anywhere: nobody waits for the rest of it.
-            return [(replace(state, joined=state.joined | {owner.index}), UNKNOWN)]
-        if name == "add_done_callback":
+            return [(replace(state, joined=state.joined | {future.index}), UNKNOWN)]
+        elif name == "add_done_callback":
             self.release(arguments.values, state, node, node.func)
         return [(state, UNKNOWN)]
 
@@ -182,27 +183,17 @@ class Concurrency(Evaluation):
         evaluated = self.evaluate(node.expression, state)
         self._awaiting.pop()
         for after, value in evaluated:
-            for one in alternatives(value):
-                results += self._awaited(one, node, after)
+            results += value.awaited(node, after, self)
         return results
 
-    def _awaited(self, one: Value, node: cst.Call | cst.Await, state: State) -> Results:
-        if isinstance(one, Coroutine):
-            return self._inline(one.function, dict(one.arguments), one.call, state)
-        if isinstance(one, Awaitable):
-            return self._awaited_several(one, node, state)
-        if isinstance(one, Lost):
-            self._unknown_future(node)
-            return [(state, UNKNOWN)]
-        if not isinstance(one, Future):
-            self._interruptible(state)
-            return [(state, one)]
-        if state.operations[one.index].op == "task":
-            self._interruptible(state)
-            return [(s, self._result(one, state)) for s in self._joined([one], node, state)]
-        results = self._get(one, node, state)
+    def awaited_future(self, future: Future, node: cst.Call | cst.Await, state: State) -> Results:
+        """Return what waiting for a future or task does."""
+        if state.operations[future.index].op == "task":
+            self.interruptible(state)
+            return [(s, self._result(future, state)) for s in self._joined([future], node, state)]
+        results = self._get(future, node, state)
         for after, _ in results:
-            self._interruptible(after)
+            self.interruptible(after)
         return results
 
     def _get(self, future: Future, node: cst.Call | cst.Await, state: State) -> Results:
@@ -224,13 +215,14 @@ class Concurrency(Evaluation):
                 "wait for it once, before the task starts or after it has ended",
             )
 
-    def _awaited_several(self, one: Awaitable, node: cst.Call | cst.Await, state: State) -> Results:
+    def awaited_several(self, one: Awaitable, node: cst.Call | cst.Await, state: State) -> Results:
+        """Return what waiting for what a function of asyncio returned does."""
         if one.kind == "limited":
-            return self._limited("timeout", state, lambda: self._awaited(one.items[0], node, state))
+            return self._limited("timeout", state, lambda: one.values[0].awaited(node, state, self))
         if one.kind == "completed":
             return self._next_completed(one, node, state)
         if one.kind == "wait":
-            tasks = [item for item in one.items if isinstance(item, Future)]
+            tasks = [item for item in one.values if isinstance(item, Future)]
             return [
                 (s, TupleValue((UNKNOWN, UNKNOWN))) for s in self._joined(tasks, node, state, collect=True)
             ]
@@ -238,7 +230,7 @@ class Concurrency(Evaluation):
 
     # Timeouts and cancellation.
 
-    def _interruptible(self, state: State) -> None:
+    def interruptible(self, state: State) -> None:
         """Note that a timeout may end the wait that has just begun."""
         if self._cancellable:
             self.may_fail(state, "cancelled")
@@ -254,7 +246,7 @@ class Concurrency(Evaluation):
             # A group of tasks raises one error for whatever went wrong in it.
             self.may_fail(place, kind if cut or kind == "group" else what)
             if cut:
-                self._interruptible(place)
+                self.interruptible(place)
         return result
 
     def managed(self, node: Managed, state: State) -> list[Flow]:
@@ -279,8 +271,8 @@ class Concurrency(Evaluation):
             if flow.kind == "raise":
                 flows.append(replace(flow, value=GROUP_ERROR))
             elif isinstance(content, Value):
-                if tracked(content):
-                    self._unknown_future(node.call)
+                if content.tracked():
+                    self.unknown_future(node.call, flow.state)
                 flows.append(flow)
             else:
                 tasks = [task for _, task in content if isinstance(task, Future)]
@@ -304,7 +296,7 @@ class Concurrency(Evaluation):
                 items = self.items(value, state)
                 if items is None:
                     if state.holds_tracked(value):
-                        self._unknown_future(node)
+                        self.unknown_future(node, state)
                     return None
                 given += items
             elif argument.keyword is None and not argument.star:
@@ -332,17 +324,17 @@ class Concurrency(Evaluation):
         return results
 
     def _combinations(self, values: Sequence[Value]) -> Iterator[tuple[Value, ...]]:
-        return product(*(alternatives(v) if tracked(v) else (UNKNOWN,) for v in values))
+        return product(*(alternatives(v) if v.tracked() else (UNKNOWN,) for v in values))
 
     def _gathered(self, one: Awaitable, node: cst.Call | cst.Await, state: State) -> Results:
-        waiting = [item for item in one.items if tracked(item)]
+        waiting = [item for item in one.values if item.tracked()]
         collect = one.kind == "collect"
         if len(waiting) == 1 and isinstance(waiting[0], Coroutine | Awaitable) and not collect:
             # Nobody else is there to run beside it.
-            after_all = self._awaited(waiting[0], node, state)
-            return [self._new_list((UNKNOWN,) * len(one.items), s) for s, _ in after_all]
+            after_all = waiting[0].awaited(node, state, self)
+            return [self.new_list((UNKNOWN,) * len(one.values), s) for s, _ in after_all]
         results: Results = []
-        for started, handles in self._started_beside(one.items, node, state):
+        for started, handles in self._started_beside(one.values, node, state):
             after = started
             failures: set[Failure] = set()
             for handle in handles:
@@ -352,14 +344,14 @@ class Concurrency(Evaluation):
                         ((after, _),) = self._get(handle, node, after)
                     failures.update(points.states)
                 elif isinstance(handle, Lost):
-                    self._unknown_future(node)
+                    self.unknown_future(node, state)
             for kind in sorted(failures if not collect else ()):
                 self.may_fail(after, kind)
-            self._interruptible(after)
+            self.interruptible(after)
             tasks = [h for h in handles if isinstance(h, Future) and after.operations[h.index].op == "task"]
             values = [self._result(h, after) if isinstance(h, Future) else UNKNOWN for h in handles]
             for joined in self._joined(tasks, node, after, collect=collect):
-                results.append(self._new_list(values, joined))
+                results.append(self.new_list(values, joined))
         return results
 
     def _wait_for(self, arguments: Arguments, node: cst.Call, state: State) -> Results:
@@ -393,7 +385,7 @@ class Concurrency(Evaluation):
 
     def _next_completed(self, one: Awaitable, node: cst.Call | cst.Await, state: State) -> Results:
         """Wait for the next of several tasks to end: in the order they were given, whatever happens."""
-        tasks = {task.index for task in one.items if isinstance(task, Future)}
+        tasks = {task.index for task in one.values if isinstance(task, Future)}
         joins = [i for i, o in enumerate(state.operations) if o.op == "join" and o.of in tasks]
         between = state.operations[joins[-1] + 1 :] if joins else ()
         bodies = [state.operations[index].bodies[0].operations for index in sorted(tasks)]
@@ -405,17 +397,17 @@ class Concurrency(Evaluation):
                 "wait for all tasks with asyncio.gather first",
             )
         self.may_fail(state, "timeout")
-        return self._awaited(one.items[0], node, state)
+        return one.values[0].awaited(node, state, self)
 
     def _wait(self, arguments: Arguments, node: cst.Call, state: State) -> Results:
         value, _ = arguments.get(0, ("fs",))
         items = self.items(value or UNKNOWN, state)
         if items is None:
             if value is not None and state.holds_tracked(value):
-                self._unknown_future(node)
+                self.unknown_future(node, state)
             return [(state, UNKNOWN)]
         plain = any(
-            tracked(i) and not (isinstance(i, Future) and state.operations[i.index].op == "task")
+            i.tracked() and not (isinstance(i, Future) and state.operations[i.index].op == "task")
             for i in items
         )
         if plain or len(arguments.nodes) > 1:
@@ -440,7 +432,7 @@ class Concurrency(Evaluation):
         return [(state, UNKNOWN)]
 
     def _task_group(self, _arguments: Arguments, _node: cst.Call, state: State) -> Results:
-        number = self._allocate()
+        number = self.allocate()
         return [(state.store(number, ()), Group(number))]
 
     # Starting tasks.
@@ -483,7 +475,7 @@ class Concurrency(Evaluation):
                 forgotten[number] = _any_of(contents, view)
 
     def _start_beside(self, item: Value, node: cst.Call | cst.Await, state: State) -> Results:
-        if not isinstance(item, Coroutine | Awaitable) or not tracked(item):
+        if not isinstance(item, Coroutine | Awaitable) or not item.tracked():
             return [(state, item)]
         return self._run(item, node, state, state)
 
@@ -500,10 +492,10 @@ class Concurrency(Evaluation):
     def _start(self, item: Value, node: cst.Call | cst.Await, state: State) -> Results:
         """Start an awaitable as a task; return what to wait for."""
         if isinstance(item, Lost):
-            self._unknown_future(node)
+            self.unknown_future(node, state)
         if isinstance(item, Future) and state.operations[item.index].op == "task":
             return [(state, item)]
-        if not isinstance(item, Coroutine | Awaitable | Future) or not tracked(item):
+        if not isinstance(item, Coroutine | Awaitable | Future) or not item.tracked():
             self.release([] if isinstance(item, Lost) else [item], state, node, node)
             return [(state, UNKNOWN)]
         return self._run(item, node, state, self._private(item, node, state))
@@ -515,7 +507,7 @@ class Concurrency(Evaluation):
         outer, self.raised = self.raised, []
         cancellable, self._cancellable = self._cancellable, 0
         with self.collected() as points:
-            flows = [Flow(s, "return", value) for s, value in self._awaited(item, node, start)]
+            flows = [Flow(s, "return", value) for s, value in item.awaited(node, start, self)]
         flows += self.raised
         self.raised, self._cancellable = outer, cancellable
         base = len(before.operations)
@@ -711,7 +703,7 @@ def _shared(content: Content | Value, state: State) -> Content | Value | None:
         held = any(state.holds_tracked(v) for _, v in content if not isinstance(v, lasting))
         return None if held else kept
     left = forget([content], state.heap)
-    return None if tracked(left) else left
+    return None if left.tracked() else left
 
 
 class _Reach:
@@ -724,12 +716,14 @@ class _Reach:
         self.names: set[tuple[int, str]] = set()
 
     def value(self, value: Value) -> None:
-        if isinstance(value, ListRef | DictRef | ObjectRef | Group):
+        if value.place is not None:
+            self._container(value.place)
+        elif isinstance(value, Group):
             self._container(value.number)
         elif isinstance(value, Closure):
             self._closure(value)
         else:
-            for part in parts(value):
+            for part in value.parts():
                 self.value(part)
 
     def _container(self, number: int) -> None:

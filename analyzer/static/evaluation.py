@@ -15,17 +15,18 @@ from typing import Any, Literal
 import libcst as cst
 
 from analyzer.static.application import Operation, OperationKind
+from analyzer.static.arguments import Arguments
 from analyzer.static.catalogue import Catalogue
 from analyzer.static.control import Block
 from analyzer.static.diagnostics import Diagnostics
-from analyzer.static.expressions import combine, literal, operands, unless_tracked
+from analyzer.static.expressions import combine, literal, operands
 from analyzer.static.factoring import fold
-from analyzer.static.facts import changed_in_loop, holding, may_change, without_facts
+from analyzer.static.facts import changed_in_loop, holding, without_facts
 from analyzer.static.liveness import Liveness
 from analyzer.static.names import Assigned, ClassInfo, FunctionInfo, Names
 from analyzer.static.repetition import Repetition, carried, repetition
 from analyzer.static.source import Module
-from analyzer.static.state import Content, Flow, State, forget, merge
+from analyzer.static.state import Content, Failure, Flow, Results, State, forget, merge
 from analyzer.static.stated import Stated
 from analyzer.static.values import (
     COMM,
@@ -35,19 +36,17 @@ from analyzer.static.values import (
     Awaitable,
     ClassValue,
     Closure,
-    Comm,
     Const,
     Coroutine,
     DictRef,
-    EnumMember,
     External,
+    Function,
     FunctionValue,
     Future,
     Generator,
     Group,
     Instance,
     ListRef,
-    Lost,
     MapValue,
     Method,
     ModuleValue,
@@ -60,12 +59,13 @@ from analyzer.static.values import (
     Unknown,
     Value,
     alternatives,
+    distinct,
     from_python,
     join,
-    tracked,
-    truth,
     tuple_of,
 )
+from analyzer.static.values.evaluator import HERE, Escape
+from analyzer.static.values.reading import called_name
 from analyzer.static.variables import Context, Variables
 from mup.databases.command import NOT_KNOWN, RESERVED, check_known
 from mup.errors import ModelError, QueryError, UsageError
@@ -75,11 +75,9 @@ from mup.lqn.refs import EndpointRef, QueryRef
 from mup.routes import typed
 from mup.workload.times_file import read_times
 
-__all__ = ["Arguments", "Context", "Evaluation", "Failure", "Points", "Results", "Role", "TooManyPathsError"]
+__all__ = ["Evaluation", "Points", "Role", "TooManyPathsError"]
 
 Role = Literal["endpoint", "client"]
-Failure = Literal["call", "query", "get of call", "get of query", "local", "timeout", "cancelled", "group"]
-Results = list[tuple[State, Value]]
 
 MAX_PATHS = 1000
 MAX_INLINE_DEPTH = 50
@@ -93,8 +91,6 @@ MAX_STEPS = 200_000
 """Statements and items that are followed for one endpoint."""
 INLINING = 50
 """Steps that inlining a helper counts for."""
-
-REQUEST_DATA = {"params", "files", "headers", "cookies", "body", "method", "request_id", "traceparent"}
 
 # Looking at a value is not letting it go.
 HARMLESS = {
@@ -200,64 +196,6 @@ class TooLongError(TooManyPathsError):
     """The code of an endpoint is too much to be followed; what of it is in the message."""
 
 
-PLACEHOLDER = cst.Name("_")
-"""Stands for the expression of an argument that the source does not spell out."""
-
-
-@dataclass(frozen=True)
-class Arguments:
-    """Evaluated arguments of a call."""
-
-    nodes: tuple[cst.Arg, ...]
-    values: tuple[Value, ...]
-
-    @property
-    def plain(self) -> bool:
-        """Whether there is no ``*`` or ``**`` among them."""
-        return not any(a.star for a in self.nodes)
-
-    def positional(self) -> list[Value]:
-        """Return the values without keyword."""
-        pairs = zip(self.nodes, self.values, strict=True)
-        return [v for a, v in pairs if a.keyword is None and not a.star]
-
-    def keywords(self) -> list[tuple[str, Value]]:
-        """Return the values with keyword."""
-        pairs = zip(self.nodes, self.values, strict=True)
-        return [(a.keyword.value, v) for a, v in pairs if a.keyword is not None]
-
-    def get(self, position: int, names: Sequence[str]) -> tuple[Value | None, cst.CSTNode | None]:
-        """Return an argument by position or any of its names, with its node; (None, None) if missing."""
-        if not self.plain:
-            return UNKNOWN, self._place(self.nodes[0])
-        free = [(a, v) for a, v in zip(self.nodes, self.values, strict=True) if a.keyword is None]
-        if position < len(free):
-            return free[position][1], self._place(free[position][0])
-        for argument, value in zip(self.nodes, self.values, strict=True):
-            if argument.keyword is not None and argument.keyword.value in names:
-                return value, self._place(argument)
-        return None, None
-
-    @staticmethod
-    def _place(argument: cst.Arg) -> cst.Arg | None:
-        return None if argument.value is PLACEHOLDER else argument
-
-    @staticmethod
-    def of(*values: Value) -> Arguments:
-        """Return arguments that the source does not spell out."""
-        return Arguments(tuple(cst.Arg(PLACEHOLDER) for _ in values), values)
-
-    def behind(self, values: Sequence[Value], keywords: Sequence[tuple[str, Value]] = ()) -> Arguments:
-        """Return these arguments with others before them; a keyword given here wins."""
-        own = {name for name, _ in self.keywords()}
-        named = [(name, value) for name, value in keywords if name not in own]
-        nodes = [cst.Arg(PLACEHOLDER, keyword=cst.Name(name)) for name, _ in named]
-        return Arguments(
-            (*(cst.Arg(PLACEHOLDER) for _ in values), *self.nodes, *nodes),
-            (*values, *self.values, *(value for _, value in named)),
-        )
-
-
 class Evaluation(Variables):
     """Evaluates expressions; statements are the subclass's business.
 
@@ -338,12 +276,6 @@ class Evaluation(Variables):
     def library(self, name: str, arguments: Arguments, node: cst.Call, state: State) -> Results | None:
         """Return what calling a function of the library does; None if it does nothing special."""
 
-    @abstractmethod
-    def task_method(
-        self, method: Method, arguments: Arguments, node: cst.Call, state: State
-    ) -> Results | None:
-        """Return what calling a method of a task or a group of tasks does; None if the owner is neither."""
-
     # What generators and the library provide.
 
     @abstractmethod
@@ -385,7 +317,9 @@ class Evaluation(Variables):
         """Return what a function outside the source tree does; None if that is not known."""
 
     @abstractmethod
-    def text(self, owner: Const, name: str, arguments: Arguments, node: cst.CSTNode, state: State) -> Results:
+    def text_method(
+        self, owner: Const, name: str, arguments: Arguments, node: cst.CSTNode, state: State
+    ) -> Results:
         """Return what a method of a constant text does."""
 
     @abstractmethod
@@ -417,6 +351,68 @@ class Evaluation(Variables):
     @abstractmethod
     def iterables(self, node: cst.BaseExpression, state: State) -> Results:
         """Evaluate what a loop is over; objects of known classes say what that is."""
+
+    @abstractmethod
+    def class_attribute(
+        self, info: ClassInfo, after: ClassInfo | None, name: str, receiver: Value | None
+    ) -> Value:
+        """Return an attribute that comes from a class or its bases."""
+
+    @abstractmethod
+    def method_named(self, info: ClassInfo, names: Sequence[str]) -> FunctionInfo | None:
+        """Return the first of these methods that a class has."""
+
+    @abstractmethod
+    def property_of(self, info: ClassInfo, after: ClassInfo | None, name: str) -> FunctionInfo | None:
+        """Return what reading an attribute runs; None if it is no property."""
+
+    @abstractmethod
+    def is_cached(self, getter: FunctionInfo) -> bool:
+        """Return whether a property keeps what it returned first."""
+
+    @abstractmethod
+    def is_made_once(self, info: ClassInfo, name: str, value: Value) -> bool:
+        """Return whether only the making of an object gives this attribute a value."""
+
+    @abstractmethod
+    def is_named_tuple(self, info: ClassInfo) -> bool:
+        """Return whether objects of a class are tuples of their fields."""
+
+    @abstractmethod
+    def is_service(self, number: int) -> bool:
+        """Return whether an object is the service or client itself, while it is set up."""
+
+    @abstractmethod
+    def empty(self, factory: str, state: State) -> tuple[State, Value]:
+        """Return what a function of the library returns that makes an empty container."""
+
+    @abstractmethod
+    def as_pairs(self, value: Value, state: State) -> Content | None:
+        """Return the items of a mapping, or of a sequence of pairs; None if they are not known."""
+
+    @abstractmethod
+    def interruptible(self, state: State) -> None:
+        """Note that a timeout may end the wait that has just begun."""
+
+    @abstractmethod
+    def future_method(
+        self, future: Future, name: str, arguments: Arguments, node: cst.Call, state: State
+    ) -> Results:
+        """Return what a method of a future or task does."""
+
+    @abstractmethod
+    def group_method(
+        self, group: Group, name: str, arguments: Arguments, node: cst.Call, state: State
+    ) -> Results:
+        """Return what a method of a group of tasks does."""
+
+    @abstractmethod
+    def awaited_future(self, future: Future, node: cst.Call | cst.Await, state: State) -> Results:
+        """Return what waiting for a future or task does."""
+
+    @abstractmethod
+    def awaited_several(self, one: Awaitable, node: cst.Call | cst.Await, state: State) -> Results:
+        """Return what waiting for what a function of asyncio returned does."""
 
     @abstractmethod
     def operated(self, values: Iterable[Value], node: cst.CSTNode, state: State) -> None:
@@ -460,7 +456,8 @@ class Evaluation(Variables):
         """Return whether a loop over items is unrolled, given the unrolled loops around it."""
         return items is not None and self.width * len(items) <= MAX_UNROLLED
 
-    def _allocate(self) -> int:
+    def allocate(self) -> int:
+        """Return a new place in the heap."""
         self._numbers += 1
         return self._numbers
 
@@ -564,33 +561,16 @@ class Evaluation(Variables):
         made_once = all(value == NONE or isinstance(value, SharedObject) for value in values)
         return join(values) if made_once else UNKNOWN
 
-    def attribute(self, owner: Value, name: str, node: cst.CSTNode, state: State) -> Value | None:
-        """Return ``owner.name``; None if reading it raises."""
-        if isinstance(owner, Comm):
-            return UNKNOWN if name in REQUEST_DATA else Method(owner, name)
-        if isinstance(owner, Future | Lost | ListRef | DictRef | MapValue | TupleValue | Awaitable | Group):
-            return Method(owner, name)
-        if isinstance(owner, Const):
-            if owner.value is None:
-                return None
-            return Method(owner, name) if isinstance(owner.value, str) else UNKNOWN
-        if isinstance(owner, External):
-            return External(f"{owner.name}.{name}")
-        if isinstance(owner, ModuleValue):
-            value = self.names.member(owner, name)
-            return self._global(owner.module, name) if value is None else value
-        if isinstance(owner, FunctionValue | Closure | Coroutine | Generator | Method | Partial):
-            self.release([owner], state, node, f"attribute {name!r}")
-        return UNKNOWN
+    def member(self, owner: ModuleValue, name: str) -> Value:
+        """Return a name of a module of the source tree."""
+        value = self.names.member(owner, name)
+        return self._global(owner.module, name) if value is None else value
 
-    def read_attribute(self, owner: Value, name: str, node: cst.CSTNode, state: State) -> Results:
-        """Return what reading ``owner.name`` does."""
-        value = self.attribute(owner, name, node, state)
-        if value is None:
-            missing = External("builtins.AttributeError")
-            self.raised.append(Flow(state, "raise", missing, self.module.line(node)))
-            return []
-        return [(state, value)]
+    def missing_attribute(self, node: cst.CSTNode, state: State) -> Results:
+        """Note the ``AttributeError`` of reading an attribute that is not there; there is no way on."""
+        missing = External("builtins.AttributeError")
+        self.raised.append(Flow(state, "raise", missing, self.module.line(node)))
+        return []
 
     def decorators(self, function: FunctionInfo) -> list[str]:
         """Return the dotted names of a function's decorators; code for those that have none."""
@@ -653,7 +633,7 @@ class Evaluation(Variables):
         folded = self.folded(flows, len(before.operations), node)
         groups: dict[tuple[Operation, ...], list[tuple[State, tuple[Value, ...]]]] = {}
         for flow, (_, values) in zip(folded, results, strict=True):
-            new = flow.value.items if isinstance(flow.value, TupleValue) else values
+            new = flow.value.values if isinstance(flow.value, TupleValue) else values
             groups.setdefault(flow.state.operations, []).append((flow.state, new))
         return [
             (
@@ -676,22 +656,20 @@ class Evaluation(Variables):
                 # A set has no order that the source could tell.
                 items = self._displayed(node.elements, values, after)
                 if items is None or (type(node) is cst.Set and len(items) > 1):
-                    number = self._allocate()
-                    results.append((after.store(number, self._content_of(values, after)), ListRef(number)))
+                    number = self.allocate()
+                    results.append((after.store(number, after.content_of(values)), ListRef(number)))
                 else:
-                    results.append(self._new_list(items, after))
+                    results.append(self.new_list(items, after))
             elif type(node) is cst.Tuple:
                 items = self._displayed(node.elements, values, after)
-                results.append((after, self._content_of(values, after) if items is None else tuple_of(items)))
+                results.append((after, after.content_of(values) if items is None else tuple_of(items)))
             elif type(node) is cst.Dict:
                 results.append(self._new_dict(node, values, after))
-            elif type(node) is cst.BinaryOperation and isinstance(values[-1], DictRef):
-                # `"%(name)s" % {...}`
-                results.append((after, combine(node, (values[0], self.freeze(values[1], after)))))
             elif type(node) is cst.Subscript:
                 results += self._subscripted(node, values, after)
-            elif type(node) is cst.UnaryOperation and isinstance(values[0], ListRef | DictRef):
-                known = self.truth(values[0], after)
+            elif type(node) is cst.UnaryOperation and isinstance(node.operator, cst.Not):
+                self.operated(values, node, after)
+                known = values[0].truth(after.heap)
                 results.append((after, UNKNOWN if known is None else Const.of(not known)))
             elif type(node) is cst.BinaryOperation:
                 results.append(self._combined(node, values, after))
@@ -705,27 +683,27 @@ class Evaluation(Variables):
     ) -> tuple[State, Value]:
         """Return the result of an operator; that of lists and dicts may hold futures, too."""
         left, right = values
+        if isinstance(right, DictRef):  # `"%(name)s" % {...}`
+            return state, combine(node, (left, self.freeze(right, state)))
         self.operated(values, node, state)
         if isinstance(node.operator, cst.Add) and isinstance(left, ListRef) and isinstance(right, ListRef):
             items, more = self.items(left, state), self.items(right, state)
             if items is not None and more is not None:
-                return self._new_list((*items, *more), state)
+                return self.new_list((*items, *more), state)
         value = combine(node, values)
         if isinstance(value, Unknown) and any(state.holds_tracked(v) for v in values):
             return state, LOST
         return state, value
 
     def _subscripted(self, node: cst.Subscript, values: Sequence[Value], state: State) -> Results:
-        """Return what reading ``owner[key]`` does: an object of a known class decides for itself."""
-        results: Results = []
-        rest = [owner for owner in alternatives(values[0]) if not isinstance(owner, ObjectRef | SharedObject)]
-        for owner in alternatives(values[0]):
-            if isinstance(owner, ObjectRef | SharedObject):
-                given = values[1] if len(values) == 2 else UNKNOWN
-                results += self.item_of_object(owner, given, node, state)
-        if rest:
-            results.append((state, self._subscript(node, [join(rest), *values[1:]], state)))
-        return merge_results(results)
+        """Return what reading ``owner[key]`` does."""
+        owner, *keys = values
+        place = node.slice[0].slice
+        if len(node.slice) > 1:
+            return [(state, state.content_of([owner]))]
+        if isinstance(place, cst.Slice):
+            return [(state, self._sliced(place, values, state))]
+        return merge_results(owner.item(keys[0], node, state, self))
 
     def _displayed(
         self, elements: Sequence[cst.BaseElement], values: Sequence[Value], state: State
@@ -739,15 +717,13 @@ class Evaluation(Variables):
             found += items
         return tuple(found)
 
-    def _content_of(self, values: Iterable[Value], state: State) -> Value:
-        return LOST if any(state.holds_tracked(v) for v in values) else UNKNOWN
-
-    def _new_list(self, values: Iterable[Value], state: State) -> tuple[State, Value]:
-        number = self._allocate()
+    def new_list(self, values: Iterable[Value], state: State) -> tuple[State, Value]:
+        """Return the state with a new list."""
+        number = self.allocate()
         return state.store(number, tuple((UNKNOWN, value) for value in values)), ListRef(number)
 
     def _new_dict(self, node: cst.Dict, values: Sequence[Value], state: State) -> tuple[State, Value]:
-        number = self._allocate()
+        number = self.allocate()
         rest = list(values)
         pairs: list[tuple[Value, Value]] = []
         for element in node.elements:
@@ -755,33 +731,11 @@ class Evaluation(Variables):
                 pairs.append((rest.pop(0), rest.pop(0)))
                 continue
             spread = rest.pop(0)
-            more = self._pairs(spread, state) if isinstance(spread, DictRef | MapValue) else None
+            more = spread.pairs(state.heap) if isinstance(spread, DictRef | MapValue) else None
             if more is None:
-                return state.store(number, self._content_of(values, state)), DictRef(number)
+                return state.store(number, state.content_of(values)), DictRef(number)
             pairs += more
-        return state.store(number, self._distinct(tuple(pairs), state)), DictRef(number)
-
-    def _distinct(self, pairs: Content, state: State) -> Content | Value:
-        """Return the items of a dict that got these one after the other; keys nobody knows may be equal."""
-        if len(pairs) > 1 and not all(isinstance(key, Const | EnumMember) for key, _ in pairs):
-            return forget([pairs], state.heap)
-        return tuple(dict(pairs).items())
-
-    def _subscript(self, node: cst.Subscript, values: Sequence[Value], state: State) -> Value:
-        if len(node.slice) == 1 and isinstance(node.slice[0].slice, cst.Slice):
-            return self._sliced(node.slice[0].slice, values, state)
-        if len(node.slice) != 1:
-            return self._content_of(values[:1], state)
-        results = []
-        for owner in alternatives(values[0]):
-            items = self._pairs(owner, state)
-            if items is None or not isinstance(owner, ListRef | DictRef | MapValue):
-                results.append(combine(node, (self._known_or_lost(owner, state), values[1])))
-            elif isinstance(owner, ListRef):
-                results.append(combine(node, (TupleValue(tuple(v for _, v in items)), values[1])))
-            else:
-                results.append(_item(items, values[1]))
-        return join(results)
+        return state.store(number, distinct(tuple(pairs), state)), DictRef(number)
 
     def _sliced(self, part: cst.Slice, values: Sequence[Value], state: State) -> Value:
         """Return ``owner[a:b:c]`` as a tuple: a copy that shares nothing with the owner."""
@@ -790,57 +744,29 @@ class Evaluation(Variables):
         for bound in (part.lower, part.upper, part.step):
             value = NONE if bound is None else rest.pop(0)
             if not isinstance(value, Const) or not isinstance(value.value, int | None):
-                return self._content_of(values[:1], state)
+                return state.content_of(values[:1])
             bounds.append(value.value)
         results = []
         for owner in alternatives(values[0]):
             items = None if isinstance(owner, DictRef | MapValue) else self.items(owner, state)
             if bounds[2] == 0 or items is None:
-                return self._content_of(values[:1], state)
+                return state.content_of(values[:1])
             taken = items[slice(*bounds)]
-            text = isinstance(owner, Const) and all(isinstance(i, Const) for i in taken)
-            results.append(
-                Const.of("".join(i.value for i in taken if isinstance(i, Const)))
-                if text
-                else TupleValue(taken)
-            )
+            known, text = TupleValue(taken).python()
+            is_text = known and isinstance(owner, Const)
+            results.append(Const.of("".join(text)) if is_text else TupleValue(taken))
         return join(results)
-
-    def _known_or_lost(self, owner: Value, state: State) -> Value:
-        if isinstance(owner, ListRef | DictRef):
-            return LOST if state.holds_tracked(owner) else UNKNOWN
-        return owner
-
-    def _pairs(self, owner: Value, state: State) -> tuple[tuple[Value, Value], ...] | None:
-        """Return the items of a container as (key, value); None if they are not known."""
-        if isinstance(owner, ListRef | DictRef):
-            content = state.heap.get(owner.number, UNKNOWN)
-            return None if isinstance(content, Value) else content
-        if isinstance(owner, MapValue):
-            return owner.items
-        if isinstance(owner, TupleValue):
-            return tuple((UNKNOWN, item) for item in owner.items)
-        return None
 
     def items(self, value: Value, state: State) -> tuple[Value, ...] | None:
         """Return what iterating over a value yields; None if that is not known."""
-        if isinstance(value, ClassValue):
-            return self.members(value.info)
-        pairs = self._pairs(value, state)
-        if pairs is not None:
-            by_key = isinstance(value, DictRef | MapValue)
-            return tuple(key if by_key else item for key, item in pairs)
-        if isinstance(value, Const) and isinstance(value.value, str) and len(value.value) <= MAX_UNROLLED:
-            return tuple(Const.of(c) for c in value.value)
-        return None
+        return value.items(state, self)
 
     def _attribute(self, node: cst.Attribute, state: State) -> Results:
         results: Results = []
         for after, owner in self.evaluate(node.value, state):
-            if not isinstance(owner, Comm | Future):
+            if not owner.reads_safely:
                 self.may_fail_behind(state, after)
-            for one in alternatives(owner):
-                results += self.read_attribute(one, node.attr.value, node, after)
+            results += owner.read(node.attr.value, node, after, self)
         return merge_results(results)
 
     def _named(self, target: cst.BaseExpression, value: Value, state: State) -> State:
@@ -866,7 +792,7 @@ class Evaluation(Variables):
         results: Results = []
         for evaluated, value in self.evaluate(node.left, state):
             for after, told in self.asked(value, TRUTH, node.left, evaluated):
-                known = self.truth(told, after)
+                known = told.truth(after.heap)
                 if known is None or known is stops:
                     results.append((after, holding(value, stops)))
                 if known is None or known is not stops:
@@ -878,21 +804,13 @@ class Evaluation(Variables):
         results = []
         for evaluated, value in self.evaluate(node, state):
             for after, told in self.asked(value, TRUTH, node, evaluated):
-                known = self.truth(told, after)
+                known = told.truth(after.heap)
                 results += [
                     (self.narrow(node, after, holds=answer), answer)
                     for answer in (True, False)
                     if known is None or known is answer
                 ]
         return results
-
-    def truth(self, value: Value, state: State) -> bool | None:
-        """Return whether a value counts as true, contents of lists and dicts included."""
-        answers = set()
-        for one in alternatives(value):
-            pairs = self._pairs(one, state) if isinstance(one, ListRef | DictRef) else None
-            answers.add(truth(one) if pairs is None else bool(pairs))
-        return answers.pop() if len(answers) == 1 else None
 
     def narrow(self, node: cst.BaseExpression, state: State, *, holds: bool) -> State:
         """Return the state with what a condition's answer tells about a variable."""
@@ -937,7 +855,7 @@ class Evaluation(Variables):
     def _narrow_none(self, name: str, state: State, *, is_none: bool) -> State:
         value = state.frames[-1][name]
         if is_none:
-            return state.bind(name, NONE) if not tracked(value) or isinstance(value, OneOf) else state
+            return state.bind(name, NONE) if not value.tracked() or isinstance(value, OneOf) else state
         options = [v for v in alternatives(value) if v != NONE]
         return state.bind(name, join(options)) if options else state
 
@@ -962,12 +880,12 @@ class Evaluation(Variables):
         )
         results: Results = []
         for after, content in found:
-            number = self._allocate()
+            number = self.allocate()
             ref = DictRef(number) if isinstance(node, cst.DictComp) else ListRef(number)
             if isinstance(node, cst.SetComp) and not isinstance(content, Value) and len(content) > 1:
                 content = forget([content], after.heap)  # noqa: PLW2901  (a set has no order)
             if isinstance(node, cst.DictComp) and not isinstance(content, Value):
-                content = self._distinct(content, after)  # noqa: PLW2901
+                content = distinct(content, after)  # noqa: PLW2901
             values = [] if isinstance(content, Value) else [v for _, v in content]
             left, settled = self.left(values, after, depth)
             if not isinstance(content, Value):
@@ -1055,7 +973,7 @@ class Evaluation(Variables):
         node: cst.BaseComp,
     ) -> list[tuple[State, Content | Value]]:
         """Walk a comprehension over a generator; what it has collected is in the heap meanwhile."""
-        number = self._allocate()
+        number = self.allocate()
 
         def each(inner: State, item: Value) -> list[Flow]:
             ends = self._iteration(
@@ -1075,7 +993,7 @@ class Evaluation(Variables):
         iterable: Value,
         node: cst.BaseComp,
     ) -> tuple[State, Value]:
-        item = self._content_of([iterable], state)
+        item = state.content_of([iterable])
 
         def iteration(start: State) -> list[Flow]:
             ends = self._iteration(clause, element, item, [(start, UNKNOWN)], node, len(start.operations))
@@ -1156,10 +1074,10 @@ class Evaluation(Variables):
         stars = [i for i, e in enumerate(target.elements) if isinstance(e, cst.StarredElement)]
         if items is not None and stars and len(items) >= size - 1:
             before, behind = stars[0], size - stars[0] - 1
-            state, middle = self._new_list(items[before : len(items) - behind], state)
+            state, middle = self.new_list(items[before : len(items) - behind], state)
             items = (*items[:before], middle, *items[len(items) - behind :])
         if items is None or len(items) != size:
-            items = (self._content_of([value], state),) * size
+            items = (state.content_of([value]),) * size
         for element, item in zip(target.elements, items, strict=True):
             state = self.assign(element.value, item, state, node)
         return state
@@ -1168,13 +1086,10 @@ class Evaluation(Variables):
         for after, values in self.place_of(target, state):
             state = after
             owner = values[0]
-            if isinstance(owner, ListRef | DictRef):
-                pairs = self._pairs(owner, state)
-                key = values[1] if len(values) == 2 else UNKNOWN
-                if isinstance(owner, DictRef) and pairs is not None:
-                    return state.store(owner.number, self._distinct((*pairs, (key, value)), state))
-                lost = state.holds_tracked(owner) or state.holds_tracked(value)
-                return state.store(owner.number, LOST if lost else UNKNOWN)
+            key = values[1] if len(values) == 2 else UNKNOWN
+            changed = owner.with_item(key, value, state)
+            if changed is not None:
+                return changed
             self.release([value], state, node, target.value)
             state = without_facts(state)
         return state
@@ -1198,16 +1113,8 @@ class Evaluation(Variables):
         for after, values in self.place_of(target, state):
             state = after
             for owner in alternatives(values[0]):
-                pairs = self._pairs(owner, state)
-                if isinstance(owner, DictRef) and pairs is not None and isinstance(values[-1], Const):
-                    state = state.store(owner.number, tuple(p for p in pairs if p[0] != values[-1]))
-                elif isinstance(owner, ListRef) and pairs is not None and _is_index(values[-1], pairs):
-                    index = values[-1].value % len(pairs)  # type: ignore[attr-defined]
-                    state = state.store(owner.number, (*pairs[:index], *pairs[index + 1 :]))
-                elif isinstance(owner, ListRef | DictRef):
-                    state = state.store(owner.number, self._content_of([owner], state))
-                else:
-                    state = without_facts(state)
+                changed = owner.without_item(values[-1], state)
+                state = without_facts(state) if changed is None else changed
         return state
 
     # Calls.
@@ -1230,56 +1137,30 @@ class Evaluation(Variables):
                 place = to if isinstance(to, str) else f"'{self.code(to)}'"
                 self.report(code, f"{what} is handed to {place}{consequence}", node, hint)
 
-    def _released(self, value: Value, state: State, node: cst.CSTNode) -> tuple[str, str, str, str] | None:
+    def _released(self, value: Value, state: State, node: cst.CSTNode) -> Escape | None:
         """Return why a value must not leave: code, what it is, the consequence and the remedy; or None."""
-        here = "call it here, or in a function of this source tree"
-        remedy = _THREAD_HINT if _starts_thread(node) else here
-        if _holds_communication(value):
-            return "MUP041", "the Communication object", ", where its use cannot be seen", remedy
-        if isinstance(value, Closure):
-            captured = self._captures(value, state)
-            return ("MUP041", "a function that communicates", "", remedy) if captured else None
-        if isinstance(value, Generator):
-            remedy = "make a list of it here"
-            known = ("MUP030", "a generator that communicates", ": not analysed yet", remedy)
-            return known if value.communicates else None
-        if isinstance(value, Coroutine):
-            remedy = "await it here, or with asyncio.gather or a task"
-            return "MUP030", "a coroutine that communicates", ": not analysed yet", remedy
-        if not state.holds_tracked(value):
-            return None
-        if isinstance(value, ObjectRef):
-            what = f"an object of {value.info.qualname!r} that communicates"
-            remedy = "call its methods here, or in a function of this source tree"
-            return "MUP041", what, ", where its use cannot be seen", remedy
-        return "MUP041", "a future", ", where nobody can see who waits for it", "wait for it here with get()"
+        escape = value.escape(state, self)
+        if value.is_communication():
+            escape = ("MUP041", "the Communication object", ", where its use cannot be seen", HERE)
+        if escape is not None and escape[3] == HERE and _starts_thread(node):
+            return (*escape[:3], _THREAD_HINT)
+        return escape
 
     def _communicates(self, values: Iterable[Value], state: State) -> bool:
         """Return whether a function that gets these values can communicate."""
-        for value in values:
-            if isinstance(value, Closure):
-                if self._captures(value, state):
-                    return True
-            elif isinstance(value, Instance):
-                # Only a client's methods communicate through self (think).
-                if self.role == "client":
-                    return True
-            elif state.holds_tracked(value):
-                return True
-        return False
+        return any(value.communicates(state, self) for value in values)
 
     def _call(self, node: cst.Call, state: State) -> Results:
         results: Results = []
         for called, callee in self.evaluate(node.func, state):
             for after, values in self.evaluate_all([a.value for a in node.args], called):
-                if may_change(node, callee, values, after):
+                if callee.may_change(node, values, after):
                     after = without_facts(after)  # noqa: PLW2901
                 for ready, given in self._spread(node, values, after):
                     arguments = self.expanded(Arguments(tuple(node.args), given), ready)
                     if node.args or not _waits(callee):
                         self.may_fail(ready, "local")
-                    for one in alternatives(callee):
-                        results += self.apply(one, arguments, node, ready)
+                    results += callee.call(arguments, node, ready, self)
         return merge_results(results) if len(results) > 1 else results
 
     def _spread(
@@ -1299,31 +1180,24 @@ class Evaluation(Variables):
             ]
         return results
 
-    def apply(self, callee: Value, arguments: Arguments, node: cst.CSTNode, state: State) -> Results:
-        """Return what calling one value does."""
-        if isinstance(callee, Partial):
-            before = arguments.behind(callee.values, callee.keywords)
-            return [r for one in alternatives(callee.function) for r in self.apply(one, before, node, state)]
-        if isinstance(callee, ClassValue):
-            return self.instantiate(callee.info, arguments, node, state)
-        if isinstance(callee, ObjectRef | SharedObject):
-            return self.call_object(callee, arguments, node, state)
-        if isinstance(callee, Method):
-            return self._method(callee, arguments, node, state)
-        if isinstance(callee, FunctionValue | Closure):
-            return self._function(callee, arguments, node, state)
-        if isinstance(callee, External):
-            return self._external(callee.name, arguments, node, state)
-        if isinstance(callee, Lost):
-            self._unknown_future(node)
-            return [(state, UNKNOWN)]
+    def call_unknown(self, arguments: Arguments, node: cst.CSTNode, state: State) -> Results:
+        """Return what calling something does of which nothing is known."""
         function = node.func if isinstance(node, cst.Call) else node
         self.release(arguments.values, state, node, function)
-        if not (isinstance(function, cst.Attribute) and function.attr.value in LOGGING):
+        if called_name(node) not in LOGGING:
             state = self.forget_contents(arguments.values, state)
         return [(state, UNKNOWN)]
 
-    def _unknown_future(self, node: cst.CSTNode) -> None:
+    def call_of(self, method: Method | None, node: cst.CSTNode, state: State) -> cst.Call | None:
+        """Return the call an operation needs in the source; None, and a finding about ``method``, without."""
+        if isinstance(node, cst.Call):
+            return node
+        if method is not None:
+            self.release([method], state, node, "a library")
+        return None
+
+    def unknown_future(self, node: cst.CSTNode, state: State) -> Results:
+        """Report a wait for a future that is not known; nothing is known of its answer."""
         self.report(
             "MUP040",
             f"it is not known which future '{self.code(node)}' waits for",
@@ -1332,67 +1206,10 @@ class Evaluation(Variables):
             " the same iteration, or loop over range(constant) or a literal sequence",
         )
 
-    def _method(self, method: Method, arguments: Arguments, node: cst.CSTNode, state: State) -> Results:
-        owner, name = method.owner, method.name
-        task = self.task_method(method, arguments, node, state) if isinstance(node, cst.Call) else None
-        if task is not None:
-            return task
-        if isinstance(owner, Comm | Future | Instance) and not isinstance(node, cst.Call):
-            # An operation needs a call of its own in the source.
-            self.release([method], state, node, "a library")
-            return [(state, UNKNOWN)]
-        if isinstance(node, cst.Call) and isinstance(owner, Comm):
-            return self._communication(name, arguments, node, state)
-        if isinstance(node, cst.Call) and isinstance(owner, Instance):
-            return self._think(arguments, node, state)
-        if isinstance(node, cst.Call) and isinstance(owner, Future):
-            if name != "get":
-                self.report("MUP042", f"a future has no operation {name!r}", node, "wait for it with get()")
-                return [(state, UNKNOWN)]
-            return self._get(owner, node, state)
-        if isinstance(owner, Lost):
-            self._unknown_future(node)
-            return [(state, UNKNOWN)]
-        if isinstance(owner, Const):
-            return self.text(owner, name, arguments, node, state)
-        return self._container_method(owner, name, arguments, node, state)
+        return [(state, UNKNOWN)]
 
-    def _container_method(
-        self, owner: Value, name: str, arguments: Arguments, node: cst.CSTNode, state: State
-    ) -> Results:
-        pairs = self._pairs(owner, state)
-        given = arguments.positional()
-        if pairs is not None and isinstance(owner, DictRef | MapValue):
-            if name == "get" and given:
-                default = given[1] if len(given) > 1 else NONE
-                return [(state, _item(pairs, given[0], default))]
-            if name in ("items", "values", "keys"):
-                views = {
-                    "items": tuple(TupleValue(pair) for pair in pairs),
-                    "values": tuple(value for _, value in pairs),
-                    "keys": tuple(key for key, _ in pairs),
-                }
-                return [(state, TupleValue(views[name]))]
-        if pairs is not None and isinstance(owner, ListRef):
-            if name in ("append", "add") and len(given) == 1:
-                return [(state.store(owner.number, (*pairs, (UNKNOWN, given[0]))), NONE)]
-            if name == "pop" and pairs and not given:
-                return [(state.store(owner.number, pairs[:-1]), pairs[-1][1])]
-            if name == "pop" and pairs and given == [Const.of(0)]:
-                return [(state.store(owner.number, pairs[1:]), pairs[0][1])]
-            if name in ("extend", "update") and len(given) == 1:
-                more = self.items(given[0], state)
-                if more is not None:
-                    content = (*pairs, *((UNKNOWN, item) for item in more))
-                    return [(state.store(owner.number, content), NONE)]
-        if isinstance(owner, ListRef | DictRef):
-            # Any other method may rearrange the contents, and hand some of them out.
-            lost = self._content_of([owner, *arguments.values], state)
-            return [(state.store(owner.number, lost), lost)]
-        self.release(arguments.values, state, node, f"{name!r}")
-        return [(state, unless_tracked([owner]))]
-
-    def _external(self, name: str, arguments: Arguments, node: cst.CSTNode, state: State) -> Results:
+    def external(self, name: str, arguments: Arguments, node: cst.CSTNode, state: State) -> Results:
+        """Return what calling something outside the source tree does."""
         special = self.library(name, arguments, node, state) if isinstance(node, cst.Call) else None
         if special is None and name in CONVERSIONS:
             special = self._converted(name, arguments.positional(), node, state)
@@ -1410,7 +1227,7 @@ class Evaluation(Variables):
         if name.startswith("builtins.") and arguments.plain and not arguments.keywords():
             value = self._builtin(name.removeprefix("builtins."), given, state)
             if isinstance(value, tuple):
-                return [self._new_list(value, state)]
+                return [self.new_list(value, state)]
             if value is not None:
                 return [(state, value)]
         if name not in HARMLESS:
@@ -1494,7 +1311,8 @@ class Evaluation(Variables):
             self.may_fail(after, operation.op)
         return after
 
-    def _communication(self, name: str, arguments: Arguments, node: cst.Call, state: State) -> Results:
+    def communication(self, name: str, arguments: Arguments, node: cst.Call, state: State) -> Results:
+        """Return what a method of the ``Communication`` object does."""
         if name == "respond" and self.role == "endpoint":
             return [(self.emit(state, Operation("respond", self.module.site(node))), NONE)]
         if name == "call":
@@ -1513,7 +1331,7 @@ class Evaluation(Variables):
         choices: list[tuple[list[str], cst.CSTNode]] = []
         for position, names in enumerate(parameters):
             value, place = arguments.get(position, names)
-            value = None if value is None else join(_as_text(v) for v in alternatives(value))
+            value = None if value is None else join(v.as_text() for v in alternatives(value))
             texts = [] if value is None else [v.value for v in alternatives(value) if isinstance(v, Const)]
             if (
                 value is None
@@ -1609,11 +1427,10 @@ class Evaluation(Variables):
 
     def _known_part(self, value: Value, state: State, depth: int = 0) -> Any:
         """Return a value as Python has it, with ``NOT_KNOWN`` for what only an execution tells."""
-        if isinstance(value, Const):
-            return value.value
-        if isinstance(value, EnumMember) and value.textual:
-            return self._known_part(value.value, state, depth)
-        pairs = None if depth > MAX_NESTED else self._pairs(value, state)
+        constant, plain = value.as_text().python()
+        if constant and not isinstance(plain, tuple | dict):
+            return plain
+        pairs = None if depth > MAX_NESTED else value.pairs(state.heap)
         if pairs is None:
             return NOT_KNOWN
         if isinstance(value, ListRef | TupleValue):
@@ -1636,7 +1453,8 @@ class Evaluation(Variables):
         operation = Operation("get", self.module.site(node), of=future.index)
         return [(self.emit(state, operation), UNKNOWN)]
 
-    def _think(self, arguments: Arguments, node: cst.Call, state: State) -> Results:
+    def think(self, arguments: Arguments, node: cst.Call, state: State) -> Results:
+        """Return what thinking does."""
         time = self._think_time(arguments)
         if time is None:
             self.report("MUP043", "the think time is not known from the source", node, "it will be measured")
@@ -1675,21 +1493,19 @@ class Evaluation(Variables):
 
     # Inlining.
 
-    def _function(
+    def call_function(
         self,
-        callee: FunctionValue | Closure,
+        callee: Function,
         arguments: Arguments,
         node: cst.CSTNode,
         state: State,
         *,
         follow: bool = False,
     ) -> Results:
+        """Return what calling a function of the source tree does."""
         info = callee.info
-        given = [
-            *arguments.values,
-            *([callee.bound] if isinstance(callee, FunctionValue) and callee.bound else []),
-        ]
-        own = isinstance(callee, Closure) and self._captures(callee, state)
+        given = [*arguments.values, *callee.leading]
+        own = isinstance(callee, Closure) and self.captures(callee, state)
         communicates = own or self._communicates(given, state)
         follow = follow or communicates or _is_expression(info) or self._is_worth_following(callee, given)
         follow = follow or self.generator_body(info) is not None
@@ -1722,24 +1538,22 @@ class Evaluation(Variables):
                 return [(state, Coroutine(callee, tuple(frame.items()), node))]
             return [(self._after_unfollowed(callee, given, state), UNKNOWN)]
         if communicates:
-            return self._inline(callee, frame, node, state)
+            return self.inline(callee, frame, node, state)
         return self._followed_quietly(callee, frame, node, state)
 
     def _made_generator(
         self,
-        callee: FunctionValue | Closure,
+        callee: Function,
         body: Block,
         frame: dict[str, Value],
         state: State,
         *,
         communicates: bool,
     ) -> tuple[State, Value]:
-        closure = callee.depth if isinstance(callee, Closure) else None
-        captured = callee.captured if isinstance(callee, Closure) else ()
-        context = Context(callee.info.module, callee.info, closure=closure, captured=captured)
+        context = Context(callee.info.module, callee.info, closure=callee.depth, captured=callee.captured)
         return self.new_generator(context, body, frame, state, communicates=communicates)
 
-    def _is_worth_following(self, callee: FunctionValue | Closure, given: Sequence[Value]) -> bool:
+    def _is_worth_following(self, callee: Function, given: Sequence[Value]) -> bool:
         """Return whether a function that does not communicate is walked for what it does to objects."""
         if self._quiet >= MAX_QUIET_DEPTH:
             return False
@@ -1753,20 +1567,18 @@ class Evaluation(Variables):
             self._factories[callee.info] = any(isinstance(kind, ClassValue) for kind in made)
         return effects.defines or self._factories[callee.info]
 
-    def _after_unfollowed(
-        self, callee: FunctionValue | Closure, given: Sequence[Value], state: State
-    ) -> State:
+    def _after_unfollowed(self, callee: Function, given: Sequence[Value], state: State) -> State:
         """Return the state after a function that was not walked: what it can reach may have changed."""
         reached = given if self.effects(callee.info).contents else ()
         return self.forget_contents([callee, *reached] if isinstance(callee, Closure) else reached, state)
 
     def _followed_quietly(
-        self, callee: FunctionValue | Closure, frame: dict[str, Value], node: cst.CSTNode, state: State
+        self, callee: Function, frame: dict[str, Value], node: cst.CSTNode, state: State
     ) -> Results:
         """Walk a function that does not communicate: its exceptions and lines are local work as any other."""
         outer, self.raised = self.raised, []
         self._quiet += 1
-        results = self._inline(callee, frame, node, state)
+        results = self.inline(callee, frame, node, state)
         self._quiet -= 1
         # Without a way on, the exception is what happens; inside `try`, it says what the handler gets.
         self.raised = [*outer, *(self.raised if self.is_protected or not results else ())]
@@ -1775,16 +1587,27 @@ class Evaluation(Variables):
             for s, v in results
         ]
 
-    def _inline(
-        self, callee: FunctionValue | Closure, frame: dict[str, Value], node: cst.CSTNode, state: State
+    def call_method(
+        self,
+        method: FunctionInfo,
+        owner: Value,
+        given: Sequence[Value],
+        node: cst.CSTNode,
+        state: State,
+        *,
+        follow: bool = False,
     ) -> Results:
+        """Return what calling a method of the source tree with these arguments does."""
+        callee = FunctionValue(method, owner)
+        return self.call_function(callee, Arguments.of(*given), node, state, follow=follow)
+
+    def inline(self, callee: Function, frame: dict[str, Value], node: cst.CSTNode, state: State) -> Results:
+        """Return what running a function of the source tree with these variables does."""
         self.spend(INLINING)
         info = callee.info
         depth = len(state.frames)
-        closure = callee.depth if isinstance(callee, Closure) else None
         line = self.module.line(node)
-        captured = callee.captured if isinstance(callee, Closure) else ()
-        self.contexts.append(Context(info.module, info, closure=closure, captured=captured))
+        self.contexts.append(Context(info.module, info, closure=callee.depth, captured=callee.captured))
         results: Results = []
         if isinstance(info.node, cst.Lambda):
             for s, v in self.evaluate(info.node.body, state.enter(frame)):
@@ -1806,26 +1629,18 @@ class Evaluation(Variables):
         return merge_results(results)
 
     def _parameters(
-        self, callee: FunctionValue | Closure, arguments: Arguments, node: cst.CSTNode, state: State
+        self, callee: Function, arguments: Arguments, node: cst.CSTNode, state: State
     ) -> dict[str, Value]:
         """Bind arguments to parameters; what cannot be matched must not be tracked."""
         info = callee.info
         declared = info.node.params
         names = [p.name.value for p in (*declared.posonly_params, *declared.params)]
         frame: dict[str, Value] = {}
-        given = arguments.positional()
-        if isinstance(callee, FunctionValue) and callee.bound is not None:
-            given = [callee.bound, *given]
-        if not arguments.plain:
-            # How many there are is not known, so nobody knows which parameter gets which.
-            given = given[: 1 if isinstance(callee, FunctionValue) and callee.bound is not None else 0]
+        # With `*` or `**` it is not known how many there are, nor which parameter gets which.
+        given = [*callee.leading, *(arguments.positional() if arguments.plain else ())]
         frame.update(zip(names, given, strict=False))
         rest = given[len(names) :]
-        keywords = {
-            a.keyword.value: v
-            for a, v in zip(arguments.nodes, arguments.values, strict=True)
-            if a.keyword is not None
-        }
+        keywords = dict(arguments.keywords())
         known = {*names, *(p.name.value for p in declared.kwonly_params)}
         extra: dict[str, Value] = {}
         for name, value in keywords.items():
@@ -1903,20 +1718,6 @@ def _starts_thread(node: cst.CSTNode) -> bool:
     return isinstance(name, cst.Name) and name.value in _THREAD_STARTERS
 
 
-def _holds_communication(value: Value) -> bool:
-    if isinstance(value, TupleValue):
-        return any(_holds_communication(item) for item in value.items)
-    if isinstance(value, Method | FunctionValue):
-        owner = value.owner if isinstance(value, Method) else value.bound
-        return owner is not None and _holds_communication(owner)
-    return isinstance(value, Comm)
-
-
-def _is_index(value: Value, items: Sequence[object]) -> bool:
-    known = isinstance(value, Const) and isinstance(value.value, int)
-    return known and -len(items) <= value.value < len(items)  # type: ignore[attr-defined]
-
-
 def _waits(callee: Value) -> bool:
     return isinstance(callee, Method) and isinstance(callee.owner, Future)
 
@@ -1933,26 +1734,10 @@ def _is_expression(info: FunctionInfo) -> bool:
     return len(statements) == 1 and isinstance(statements[0], cst.Return)
 
 
-def _item(pairs: Sequence[tuple[Value, Value]], key: Value, default: Value | None = None) -> Value:
-    """Return the value of a key, or of any key if it is not known."""
-    results: list[Value] = []
-    for one in alternatives(key):
-        exact = [value for k, value in pairs if k == one]
-        if isinstance(one, Const | EnumMember) and all(isinstance(k, Const | EnumMember) for k, _ in pairs):
-            results.append(exact[-1] if exact else default or UNKNOWN)
-        else:
-            results += [value for _, value in pairs] + ([default] if default else [])
-    return join(results) if results else UNKNOWN
-
-
 def is_transparent(name: str) -> bool:
     """Return whether a decorator leaves what a function does alone."""
     endpoint = name.startswith("mup.") and name.endswith(".EP")
     return name in TRANSPARENT or endpoint or name.endswith(".setter")
-
-
-def _as_text(value: Value) -> Value:
-    return value.value if isinstance(value, EnumMember) and value.textual else value
 
 
 def _packed(content: tuple[tuple[Value, Value], ...] | Value) -> Value:
@@ -1962,7 +1747,7 @@ def _packed(content: tuple[tuple[Value, Value], ...] | Value) -> Value:
 def _unpacked(value: Value) -> tuple[tuple[Value, Value], ...] | Value:
     if not isinstance(value, TupleValue):
         return value
-    return tuple((pair.items[0], pair.items[1]) for pair in value.items if isinstance(pair, TupleValue))
+    return tuple((row.values[0], row.values[1]) for row in value.values if isinstance(row, TupleValue))
 
 
 def merge_results(results: Results) -> Results:

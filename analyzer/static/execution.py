@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 import libcst as cst
 
 from analyzer.static.application import Path
+from analyzer.static.arguments import Arguments
 from analyzer.static.catalogue import Catalogue
 from analyzer.static.concurrency import Concurrency
 from analyzer.static.control import (
@@ -41,9 +42,6 @@ from analyzer.static.diagnostics import Diagnostic, Diagnostics
 from analyzer.static.evaluation import (
     MAX_PATHS,
     MAX_STEPS,
-    Arguments,
-    Context,
-    Failure,
     Points,
     Role,
     TooLongError,
@@ -61,7 +59,7 @@ from analyzer.static.names import (
     mup_name,
     target_names,
 )
-from analyzer.static.state import Flow, State, merge, merge_flows
+from analyzer.static.state import Failure, Flow, State, merge, merge_flows
 from analyzer.static.values import (
     COMM,
     LOST,
@@ -70,12 +68,10 @@ from analyzer.static.values import (
     ClassValue,
     Closure,
     Const,
-    DictRef,
     External,
     Generator,
     Instance,
     Leaving,
-    ListRef,
     ObjectRef,
     SharedObject,
     TupleValue,
@@ -83,8 +79,8 @@ from analyzer.static.values import (
     alternatives,
     binary,
     mapped,
-    truth,
 )
+from analyzer.static.variables import Context
 from analyzer.static.walking import names_in
 
 __all__ = ["Execution"]
@@ -246,7 +242,7 @@ class Execution(Concurrency, Library):
             return self.run_body(function, State((self.communication_of(function, receiver),)))
         self.contexts = [Context(function.module)]
         given = Arguments.of(Instance(receiver), COMM)
-        results = self.apply(wrapped, given, self._name_of(function), State(({},)))
+        results = wrapped.call(given, self._name_of(function), State(({},)), self)
         return [Flow(state, "return", value) for state, value in results]
 
     def _name_of(self, function: FunctionInfo) -> cst.CSTNode:
@@ -427,18 +423,14 @@ class Execution(Concurrency, Library):
     ) -> tuple[State, Value]:
         for after, old in self.evaluate(target, state)[:1]:
             state = after
-            old_items, more = self.items(old, state), self.items(value, state)
-            held = state.holds_tracked(old) or state.holds_tracked(value)
-            if isinstance(old, ListRef):
-                known = old_items is not None and more is not None and node.augmented == "Add"
-                content = tuple((UNKNOWN, item) for item in (*(old_items or ()), *(more or ())))
-                return state.store(old.number, content if known else LOST if held else UNKNOWN), value
             self.operated([old], node.node, state)
-            if isinstance(old, DictRef | ObjectRef):
-                return state.store(old.number, LOST if held else UNKNOWN), value
+            changed = old.extended(node.augmented, value, state, self)
+            if changed is not None:
+                return changed, value
             combined = binary(node.augmented, old, value)
-            known = combined != UNKNOWN or not held
-            return self.assign(target, combined if known else LOST, state, node.node), value
+            if combined == UNKNOWN:
+                combined = state.content_of([old, value])
+            return self.assign(target, combined, state, node.node), value
         return state, value
 
     def _define(self, node: Define, state: State) -> State:
@@ -469,7 +461,7 @@ class Execution(Concurrency, Library):
         own = [name for name in self.decorators(made.info) if not is_transparent(name)]
         if not own:
             return made
-        if self._captures(made, state):
+        if self.captures(made, state):
             self.report(
                 "MUP030",
                 f"the decorator {own[0]!r} may change what {made.info.qualname!r} communicates",
@@ -589,7 +581,7 @@ class Execution(Concurrency, Library):
     def _counted(self, node: Loop, state: State) -> list[Flow] | None:
         """Unroll a ``while`` whose every test has a known answer; None if there is one that has not."""
         assert node.test is not None  # noqa: S101  (only `while` has no iterable)
-        if truth(_constant(node.test)) is not None:
+        if _constant(node.test).truth({}) is not None:
             return None
         saved = self.diagnostics, self._tries, self.raised
         self.diagnostics, self.raised = Diagnostics(), []
@@ -709,7 +701,7 @@ class Execution(Concurrency, Library):
             return self._block(node.body, merge(inside)) if inside else []
 
         loop, _, flows = self.repeated(node.node, before, iteration)
-        endless = node.test is not None and truth(_constant(node.test)) is True
+        endless = node.test is not None and _constant(node.test).truth({}) is True
         asks = any(s.operations != before.operations for s in last)
         around = [f for f in flows if f.kind in ("next", "continue")]
         finished = [loop.leave(Flow(_adopted(s, around) if asks else s)).state for s in last]
@@ -832,7 +824,7 @@ class Execution(Concurrency, Library):
         results = self.evaluate(node, State(({},)))
         self.raised = outer
         value = results[0][1] if results else UNKNOWN
-        return list(value.items) if isinstance(value, TupleValue) else [value]
+        return list(value.values) if isinstance(value, TupleValue) else [value]
 
     def _matches(self, raised: Failure | Value, kind: Value) -> bool | None:
         """Return whether a handler catches something; None = perhaps."""

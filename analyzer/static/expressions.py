@@ -16,15 +16,12 @@ from analyzer.static.values import (
     LOST,
     UNKNOWN,
     Const,
-    EnumMember,
-    TupleValue,
     Value,
     alternatives,
     binary,
     compare,
     from_python,
     join,
-    tracked,
     unary,
 )
 
@@ -116,34 +113,7 @@ def combine(node: cst.BaseExpression, values: Sequence[Value]) -> Value:
         return _format(node, values)
     if type(node) is cst.ConcatenatedString:
         return binary("Add", values[0], values[1])
-    if type(node) is cst.Subscript:
-        single = len(node.slice) == 1 and isinstance(node.slice[0].slice, cst.Index)
-        return subscript(values[0], values[1]) if single else unless_tracked(values[:1])
-    return unless_tracked(values)
-
-
-def unless_tracked(values: Sequence[Value]) -> Value:
-    """Return unknown, or lost if one of the values must not be lost sight of."""
-    return LOST if any(tracked(v) for v in values) else UNKNOWN
-
-
-def subscript(owner: Value, index: Value) -> Value:
-    """Return an item of a tuple or text."""
-    return join(_item(one, place) for one in alternatives(owner) for place in alternatives(index))
-
-
-def _item(owner: Value, place: Value) -> Value:
-    known = isinstance(place, Const) and isinstance(place.value, int)
-    if isinstance(owner, TupleValue):
-        if known and -len(owner.items) <= place.value < len(owner.items):  # type: ignore[attr-defined]
-            return owner.items[place.value]  # type: ignore[attr-defined]
-        return join(owner.items) if owner.items else UNKNOWN
-    if isinstance(owner, Const) and isinstance(owner.value, str) and known:
-        try:
-            return Const.of(owner.value[place.value])  # type: ignore[attr-defined]
-        except IndexError:
-            return UNKNOWN
-    return unless_tracked([owner])
+    return LOST if any(value.tracked() for value in values) else UNKNOWN
 
 
 def _format(node: cst.FormattedString, values: Sequence[Value]) -> Value:
@@ -172,14 +142,12 @@ def _spec(parts: Sequence[cst.BaseFormattedStringContent]) -> str | None:
 
 
 def _formatted_value(value: Value, conversion: str | None, spec: str) -> Value:
-    if isinstance(value, EnumMember) and value.textual:
-        # Only these print as their value; the others say so in their own `__str__` or not at all.
-        value = value.value if value.prints_as_value else UNKNOWN
-    if not isinstance(value, Const):
+    known, constant = value.printed()
+    if not known:
         return UNKNOWN
     converters: dict[str, Callable[[object], str]] = {"r": repr, "s": str, "a": ascii}
     try:
-        plain = converters[conversion](value.value) if conversion else value.value
+        plain = converters[conversion](constant) if conversion else constant
         return Const.of(format(plain, spec))
     except (TypeError, ValueError):
         return UNKNOWN

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from analyzer.static.application import Operation, Path
 from analyzer.static.repetition import Repetition
 from analyzer.static.state import Flow, State, merge
-from analyzer.static.values import LOST, Value, alternatives, futures
+from analyzer.static.values import LOST, Value, alternatives
 from mup.events.sites import Site
 
 __all__ = ["as_trees", "fold"]
@@ -202,7 +202,7 @@ def _responses(operations: Operations) -> int:
 def _pinned(flow: Flow, base: int, live: Live) -> int:
     """Return how much of a way must stay as it is, because what it called may yet be waited for."""
     state = flow.state
-    pending = (i for value in _reachable(flow, live) for i in futures(value) if i not in state.joined)
+    pending = (i for value in _reachable(flow, live) for i in value.futures() if i not in state.joined)
     return max(base, 1 + max(pending, default=-1))
 
 

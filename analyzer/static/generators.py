@@ -18,12 +18,13 @@ from dataclasses import dataclass, replace
 
 import libcst as cst
 
+from analyzer.static.arguments import Arguments
 from analyzer.static.control import Arm, Block, Branch, Loop, Run, Step, lower
 from analyzer.static.diagnostics import Diagnostics
-from analyzer.static.evaluation import Arguments, Context, Failure, Points, Results, merge_results
+from analyzer.static.evaluation import Points, merge_results
 from analyzer.static.names import FunctionInfo
 from analyzer.static.objects import Objects
-from analyzer.static.state import Content, Flow, State, forget, merge, merge_flows
+from analyzer.static.state import Content, Failure, Flow, Results, State, forget, merge, merge_flows
 from analyzer.static.values import (
     LOST,
     NONE,
@@ -40,8 +41,8 @@ from analyzer.static.values import (
     Value,
     alternatives,
     binary,
-    truth,
 )
+from analyzer.static.variables import Context
 from analyzer.static.walking import show
 
 __all__ = ["Each", "Generators"]
@@ -135,7 +136,7 @@ class Generators(Objects):
         self, context: Context, body: Block, frame: dict[str, Value], state: State, *, communicates: bool
     ) -> tuple[State, Generator]:
         """Return the state with a generator that nobody has taken an item from."""
-        number = self._allocate()
+        number = self.allocate()
         made = Generator(context, body, tuple(frame.items()), number, communicates)
         return state.store(number, NEW), made
 
@@ -150,7 +151,7 @@ class Generators(Objects):
         probe = Closure(self._as_function(node), depth)
         results: Results = []
         for after, iterable in self.evaluate(node.for_in.iter, state):
-            communicates = self._captures(probe, after) or self._communicates([iterable], after)
+            communicates = self.captures(probe, after) or self._communicates([iterable], after)
             results.append(
                 self.new_generator(context, body, {FIRST: iterable}, after, communicates=communicates)
             )
@@ -171,8 +172,8 @@ class Generators(Objects):
             item = inner.frames[-1][ITEM]
             flows: list[Flow] = []
             for one in alternatives(function):
-                for after, value in self.apply(one, Arguments.of(item), node, inner):
-                    known = truth(value)
+                for after, value in one.call(Arguments.of(item), node, inner, self):
+                    known = value.truth({})
                     if name == "map":
                         flows += [Flow(s) for s, _ in self.hand_out(value, after)]
                     else:
@@ -224,14 +225,14 @@ class Generators(Objects):
         if status == DONE:
             return [Flow(state)]
         if status != NEW:
-            if generator.communicates:
+            if generator.reaches:
                 self.report(
                     "MUP030",
                     "a generator that communicates is taken up again after it was left: not analysed yet",
                     node,
                     "take all its items in one loop",
                 )
-            item: Value = LOST if generator.communicates else UNKNOWN
+            item: Value = LOST if generator.reaches else UNKNOWN
             return self._any_number(node, state, lambda start: each(start, item))
         depth = len(state.frames)
         prefix = f"<generator {generator.number}>"
@@ -323,7 +324,7 @@ class Generators(Objects):
             return self.consume(iterable, state, node, each)
         items = self.items(iterable, state)
         if items is None:
-            unknown = self._content_of([iterable], state)
+            unknown = state.content_of([iterable])
             return self._any_number(node, state, lambda start: each(start, unknown))
         states, done = [state], list[Flow]()
         for item in items:
@@ -377,7 +378,7 @@ class Generators(Objects):
 
     def as_list(self, generator: Generator, node: cst.CSTNode, state: State) -> Results:
         """Take all items into a new list."""
-        number = self._allocate()
+        number = self.allocate()
 
         def each(inner: State, item: Value) -> list[Flow]:
             content = inner.heap[number]
@@ -423,7 +424,7 @@ class Generators(Objects):
         if short in EXHAUSTING and name.startswith(("builtins.", "collections.")):
             results: Results = []
             for after, values in self.listed(arguments.values, node, state):
-                results += self._external(name, Arguments(arguments.nodes, values), node, after)
+                results += self.external(name, Arguments(arguments.nodes, values), node, after)
             return results
         return None
 
@@ -435,7 +436,7 @@ class Generators(Objects):
         def each(inner: State, item: Value) -> list[Flow]:
             if name == "next":
                 return [Flow(inner, "return", item)]
-            known = truth(item)
+            known = item.truth({})
             stops = name == "any"
             flows = [Flow(inner, "return", Const.of(stops))] if known in (None, stops) else []
             return flows + ([Flow(inner)] if known in (None, not stops) else [])

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from analyzer.static.arguments import Arguments
 from analyzer.static.control import With
-from analyzer.static.evaluation import Arguments, Points, Results
+from analyzer.static.evaluation import Points
 from analyzer.static.generators import Each, Generators
 from analyzer.static.names import FunctionInfo
-from analyzer.static.state import Flow, State, merge_flows
+from analyzer.static.state import Flow, Results, State, merge_flows
 from analyzer.static.values import (
     NONE,
     UNKNOWN,
@@ -18,7 +19,6 @@ from analyzer.static.values import (
     SharedObject,
     Value,
     alternatives,
-    truth,
 )
 
 __all__ = ["Managers"]
@@ -41,7 +41,7 @@ class Managers(Generators):
                     flows += self._entered(node, one, after)
                 else:
                     # Nothing is known about it: a file, a lock.
-                    flows += self._body_of(node)(after, self._content_of([one], after))
+                    flows += self._body_of(node)(after, after.content_of([one]))
         return merge_flows(flows)
 
     def _body_of(self, node: With) -> Each:
@@ -78,14 +78,14 @@ class Managers(Generators):
         for flow in merge_flows(flows):
             failed = flow.kind == "raise"
             for after, answer in self._left_by(manager, node, flow.state, failed=failed):
-                known = truth(answer)
+                known = answer.truth({})
                 if failed and known is not False:
                     done.append(Flow(after))  # the exception is swallowed
                 if not failed or known is not True:
                     done.append(Flow(after, flow.kind, flow.value, flow.line))
         for kind, place in points.merged(depth):
             for after, answer in self._left_by(manager, node, place, failed=True):
-                known = truth(answer)
+                known = answer.truth({})
                 if known is not False:
                     done.append(Flow(after))
                 if known is not True and after.operations != place.operations:
@@ -104,9 +104,9 @@ class Managers(Generators):
 
     def _run_method(self, method: FunctionValue, given: Arguments, node: With, state: State) -> Results:
         results: Results = []
-        for after, value in self._function(method, given, node.node, state, follow=True):
+        for after, value in self.call_function(method, given, node.node, state, follow=True):
             if isinstance(value, Coroutine):
-                results += self._inline(value.function, dict(value.arguments), node.node, after)
+                results += self.inline(value.function, dict(value.arguments), node.node, after)
             else:
                 results.append((after, value))
         return results

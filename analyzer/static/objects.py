@@ -14,22 +14,13 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from analyzer.static.arguments import Arguments
 from analyzer.static.diagnostics import Diagnostics
-from analyzer.static.evaluation import (
-    Arguments,
-    Context,
-    Evaluation,
-    Results,
-    TooManyPathsError,
-    is_transparent,
-    merge_results,
-)
-from analyzer.static.expressions import subscript
+from analyzer.static.evaluation import Evaluation, TooManyPathsError, is_transparent, merge_results
 from analyzer.static.names import Assigned, ClassInfo, FunctionInfo
 from analyzer.static.source import Module
-from analyzer.static.state import Flow, State
+from analyzer.static.state import Flow, Results, State
 from analyzer.static.values import (
-    LOST,
     NONE,
     UNKNOWN,
     ClassValue,
@@ -44,18 +35,15 @@ from analyzer.static.values import (
     MapValue,
     Method,
     ObjectRef,
-    OneOf,
     Partial,
     SharedObject,
     Slot,
-    Super,
     TupleValue,
     Value,
     alternatives,
     join,
-    tracked,
-    tuple_of,
 )
+from analyzer.static.variables import Context
 
 __all__ = ["Objects"]
 
@@ -149,7 +137,7 @@ class Objects(Evaluation):
         if not self._is_followed(info):
             self.release(arguments.values, state, node, f"{info.qualname!r}, whose bases are not known")
             return [(self.forget_contents(arguments.values, state), UNKNOWN)]
-        reference = ObjectRef(self._allocate(), info)
+        reference = ObjectRef(self.allocate(), info)
         state = state.store(reference.number, self._initial(info))
         initialiser = self.names.attribute(info, "__init__")
         fields = self._fields(info, initialiser[0] if initialiser else None)
@@ -157,15 +145,15 @@ class Objects(Evaluation):
             results = self._filled(reference, fields, arguments, node, state)
         elif initialiser is not None and isinstance(initialiser[1], FunctionInfo):
             callee = FunctionValue(initialiser[1], reference)
-            results = self._function(callee, arguments, node, state, follow=True)
+            results = self.call_function(callee, arguments, node, state, follow=True)
         else:
             held = TupleValue(tuple(arguments.values))
-            results = [(_with(state, reference.number, "args", held), NONE)]
+            results = [(reference.with_attribute("args", held, state), NONE)]
         return [(after, reference) for after, _ in results]
 
     def new_dict(self, items: Iterable[tuple[str, Value]], state: State) -> tuple[State, Value]:
         """Return the state with a new dict whose keys are texts."""
-        number = self._allocate()
+        number = self.allocate()
         return state.store(number, tuple((Const.of(key), value) for key, value in items)), DictRef(number)
 
     def namespace(self, name: str, fields: Sequence[str], *, ordered: bool) -> ClassInfo:
@@ -241,22 +229,16 @@ class Objects(Evaluation):
                 found.update({f.name: f for f in self._own_fields(base, keyword_only=bool(outside & MODELS))})
         return list(found.values())
 
-    def items(self, value: Value, state: State) -> tuple[Value, ...] | None:
-        """Return what iterating over a value yields; None if that is not known."""
-        if isinstance(value, ObjectRef):
-            content = state.heap[value.number]
-            outside = {base.name for base in self.names.mro(value.info) if isinstance(base, External)}
-            if isinstance(content, Value) or not outside & NAMED_TUPLES:
-                return None
-            return tuple(item for _, item in content)
-        return super().items(value, state)
+    def is_named_tuple(self, info: ClassInfo) -> bool:
+        """Return whether objects of a class are tuples of their fields."""
+        return any(isinstance(base, External) and base.name in NAMED_TUPLES for base in self.names.mro(info))
 
     def field_names(self, info: ClassInfo) -> list[str]:
         """Return the attributes that positional patterns of a class are about."""
         found = self.names.attribute(info, "__match_args__")
         if found is not None and isinstance(found[1], Assigned):
             value = self.constant(found[0].module, found[1], found[0])
-            return [str(v.value) for v in getattr(value, "items", ()) if isinstance(v, Const)]
+            return [str(v.value) for v in value.parts() if isinstance(v, Const)]
         initialiser = self.names.attribute(info, "__init__")
         fields = self._fields(info, initialiser[0] if initialiser else None) or ()
         return [field.name for field in fields if not field.keyword_only]
@@ -297,7 +279,7 @@ class Objects(Evaluation):
         state: State,
     ) -> Results:
         """Return what a generated ``__init__`` does."""
-        info, number = reference.info, reference.number
+        info = reference.info
         positional = [f for f in fields if not f.keyword_only]
         given = dict(zip((f.name for f in positional), arguments.positional(), strict=False))
         given |= {name: value for name, value in arguments.keywords() if any(f.name == name for f in fields)}
@@ -310,12 +292,11 @@ class Objects(Evaluation):
                 value = UNKNOWN
             elif field.name not in given and field.factory is not None:
                 state, value = self._made(field, state)
-            state = _with(state, number, field.name, value)
-        after_init = self.names.attribute(info, "__post_init__")
-        if after_init is not None and isinstance(after_init[1], FunctionInfo):
-            callee = FunctionValue(after_init[1], reference)
-            return self._function(callee, Arguments((), ()), node, state, follow=True)
-        return [(state, NONE)]
+            state = reference.with_attribute(field.name, value, state)
+        after_init = self.method_named(info, ("__post_init__",))
+        if after_init is None:
+            return [(state, NONE)]
+        return self.call_method(after_init, reference, (), node, state, follow=True)
 
     def _made(self, field: _Field, state: State) -> tuple[State, Value]:
         """Return a new default value: the one every object gets for itself."""
@@ -329,7 +310,7 @@ class Objects(Evaluation):
 
     def empty(self, factory: str, state: State) -> tuple[State, Value]:
         """Return what a function of the library returns that makes an empty container."""
-        number = self._allocate()
+        number = self.allocate()
         if factory in ("builtins.list", "builtins.set", "collections.deque"):
             return state.store(number, ()), ListRef(number)
         if factory in ("builtins.dict", "collections.OrderedDict"):
@@ -393,11 +374,11 @@ class Objects(Evaluation):
         """Return what reading an item of an object does."""
         items = self.items(owner, state)
         if items is not None:
-            return [(state, subscript(TupleValue(items), key))]
-        found = self.names.attribute(owner.info, "__getitem__")
-        if found is not None and isinstance(found[1], FunctionInfo):
-            return self._function(FunctionValue(found[1], owner), Arguments.of(key), node, state)
-        return [(state, self._content_of([owner], state))]
+            return [(state, TupleValue(items).at(key))]
+        found = self.method_named(owner.info, ("__getitem__",))
+        if found is not None:
+            return self.call_method(found, owner, (key,), node, state)
+        return [(state, state.content_of([owner]))]
 
     def iterables(self, node: cst.BaseExpression, state: State) -> Results:
         """Evaluate what a loop is over; objects of known classes say what that is."""
@@ -406,11 +387,11 @@ class Objects(Evaluation):
             for one in alternatives(value):
                 found = None
                 if isinstance(one, ObjectRef | SharedObject):
-                    found = self.names.attribute(one.info, "__iter__")
-                if found is None or not isinstance(found[1], FunctionInfo):
+                    found = self.method_named(one.info, ("__iter__",))
+                if found is None:
                     results.append((after, one))
                 else:
-                    results += self._function(FunctionValue(found[1], one), Arguments((), ()), node, after)
+                    results += self.call_method(found, one, (), node, after)
         for after, value in results:
             for one in alternatives(value):
                 if isinstance(one, ObjectRef) and self.items(one, after) is None and after.holds_tracked(one):
@@ -428,100 +409,47 @@ class Objects(Evaluation):
         for one in alternatives(value):
             found = None
             if isinstance(one, ObjectRef) and state.holds_tracked(one):
-                own = (self.names.attribute(one.info, name) for name in methods)
-                found = next((f[1] for f in own if f is not None and isinstance(f[1], FunctionInfo)), None)
+                found = self.method_named(one.info, methods)
             if found is None:
                 results.append((state, one))
             else:
-                results += self._function(FunctionValue(found, one), Arguments((), ()), node, state)
+                results += self.call_method(found, one, (), node, state)
         return [(state, value)] if all(after is state for after, _ in results) else results
 
     def operated(self, values: Iterable[Value], node: cst.CSTNode, state: State) -> None:
         """Report operators that run code which communicates."""
         for value in values:
             for one in alternatives(value):
-                if isinstance(one, ObjectRef) and state.holds_tracked(one):
-                    found = (self.names.attribute(one.info, name) for name in OPERATORS)
-                    if any(f is not None and isinstance(f[1], FunctionInfo) for f in found):
-                        self.report(
-                            "MUP030",
-                            f"an operator of {one.info.qualname!r}, whose objects communicate,"
-                            " is not analysed yet",
-                            node,
-                            "call a method instead",
-                        )
+                if (
+                    isinstance(one, ObjectRef)
+                    and state.holds_tracked(one)
+                    and self.method_named(one.info, OPERATORS) is not None
+                ):
+                    self.report(
+                        "MUP030",
+                        f"an operator of {one.info.qualname!r}, whose objects communicate,"
+                        " is not analysed yet",
+                        node,
+                        "call a method instead",
+                    )
 
     # Attributes.
 
-    def read_attribute(self, owner: Value, name: str, node: cst.CSTNode, state: State) -> Results:
-        """Return what reading ``owner.name`` does: a property runs."""
-        getter = self._property(owner, name)
-        if getter is None and isinstance(owner, ObjectRef) and not self.has(owner, name, state):
-            dynamic = self.names.attribute(owner.info, "__getattr__")
-            if dynamic is not None and isinstance(dynamic[1], FunctionInfo):
-                callee = FunctionValue(dynamic[1], owner)
-                return self._function(callee, Arguments.of(Const.of(name)), node, state, follow=True)
-        if getter is None:
-            return super().read_attribute(owner, name, node, state)
-        cached = "functools.cached_property" in self.decorators(getter)
-        if cached and isinstance(owner, ObjectRef):
-            known = _attributes(state, owner.number).get(name)
-            if known is not None:
-                return [(state, known)]
-        results = self._function(FunctionValue(getter, owner), Arguments((), ()), node, state)
-        if cached and isinstance(owner, ObjectRef):
-            return [(_with(after, owner.number, name, value), value) for after, value in results]
-        return results
+    def method_named(self, info: ClassInfo, names: Sequence[str]) -> FunctionInfo | None:
+        """Return the first of these methods that a class has."""
+        found = (self.names.attribute(info, name) for name in names)
+        return next((f[1] for f in found if f is not None and isinstance(f[1], FunctionInfo)), None)
 
-    def has(self, owner: ObjectRef, name: str, state: State) -> bool:
-        """Return whether an object may have an attribute without the help of ``__getattr__``."""
-        content = state.heap[owner.number]
-        own = isinstance(content, Value) or name in _attributes(state, owner.number)
-        return own or self.names.attribute(owner.info, name) is not None
-
-    def _property(self, owner: Value, name: str) -> FunctionInfo | None:
-        if not isinstance(owner, Instance | ObjectRef | SharedObject | EnumMember | Super):
-            return None
-        found = self.names.attribute(owner.info, name, owner.after if isinstance(owner, Super) else None)
+    def property_of(self, info: ClassInfo, after: ClassInfo | None, name: str) -> FunctionInfo | None:
+        """Return what reading an attribute runs; None if it is no property."""
+        found = self.names.attribute(info, name, after)
         if found is None or not isinstance(found[1], FunctionInfo):
             return None
         return found[1] if PROPERTIES & set(self.decorators(found[1])) else None
 
-    def attribute(self, owner: Value, name: str, node: cst.CSTNode, state: State) -> Value | None:
-        """Return ``owner.name`` if reading it runs no code; None if it raises."""
-        value = self._attribute_of(owner, name, node, state)
-        if value is not None and isinstance(owner, Instance | ObjectRef | SharedObject | ClassValue | Super):
-            return self.stated.attribute(owner.info, name, value)
-        return value
-
-    def _attribute_of(self, owner: Value, name: str, node: cst.CSTNode, state: State) -> Value | None:
-        if name == "__class__" and isinstance(owner, Instance | ObjectRef | SharedObject | EnumMember):
-            return ClassValue(owner.info)
-        if isinstance(owner, ObjectRef):
-            content = state.heap[owner.number]
-            if isinstance(content, Value):
-                found = self.class_attribute(owner.info, None, name, owner)
-                return found if isinstance(found, FunctionValue | Partial) else content
-            known = _attributes(state, owner.number).get(name)
-            return self.class_attribute(owner.info, None, name, owner) if known is None else known
-        if isinstance(owner, SharedObject):
-            value = dict(owner.attributes).get(name)
-            if value is not None and not self._is_made_once(owner.info, name, value):
-                value = UNKNOWN
-            return self.class_attribute(owner.info, None, name, owner) if value is None else value
-        if isinstance(owner, EnumMember) and name in ("value", "_value_"):
-            return owner.value
-        if isinstance(owner, EnumMember) and name == "name":
-            return Const.of(owner.name)
-        if isinstance(owner, Instance | EnumMember):
-            return self.class_attribute(owner.info, None, name, owner)
-        if isinstance(owner, Super):
-            return self.class_attribute(owner.info, owner.after, name, owner.receiver)
-        if isinstance(owner, ClassValue):
-            if name in ("__name__", "__qualname__"):
-                return Const.of(owner.info.node.name.value if name == "__name__" else owner.info.qualname)
-            return self.class_attribute(owner.info, None, name, None)
-        return super().attribute(owner, name, node, state)
+    def is_cached(self, getter: FunctionInfo) -> bool:
+        """Return whether a property keeps what it returned first."""
+        return "functools.cached_property" in self.decorators(getter)
 
     def class_attribute(
         self, info: ClassInfo, after: ClassInfo | None, name: str, receiver: Value | None
@@ -592,13 +520,11 @@ class Objects(Evaluation):
         return state
 
     def _store(self, owner: ObjectRef, name: str, value: Value, state: State, *, certain: bool) -> State:
-        content = state.heap[owner.number]
-        if isinstance(content, Value):
-            lost = tracked(content) or state.holds_tracked(value)
-            return state.store(owner.number, LOST if lost else UNKNOWN)
+        if isinstance(state.heap[owner.number], Value):
+            return state.store(owner.number, state.content_of([owner, value]))
         if not certain:
-            value = join([_attributes(state, owner.number).get(name, UNKNOWN), value])
-        return _with(state, owner.number, name, value)
+            value = join([owner.attributes(state.heap).get(name, UNKNOWN), value])
+        return owner.with_attribute(name, value, state)
 
     def _setter(self, owner: Value, name: str) -> FunctionInfo | None:
         if isinstance(owner, ObjectRef):
@@ -608,7 +534,7 @@ class Objects(Evaluation):
         return None
 
     def _run_setter(self, setter: FunctionValue, value: Value, state: State, node: cst.CSTNode) -> State:
-        results = self._function(setter, Arguments.of(value), node, state, follow=True)
+        results = self.call_function(setter, Arguments.of(value), node, state, follow=True)
         return results[0][0] if results else state
 
     # What all requests share.
@@ -620,7 +546,7 @@ class Objects(Evaluation):
             return None
         shared = self._made_by_setup(info) if _only_making(methods) else {}
         value = shared.get(name)
-        return UNKNOWN if value is None or not self._is_made_once(info, name, value) else value
+        return UNKNOWN if value is None or not self.is_made_once(info, name, value) else value
 
     def _made_by_setup(self, info: ClassInfo) -> dict[str, Value]:
         if info not in self._shared:
@@ -630,7 +556,7 @@ class Objects(Evaluation):
 
     def _run_setup(self, info: ClassInfo) -> dict[str, Value]:
         """Walk ``__init__`` and ``setup``; what they report is not about any request."""
-        me = ObjectRef(self._allocate(), info)
+        me = ObjectRef(self.allocate(), info)
         self._services[me.number] = info
         states = [State((), heap={me.number: self._initial(info)})]
         try:
@@ -642,7 +568,7 @@ class Objects(Evaluation):
             return {}
         frozen: dict[str, list[Value]] = {}
         for state in states:
-            for name, value in _attributes(state, me.number).items():
+            for name, value in me.attributes(state.heap).items():
                 frozen.setdefault(name, []).append(self.freeze(value, state))
         return {name: join(values) for name, values in frozen.items()}
 
@@ -654,7 +580,7 @@ class Objects(Evaluation):
                 flows += self.run_body(function, State((frame,), heap=state.heap))
         return [State((), heap=f.state.heap) for f in flows if f.kind in ("next", "return")]
 
-    def _is_made_once(self, info: ClassInfo, name: str, value: Value) -> bool:
+    def is_made_once(self, info: ClassInfo, name: str, value: Value) -> bool:
         """Return whether nothing but ``__init__`` and ``setup`` gives this attribute a value."""
         if not _only_making(self.names.assigned_by_methods(info, name)):
             return False
@@ -662,51 +588,16 @@ class Objects(Evaluation):
             return False
         if isinstance(value, TupleValue | MapValue):
             # A container that starts empty is there to be filled.
-            return bool(value.items) and name not in self.names.attributes_changed()
+            return bool(value.parts()) and name not in self.names.attributes_changed()
         return True
 
     def freeze(self, value: Value, state: State) -> Value:
         """Return a value that needs no heap."""
-        return self._frozen(value, state, frozenset())
+        return value.frozen(state, frozenset(), self)
 
-    def _frozen(self, value: Value, state: State, seen: frozenset[int]) -> Value:
-        if isinstance(value, ObjectRef) and value.number in self._services:
-            return Instance(value.info)
-        if isinstance(value, ObjectRef):
-            content = state.heap[value.number]
-            if isinstance(content, Value) or value.number in seen:
-                return UNKNOWN
-            inner = seen | {value.number}
-            return SharedObject(
-                value.info,
-                tuple((k.name, self._frozen(v, state, inner)) for k, v in content if isinstance(k, Slot)),
-            )
-        if isinstance(value, ListRef | DictRef):
-            content = state.heap[value.number]
-            if isinstance(content, Value) or value.number in seen:
-                return UNKNOWN
-            inner = seen | {value.number}
-            pairs = tuple((self._frozen(k, state, inner), self._frozen(v, state, inner)) for k, v in content)
-            whole = tuple_of(tuple(one for pair in pairs for one in pair))
-            if not isinstance(whole, TupleValue):
-                return whole
-            return MapValue(pairs) if isinstance(value, DictRef) else TupleValue(tuple(v for _, v in pairs))
-        if isinstance(value, TupleValue):
-            return TupleValue(tuple(self._frozen(item, state, seen) for item in value.items))
-        if isinstance(value, OneOf):
-            return join(self._frozen(one, state, seen) for one in value.values)
-        if isinstance(value, FunctionValue) and value.bound is not None:
-            return FunctionValue(value.info, self._frozen(value.bound, state, seen))
-        if isinstance(value, Partial):
-            return Partial(
-                self._frozen(value.function, state, seen),
-                tuple(self._frozen(one, state, seen) for one in value.values),
-                tuple((name, self._frozen(one, state, seen)) for name, one in value.keywords),
-            )
-        if isinstance(value, Closure):
-            (settled,) = self.settled([value], state, depth=0)
-            return settled
-        return UNKNOWN if isinstance(value, Method) and isinstance(value.owner, ListRef | DictRef) else value
+    def is_service(self, number: int) -> bool:
+        """Return whether an object is the service or client itself, while it is set up."""
+        return number in self._services
 
     # Decorators of the source tree.
 
@@ -746,7 +637,7 @@ class Objects(Evaluation):
 
     def _applied(self, wrapper: Value, function: Value, node: cst.CSTNode, state: State) -> Results:
         if isinstance(wrapper, FunctionValue | Closure):
-            return self._function(wrapper, Arguments.of(function), node, state, follow=True)
+            return self.call_function(wrapper, Arguments.of(function), node, state, follow=True)
         if isinstance(wrapper, ClassValue):
             return self.instantiate(wrapper.info, Arguments.of(function), node, state)
         return [(state, UNKNOWN)]
@@ -757,11 +648,11 @@ class Objects(Evaluation):
         self, owner: ObjectRef | SharedObject, arguments: Arguments, node: cst.CSTNode, state: State
     ) -> Results:
         """Return what calling an object does."""
-        found = self.names.attribute(owner.info, "__call__")
-        if found is None or not isinstance(found[1], FunctionInfo):
+        found = self.method_named(owner.info, ("__call__",))
+        if found is None:
             self.release(arguments.values, state, node, f"an object of {owner.info.qualname!r}")
             return [(self.forget_contents(arguments.values, state), UNKNOWN)]
-        return merge_results(self._function(FunctionValue(found[1], owner), arguments, node, state))
+        return merge_results(self.call_function(FunctionValue(found, owner), arguments, node, state))
 
 
 def _is_switched_on(argument: cst.Arg, name: str) -> bool:
@@ -769,19 +660,6 @@ def _is_switched_on(argument: cst.Arg, name: str) -> bool:
     keyword, value = argument.keyword, argument.value
     named = keyword is not None and keyword.value == name
     return named and isinstance(value, cst.Name) and value.value == "True"
-
-
-def _attributes(state: State, number: int) -> dict[str, Value]:
-    content = state.heap[number]
-    return {} if isinstance(content, Value) else {k.name: v for k, v in content if isinstance(k, Slot)}
-
-
-def _with(state: State, number: int, name: str, value: Value) -> State:
-    """Return the state with one attribute of an object set."""
-    content = state.heap[number]
-    if isinstance(content, Value):
-        return state
-    return state.store(number, (*(pair for pair in content if pair[0] != Slot(name)), (Slot(name), value)))
 
 
 def _only_making(methods: Sequence[FunctionInfo]) -> bool:

@@ -26,7 +26,7 @@ from analyzer.static.values import (
     alternatives,
     compare,
     join,
-    truth,
+    keyed,
 )
 
 __all__ = ["Match", "Patterns"]
@@ -73,7 +73,7 @@ class Patterns(Managers):
             known = literal(pattern.value)
             results = [(state, known)] if known is not None else self.evaluate(pattern.value, state)
             same = join(compare("Equal", value, other) for _, other in results)
-            return Match(truth(same), {})
+            return Match(same.truth({}), {})
         if isinstance(pattern, cst.MatchSequence):
             return self._match_sequence(pattern, value, state)
         if isinstance(pattern, cst.MatchMapping):
@@ -88,7 +88,7 @@ class Patterns(Managers):
         items = self.items(value, state)
         elements = list(pattern.patterns)
         stars = [i for i, e in enumerate(elements) if isinstance(e, cst.MatchStar)]
-        part = self._content_of([value], state)
+        part = state.content_of([value])
         if items is None:
             parts = [Match(None, {}), *(self._match_element(e, part, state) for e in elements)]
             return replace_holds(_all(parts), None)
@@ -110,23 +110,24 @@ class Patterns(Managers):
     def _match_mapping(self, pattern: cst.MatchMapping, value: Value, state: State) -> Match:
         if isinstance(value, Const | ListRef | TupleValue):
             return Match(False, {})
-        pairs = self._pairs(value, state) if isinstance(value, DictRef | MapValue) else None
-        part = self._content_of([value], state)
+        pairs = value.pairs(state.heap) if isinstance(value, DictRef | MapValue) else None
+        part = state.content_of([value])
+        rows = keyed(pairs)
         found = [] if pairs is not None else [Match(None, {})]
         for element in pattern.elements:
             key = join(v for _, v in self.evaluate(element.key, state))
-            exact = [v for k, v in pairs or () if k == key]
-            certain = pairs is not None and all(isinstance(k, Const) for k, _ in pairs)
-            if certain and not exact:
+            asked = key.as_key()
+            known = None if rows is None or asked is None else rows.get(asked)
+            if rows is not None and asked is not None and known is None:
                 return Match(False, {})
-            found.append(self.match(element.pattern, exact[-1] if exact else part, state))
-            found.append(Match(True if exact else None, {}))
+            found.append(self.match(element.pattern, part if known is None else known[1], state))
+            found.append(Match(None if known is None else True, {}))
         rest = {} if pattern.rest is None else {pattern.rest.value: part}
         return _all([*found, Match(True, rest)])
 
     def _match_class(self, pattern: cst.MatchClass, value: Value, state: State) -> Match:
         kind = join(v for _, v in self.evaluate(pattern.cls, state))
-        holds = self.is_instance(value, kind)
+        holds = value.instance_of(kind, self)
         if holds is False:
             return Match(False, {})
         found = [Match(holds, {})]
@@ -143,21 +144,10 @@ class Patterns(Managers):
     def _field_of(self, value: Value, names: Sequence[str], node: cst.CSTNode, state: State) -> Value:
         for name in names:
             if isinstance(value, ObjectRef | SharedObject):
-                found = self.attribute(value, name, node, state)
+                found = value.attribute(name, node, state, self)
                 if found is not None:
                     return found
         return LOST if state.holds_tracked(value) else UNKNOWN
-
-    def is_instance(self, value: Value, kind: Value) -> bool | None:
-        """Return what ``isinstance`` says; None = perhaps."""
-        if isinstance(value, ObjectRef | SharedObject) and isinstance(kind, ClassValue):
-            return kind.info in self.names.mro(value.info)
-        if isinstance(value, Const) and isinstance(kind, External):
-            known = BUILT_IN.get(kind.name.removeprefix("builtins."))
-            return None if known is None else isinstance(value.value, known)
-        if isinstance(value, Const) and isinstance(kind, ClassValue):
-            return False
-        return None
 
 
 def replace_holds(match: Match, holds: bool | None) -> Match:

@@ -18,13 +18,9 @@ from analyzer.static.values import (
     LOST,
     UNKNOWN,
     Closure,
-    DictRef,
     Future,
-    ListRef,
-    ObjectRef,
     Slot,
     Value,
-    futures,
     join,
     mapped,
 )
@@ -121,7 +117,7 @@ class Repetition:
         values = [flow.value, *(v for frame in state.frames for v in frame.values())]
         for content in state.heap.values():
             values += [content] if isinstance(content, Value) else [v for _, v in content]
-        return any(i >= self.base and i not in state.joined for v in values for i in futures(v))
+        return any(i >= self.base and i not in state.joined for v in values for i in v.futures())
 
     def _mapped(self, flow: Flow, change: Callable[[int], Value]) -> Flow:
         """Return the flow with every future of the iteration replaced, wherever a variable holds it."""
@@ -176,7 +172,7 @@ def carried(start: State, ends: Iterable[State]) -> State:
                 # Something the iteration called has set it.
                 found = found.bind(name, UNKNOWN)
             continue
-        plain = not any(isinstance(v, ListRef | DictRef | ObjectRef | Closure) for v in left)
+        plain = not any(v.place is not None or isinstance(v, Closure) for v in left)
         same = plain and known is None and len(set(left)) == 1
         found = found.bind(name, left[0] if same else LOST)
     found = _carried_outside(found, ends, base)

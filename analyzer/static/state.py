@@ -12,27 +12,16 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from analyzer.static.application import Operation
-from analyzer.static.values import (
-    LOST,
-    UNKNOWN,
-    Const,
-    DictRef,
-    ListRef,
-    ObjectRef,
-    Slot,
-    TupleValue,
-    Unknown,
-    Value,
-    join,
-    parts,
-    tracked,
-)
+from analyzer.static.values import LOST, UNKNOWN, Slot, Value, join
 
 __all__ = [
     "Content",
+    "Failure",
     "Flow",
     "FlowKind",
     "Frame",
+    "Heap",
+    "Results",
     "State",
     "forget",
     "holds_tracked",
@@ -45,11 +34,17 @@ Frame = Mapping[str, Value]
 FlowKind = Literal["next", "return", "raise", "break", "continue", "left"]
 """How code can end; "left": the consumer of a generator leaves it, for the reason in the value."""
 
+Failure = Literal["call", "query", "get of call", "get of query", "local", "timeout", "cancelled", "group"]
+"""What can fail where code communicates, computes or waits."""
+
 MAX_CONTENT = 10_000
 """Items of a list or dict that are followed."""
 
 Content = tuple[tuple[Value, Value], ...]
 """Items of a list (keys are UNKNOWN) or dict, or attributes of an object (keys are ``Slot``)."""
+
+Heap = Mapping[int, Content | Value]
+"""Contents of lists, dicts and objects by their place; a Value instead of contents that are not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +56,14 @@ class State:
         operations: What has been done.
         local_lines: Per segment the line of its first local statement, 0 if it has none yet.
         joined: Operations whose future has been waited for.
-        heap: Contents of lists, dicts and objects; a Value instead of contents when they are not known.
+        heap: Contents of lists, dicts and objects.
     """
 
     frames: tuple[Frame, ...]
     operations: tuple[Operation, ...] = ()
     local_lines: tuple[int, ...] = (0,)
     joined: frozenset[int] = frozenset()
-    heap: Mapping[int, Content | Value] = field(default_factory=dict)
+    heap: Heap = field(default_factory=dict)
 
     def bind(self, name: str, value: Value) -> State:
         """Return the state with a local variable set."""
@@ -116,6 +111,14 @@ class State:
     def holds_tracked(self, value: Value) -> bool:
         """Return whether losing sight of a value could lose a remote operation."""
         return holds_tracked(value, self.heap)
+
+    def content_of(self, values: Iterable[Value]) -> Value:
+        """Return what is known of something taken out of values: that it may be a future, or nothing."""
+        return LOST if any(self.holds_tracked(value) for value in values) else UNKNOWN
+
+
+Results = list[tuple[State, Value]]
+"""The states in which an expression ends, each with its value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +190,7 @@ def _join_frames(frames: list[Frame]) -> Frame:
     return {name: join(frame[name] for frame in frames if name in frame) for name in names}
 
 
-def _join_heaps(heaps: list[Mapping[int, Content | Value]]) -> Mapping[int, Content | Value]:
+def _join_heaps(heaps: list[Heap]) -> Heap:
     if all(h is heaps[0] for h in heaps):
         return heaps[0]
     joined: dict[int, Content | Value] = {}
@@ -200,9 +203,7 @@ def _join_heaps(heaps: list[Mapping[int, Content | Value]]) -> Mapping[int, Cont
     return joined
 
 
-def join_contents(
-    contents: Sequence[Content | Value], heap: Mapping[int, Content | Value]
-) -> Content | Value:
+def join_contents(contents: Sequence[Content | Value], heap: Heap) -> Content | Value:
     """Return contents that may be any of these: item by item if they have the same shape."""
     known = [content for content in contents if not isinstance(content, Value)]
     if len(known) < len(contents):
@@ -218,30 +219,31 @@ def join_contents(
     return tuple((column[0][0], join(value for _, value in column)) for column in columns)
 
 
-def holds_tracked(value: Value, heap: Mapping[int, Content | Value]) -> bool:
+def holds_tracked(value: Value, heap: Heap) -> bool:
     """Return whether losing sight of a value could lose a remote operation."""
     return _holds_tracked(value, heap, set())
 
 
-def _holds_tracked(value: Value, heap: Mapping[int, Content | Value], seen: set[int]) -> bool:
-    if type(value) is Const or type(value) is Unknown or (isinstance(value, TupleValue) and value.plain):
-        return False
-    if isinstance(value, ListRef | DictRef | ObjectRef):
-        if value.number in seen:  # a list may contain itself, or another one many times
+def _holds_tracked(value: Value, heap: Heap, seen: set[int]) -> bool:
+    place = value.place
+    if place is None:
+        if value.atomic:
             return False
-        seen.add(value.number)
-        content = heap.get(value.number, UNKNOWN)
-        if isinstance(content, Value):
-            return tracked(content)
-        return any(_holds_tracked(item, heap, seen) for _, item in content)
-    return tracked(value) or any(_holds_tracked(part, heap, seen) for part in parts(value))
+        return value.tracked() or any(_holds_tracked(part, heap, seen) for part in value.parts())
+    if place in seen:  # a list may contain itself, or another one many times
+        return False
+    seen.add(place)
+    content = heap.get(place, UNKNOWN)
+    if isinstance(content, Value):
+        return content.tracked()
+    return any(_holds_tracked(item, heap, seen) for _, item in content)
 
 
-def forget(contents: Iterable[Content | Value], heap: Mapping[int, Content | Value]) -> Value:
+def forget(contents: Iterable[Content | Value], heap: Heap) -> Value:
     """Return what is left of contents that are not known exactly any more."""
     for content in contents:
         if isinstance(content, Value):
-            if tracked(content):
+            if content.tracked():
                 return LOST
         elif any(holds_tracked(item, heap) for _, item in content):
             return LOST

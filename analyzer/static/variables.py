@@ -14,20 +14,11 @@ from analyzer.static.source import Module
 from analyzer.static.state import Content, State, forget
 from analyzer.static.values import (
     LOST,
-    SIMPLE,
     UNKNOWN,
     Closure,
-    DictRef,
     Generator,
-    ListRef,
-    ObjectRef,
-    OneOf,
-    Partial,
-    TupleValue,
     Value,
     alternatives,
-    join,
-    parts,
 )
 from analyzer.static.walking import names_in
 
@@ -122,7 +113,7 @@ class Variables(ABC):
         self._closures = True
         info = self._functions.setdefault(node, FunctionInfo(self.module, node, qualname))
         made = Closure(info, len(state.frames) - 1, defaults=self.defaults(node.params, state))
-        return replace(made, communicates=self._captures(made, state))
+        return replace(made, reaches=self.captures(made, state))
 
     def free_names(self, closure: Closure, state: State) -> dict[str, Value]:
         """Return what a nested function can see of the functions around it."""
@@ -153,7 +144,7 @@ class Variables(ABC):
                 found += [v for v in alternatives(value) if isinstance(v, Closure) and v not in found]
         return found
 
-    def _captures(self, closure: Closure, state: State) -> bool:
+    def captures(self, closure: Closure, state: State) -> bool:
         """Return whether a nested function can reach communication or futures of the function around it."""
         return any(
             state.holds_tracked(value)
@@ -182,17 +173,17 @@ class Variables(ABC):
                 for name in self.effects(value.info).outer & set(free):
                     lost = LOST if state.holds_tracked(free[name]) else UNKNOWN
                     state = self.rebind(name, lost, value, state)
-            if isinstance(value, ListRef | DictRef | ObjectRef):
-                if value.number in seen:
+            if value.place is not None:
+                if value.place in seen:
                     continue
-                seen.add(value.number)
-                content = state.heap[value.number]
+                seen.add(value.place)
+                content = state.heap[value.place]
                 if not isinstance(content, Value):
                     waiting += [item for _, item in content]
-                    state = state.store(value.number, forget([content], state.heap))
+                    state = state.store(value.place, forget([content], state.heap))
             if isinstance(value, Generator):
                 state = state.store(value.number, UNKNOWN)  # somebody else may have taken items
-            waiting += parts(value)
+            waiting += value.parts()
         return state
 
     def left(self, values: Sequence[Value], state: State, depth: int) -> tuple[State, list[Value]]:
@@ -218,23 +209,15 @@ class Variables(ABC):
         return [self._settled(value, state, depth, ()) for value in values]
 
     def _settled(self, value: Value, state: State, depth: int, around: tuple[FunctionInfo, ...]) -> Value:
-        if type(value) in SIMPLE:
+        if value.atomic:
             return value
-        if isinstance(value, TupleValue):
-            return TupleValue(tuple(self._settled(v, state, depth, around) for v in value.items))
-        if isinstance(value, OneOf):
-            return join(self._settled(v, state, depth, around) for v in value.values)
-        if isinstance(value, Partial):
-            return Partial(
-                self._settled(value.function, state, depth, around),
-                tuple(self._settled(v, state, depth, around) for v in value.values),
-                tuple((name, self._settled(v, state, depth, around)) for name, v in value.keywords),
-            )
         if isinstance(value, Generator):
             return self._settled_generator(value, state, depth, around)
-        if not isinstance(value, Closure) or value.depth is None or value.depth < depth:
+        if not isinstance(value, Closure):
+            return value.map(lambda part: self._settled(part, state, depth, around))
+        if value.depth is None or value.depth < depth:
             return value
-        communicates = self._captures(value, state)
+        communicates = self.captures(value, state)
         if value.info in around:
             # It can call itself; what that would communicate is not followed anyway.
             return LOST if communicates else UNKNOWN

@@ -1,0 +1,69 @@
+"""What is a call given?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import libcst as cst
+
+from analyzer.static.values import UNKNOWN, Value
+
+__all__ = ["PLACEHOLDER", "Arguments"]
+
+PLACEHOLDER = cst.Name("_")
+"""Stands for the expression of an argument that the source does not spell out."""
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Evaluated arguments of a call."""
+
+    nodes: tuple[cst.Arg, ...]
+    values: tuple[Value, ...]
+
+    @property
+    def plain(self) -> bool:
+        """Whether there is no ``*`` or ``**`` among them."""
+        return not any(a.star for a in self.nodes)
+
+    def positional(self) -> list[Value]:
+        """Return the values without keyword."""
+        pairs = zip(self.nodes, self.values, strict=True)
+        return [v for a, v in pairs if a.keyword is None and not a.star]
+
+    def keywords(self) -> list[tuple[str, Value]]:
+        """Return the values with keyword."""
+        pairs = zip(self.nodes, self.values, strict=True)
+        return [(a.keyword.value, v) for a, v in pairs if a.keyword is not None]
+
+    def get(self, position: int, names: Sequence[str]) -> tuple[Value | None, cst.CSTNode | None]:
+        """Return an argument by position or any of its names, with its node; (None, None) if missing."""
+        if not self.plain:
+            return UNKNOWN, self._place(self.nodes[0])
+        free = [(a, v) for a, v in zip(self.nodes, self.values, strict=True) if a.keyword is None]
+        if position < len(free):
+            return free[position][1], self._place(free[position][0])
+        for argument, value in zip(self.nodes, self.values, strict=True):
+            if argument.keyword is not None and argument.keyword.value in names:
+                return value, self._place(argument)
+        return None, None
+
+    @staticmethod
+    def _place(argument: cst.Arg) -> cst.Arg | None:
+        return None if argument.value is PLACEHOLDER else argument
+
+    @staticmethod
+    def of(*values: Value) -> Arguments:
+        """Return arguments that the source does not spell out."""
+        return Arguments(tuple(cst.Arg(PLACEHOLDER) for _ in values), values)
+
+    def behind(self, values: Sequence[Value], keywords: Sequence[tuple[str, Value]] = ()) -> Arguments:
+        """Return these arguments with others before them; a keyword given here wins."""
+        own = {name for name, _ in self.keywords()}
+        named = [(name, value) for name, value in keywords if name not in own]
+        nodes = [cst.Arg(PLACEHOLDER, keyword=cst.Name(name)) for name, _ in named]
+        return Arguments(
+            (*(cst.Arg(PLACEHOLDER) for _ in values), *self.nodes, *nodes),
+            (*values, *self.values, *(value for _, value in named)),
+        )

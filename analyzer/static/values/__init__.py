@@ -1,0 +1,93 @@
+"""What can the analyzer know about the value of an expression?
+
+Constants are known exactly, futures by the operation that created them, functions and classes by their
+definition; everything else is ``UNKNOWN``. Each kind of value answers for itself what it is made of, what it
+is worth and what using it does (``value.py``); what that needs of the walk through the program is the
+protocol in ``evaluator.py``.
+"""
+
+from analyzer.static.values.callables import Closure, External, Function, FunctionValue, Partial
+from analyzer.static.values.constants import NONE, Const
+from analyzer.static.values.containers import (
+    DictRef,
+    ListRef,
+    MapValue,
+    Slot,
+    TupleValue,
+    distinct,
+    item_of,
+    keyed,
+    tuple_of,
+)
+from analyzer.static.values.futures import COMM, Awaitable, Comm, Coroutine, Future, Generator, Group, Leaving
+from analyzer.static.values.objects import (
+    ClassValue,
+    EnumMember,
+    Instance,
+    ModuleValue,
+    ObjectRef,
+    SharedObject,
+    Super,
+)
+from analyzer.static.values.operators import binary, compare, from_python, text_method, unary
+from analyzer.static.values.value import (
+    LOST,
+    UNKNOWN,
+    Lost,
+    Method,
+    OneOf,
+    Unknown,
+    Value,
+    alternatives,
+    join,
+    mapped,
+)
+
+__all__ = [
+    "COMM",
+    "LOST",
+    "NONE",
+    "UNKNOWN",
+    "Awaitable",
+    "ClassValue",
+    "Closure",
+    "Comm",
+    "Const",
+    "Coroutine",
+    "DictRef",
+    "EnumMember",
+    "External",
+    "Function",
+    "FunctionValue",
+    "Future",
+    "Generator",
+    "Group",
+    "Instance",
+    "Leaving",
+    "ListRef",
+    "Lost",
+    "MapValue",
+    "Method",
+    "ModuleValue",
+    "ObjectRef",
+    "OneOf",
+    "Partial",
+    "SharedObject",
+    "Slot",
+    "Super",
+    "TupleValue",
+    "Unknown",
+    "Value",
+    "alternatives",
+    "binary",
+    "compare",
+    "distinct",
+    "from_python",
+    "item_of",
+    "join",
+    "keyed",
+    "mapped",
+    "text_method",
+    "tuple_of",
+    "unary",
+]

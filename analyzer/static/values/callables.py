@@ -1,0 +1,195 @@
+"""What do functions, in all the forms a program handles them, do?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+
+from analyzer.static.values.evaluator import HERE
+from analyzer.static.values.reading import READING_MODULES
+from analyzer.static.values.value import UNKNOWN, Atom, Opaque, Value, alternatives, hands_over_unknown
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+    from analyzer.static.arguments import Arguments
+    from analyzer.static.names import FunctionInfo
+    from analyzer.static.state import Heap, Results, State
+    from analyzer.static.values.evaluator import Escape, Evaluator
+
+__all__ = ["Closure", "External", "Function", "FunctionValue", "Partial"]
+
+BUILT_IN = {"str": str, "int": int, "float": float, "bool": bool, "bytes": bytes}
+"""Classes whose instances are constants."""
+
+
+@dataclass(frozen=True, slots=True)
+class External(Atom):
+    """Something outside the source tree, by its dotted name (``mup.MS``, ``builtins.range``)."""
+
+    name: str
+
+    def has_instance(self, constant: object) -> bool | None:
+        """Return whether a constant is an instance of it."""
+        known = BUILT_IN.get(self.name.removeprefix("builtins."))
+        return None if known is None else isinstance(constant, known)
+
+    def call(self, arguments: Arguments, node: cst.CSTNode, state: State, run: Evaluator) -> Results:
+        """Return what calling it does."""
+        return run.external(self.name, arguments, node, state)
+
+    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Evaluator) -> Value | None:
+        """Return an attribute."""
+        return External(f"{self.name}.{name}")
+
+    def may_change(self, node: cst.Call, arguments: Iterable[Value], state: State) -> bool:
+        """Return whether calling it may change what is known about some object."""
+        known = self.name.split(".", maxsplit=1)[0] in READING_MODULES
+        return not known and hands_over_unknown(arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class _Callable(Opaque):
+    """Family of what is a function to those who call it."""
+
+    never_none: ClassVar[bool] = True
+
+    def truth(self, heap: Heap) -> bool | None:
+        """Return whether it counts as true."""
+        return True
+
+    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Evaluator) -> Value | None:
+        """Return an attribute."""
+        run.release([self], state, node, f"attribute {name!r}")
+        return UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionValue(_Callable):
+    """A function or method of the source tree, possibly bound to its first argument."""
+
+    info: FunctionInfo
+    bound: Value | None = None
+
+    @property
+    def depth(self) -> int | None:
+        """Which of the active frames its free names are looked up in: it has none."""
+        return None
+
+    @property
+    def captured(self) -> tuple[tuple[str, Value], ...]:
+        """What free names are worth: it has none."""
+        return ()
+
+    @property
+    def leading(self) -> tuple[Value, ...]:
+        """The arguments it gets before those of the call."""
+        return self.parts()
+
+    def parts(self) -> tuple[Value, ...]:
+        """Return the values it is made of."""
+        return () if self.bound is None else (self.bound,)
+
+    def map(self, change: Callable[[Value], Value]) -> Value:
+        """Return the value with each of its parts replaced."""
+        return self if self.bound is None else FunctionValue(self.info, change(self.bound))
+
+    def call(self, arguments: Arguments, node: cst.CSTNode, state: State, run: Evaluator) -> Results:
+        """Return what calling it does."""
+        return run.call_function(self, arguments, node, state)
+
+    def may_change(self, node: cst.Call, arguments: Iterable[Value], state: State) -> bool:
+        """Return whether calling it, if that is not walked, may change what is known about some object."""
+        held = any(state.holds_tracked(value) for value in (*arguments, *self.leading))
+        return not held and hands_over_unknown(arguments)
+
+    def is_communication(self) -> bool:
+        """Return whether it gives away the ``Communication`` object."""
+        return self.bound is not None and self.bound.is_communication()
+
+
+@dataclass(frozen=True, slots=True)
+class Closure(_Callable):
+    """A nested function or lambda.
+
+    Attributes:
+        info: The function.
+        depth: Which of the active frames its free names are looked up in; None once that function has ended.
+        captured: What the names were worth by then.
+        reaches: Whether they reached communication or a future when it was made.
+        defaults: Values of parameters that are not passed, as they were when it was defined.
+    """
+
+    info: FunctionInfo
+    depth: int | None
+    captured: tuple[tuple[str, Value], ...] = ()
+    reaches: bool = False
+    defaults: tuple[tuple[str, Value], ...] = ()
+
+    @property
+    def leading(self) -> tuple[Value, ...]:
+        """The arguments it gets before those of the call."""
+        return ()
+
+    def parts(self) -> tuple[Value, ...]:
+        """Return the values it is made of."""
+        return tuple(one for _, one in (*self.captured, *self.defaults))
+
+    def map(self, change: Callable[[Value], Value]) -> Value:
+        """Return the value with each of its parts replaced."""
+        captured = tuple((name, change(one)) for name, one in self.captured)
+        return replace(self, captured=captured, defaults=tuple((n, change(one)) for n, one in self.defaults))
+
+    def tracked(self) -> bool:
+        """Return whether losing sight of it could lose a remote operation."""
+        return self.reaches or any(one.tracked() for one in self.parts())
+
+    def frozen(self, state: State, seen: frozenset[int], run: Evaluator) -> Value:
+        """Return a value that needs no heap and no frames."""
+        (settled,) = run.settled([self], state, depth=0)
+        return settled
+
+    def call(self, arguments: Arguments, node: cst.CSTNode, state: State, run: Evaluator) -> Results:
+        """Return what calling it does."""
+        return run.call_function(self, arguments, node, state)
+
+    def may_change(self, node: cst.Call, arguments: Iterable[Value], state: State) -> bool:
+        """Return whether calling it, if that is not walked, may change what is known about some object."""
+        return not any(state.holds_tracked(value) for value in arguments)
+
+    def communicates(self, state: State, run: Evaluator) -> bool:
+        """Return whether a function that gets it can communicate."""
+        return run.captures(self, state)
+
+    def escape(self, state: State, run: Evaluator) -> Escape | None:
+        """Return why it must not leave."""
+        found = ("MUP041", "a function that communicates", "", HERE)
+        return found if run.captures(self, state) else None
+
+
+Function = FunctionValue | Closure
+"""What runs code of the source tree."""
+
+
+@dataclass(frozen=True, slots=True)
+class Partial(_Callable):
+    """A callable with its first arguments: ``functools.partial``, or a wrapped method of an object."""
+
+    function: Value
+    values: tuple[Value, ...]
+    keywords: tuple[tuple[str, Value], ...] = ()
+
+    def parts(self) -> tuple[Value, ...]:
+        """Return the values it is made of."""
+        return (self.function, *self.values, *(one for _, one in self.keywords))
+
+    def map(self, change: Callable[[Value], Value]) -> Value:
+        """Return the value with each of its parts replaced."""
+        keywords = tuple((name, change(one)) for name, one in self.keywords)
+        return Partial(change(self.function), tuple(change(one) for one in self.values), keywords)
+
+    def call(self, arguments: Arguments, node: cst.CSTNode, state: State, run: Evaluator) -> Results:
+        """Return what calling it does."""
+        given = arguments.behind(self.values, self.keywords)
+        return [r for one in alternatives(self.function) for r in one.call(given, node, state, run)]

@@ -1,0 +1,96 @@
+"""What do constants and members of enumerations do?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from analyzer.static.values.value import UNKNOWN, Atom, Method, Value, alternatives, join
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+    from analyzer.static.arguments import Arguments
+    from analyzer.static.state import Heap, Results, State
+    from analyzer.static.values.evaluator import Evaluator
+
+__all__ = ["NONE", "Const"]
+
+MAX_CHARACTERS = 1000
+"""A longer text is not gone through character by character."""
+
+
+@dataclass(frozen=True, slots=True)
+class Const(Atom):
+    """A str, bytes, int, float, bool or None that is the same in every execution."""
+
+    value: Any
+    kind: type
+
+    @staticmethod
+    def of(value: object) -> Const:
+        """Return the constant; its type takes part in equality, so that 1 is not True."""
+        return Const(value, type(value))
+
+    def python(self) -> tuple[bool, Any]:
+        """Return what Python has."""
+        return True, self.value
+
+    def printed(self) -> tuple[bool, Any]:
+        """Return what formatting it gives."""
+        return True, self.value
+
+    def truth(self, heap: Heap) -> bool | None:
+        """Return whether it counts as true."""
+        return bool(self.value)
+
+    def same(self, other: Value) -> bool | None:
+        """Return whether it is certainly the same as another: None is told from what never is."""
+        return False if self.value is None and other.never_none else None
+
+    def as_key(self) -> Value | None:
+        """Return what tells it from other keys of a dict: 1, 1.0 and True are the same one."""
+        return Const(self.value, float) if isinstance(self.value, int | float) else self
+
+    def instance_of(self, kind: Value, run: Evaluator) -> bool | None:
+        """Return what ``isinstance`` says."""
+        return kind.has_instance(self.value)
+
+    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Evaluator) -> Value | None:
+        """Return an attribute: a method of a text; None has none."""
+        if self.value is None:
+            return None
+        return Method(self, name) if isinstance(self.value, str) else UNKNOWN
+
+    def method(
+        self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Evaluator
+    ) -> Results:
+        """Return what calling one of its methods does."""
+        return run.text_method(self, name, arguments, node, state)
+
+    def item(self, key: Value, node: cst.CSTNode, state: State, run: Evaluator) -> Results:
+        """Return what reading an item does: a character of a text."""
+        return [(state, join(self._character(place) for place in alternatives(key)))]
+
+    def _character(self, place: Value) -> Value:
+        known, index = place.python()
+        if not known or not isinstance(index, int) or not isinstance(self.value, str):
+            return UNKNOWN
+        try:
+            return Const.of(self.value[index])
+        except IndexError:
+            return UNKNOWN
+
+    def items(self, state: State, run: Evaluator) -> tuple[Value, ...] | None:
+        """Return what iterating over it yields."""
+        if not isinstance(self.value, str) or len(self.value) > MAX_CHARACTERS:
+            return None
+        return tuple(Const.of(character) for character in self.value)
+
+    def method_may_change(self, arguments: Iterable[Value]) -> bool:
+        """Return whether calling one of its methods may change what is known about some object."""
+        return False
+
+
+NONE = Const.of(None)

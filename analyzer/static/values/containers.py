@@ -1,0 +1,634 @@
+"""What do tuples, lists, sets and dicts do?
+
+Tuples, and mappings that never change, have their items themselves; contents of lists and dicts are in the
+heap of a state, because what one name changes shows under every other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from analyzer.static.values.constants import NONE, Const
+from analyzer.static.values.value import (
+    LOST,
+    UNKNOWN,
+    Atom,
+    Method,
+    Opaque,
+    Unknown,
+    Value,
+    alternatives,
+    join,
+)
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+    from analyzer.static.arguments import Arguments
+    from analyzer.static.state import Content, Heap, Results, State
+    from analyzer.static.values.evaluator import Evaluator
+
+__all__ = ["MAX_ITEMS", "DictRef", "ListRef", "MapValue", "Slot", "TupleValue"]
+__all__ += ["distinct", "item_of", "merged_pairs", "tuple_of"]
+
+MAX_ITEMS = 10_000
+"""A tuple of more values, those of tuples inside it together, is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Container(Opaque):
+    """Family of what holds items; its methods are found by name."""
+
+    never_none: ClassVar[bool] = True
+
+    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Evaluator) -> Value | None:
+        """Return an attribute."""
+        return Method(self, name)
+
+
+@dataclass(frozen=True, slots=True)
+class TupleValue(Container):
+    """A tuple, range or other immutable sequence of known length.
+
+    Attributes:
+        plain: It holds constants and unknown values only, nothing to keep track of.
+    """
+
+    values: tuple[Value, ...]
+    plain: bool = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        # Long ranges are asked for this in every iteration of a loop over them.
+        plain = all(
+            one.plain if isinstance(one, TupleValue) else isinstance(one, Const | Unknown)
+            for one in self.values
+        )
+        object.__setattr__(self, "plain", plain)
+
+    def parts(self) -> tuple[Value, ...]:
+        """Return the values it is made of."""
+        return self.values
+
+    def map(self, change: Callable[[Value], Value]) -> Value:
+        """Return the value with each of its parts replaced."""
+        return TupleValue(tuple(change(one) for one in self.values))
+
+    @property
+    def atomic(self) -> bool:
+        """Whether it refers to nothing else that may end or change, heap contents aside."""
+        return self.plain
+
+    def holds(self) -> bool:
+        """Return whether it may hold a future."""
+        return not self.plain and any(one.holds() for one in self.values)
+
+    def futures(self) -> Iterator[int]:
+        """Yield the index of every future in it."""
+        for one in () if self.plain else self.values:
+            yield from one.futures()
+
+    def frozen(self, state: State, seen: frozenset[int], run: Evaluator) -> Value:
+        """Return a value that needs no heap."""
+        return self if self.plain else TupleValue(tuple(one.frozen(state, seen, run) for one in self.values))
+
+    def as_key(self) -> Value | None:
+        """Return what tells it from other keys of a dict."""
+        keys = [one.as_key() for one in self.values]
+        known = tuple(key for key in keys if key is not None)
+        return TupleValue(known) if len(known) == len(keys) else None
+
+    def tracked(self) -> bool:
+        """Return whether losing sight of it could lose a remote operation."""
+        return not self.plain and any(one.tracked() for one in self.values)
+
+    def python(self) -> tuple[bool, Any]:
+        """Return what Python has."""
+        items = [one.python() for one in self.values]
+        return all(known for known, _ in items), tuple(item for _, item in items)
+
+    def truth(self, heap: Heap) -> bool | None:
+        """Return whether it counts as true."""
+        return bool(self.values)
+
+    def items(self, state: State, run: Evaluator) -> tuple[Value, ...] | None:
+        """Return what iterating over it yields."""
+        return self.values
+
+    def pairs(self, heap: Heap) -> Content | None:
+        """Return its items."""
+        return tuple((UNKNOWN, one) for one in self.values)
+
+    def item(self, key: Value, node: cst.CSTNode, state: State, run: Evaluator) -> Results:
+        """Return what reading an item does."""
+        return [(state, self.at(key))]
+
+    def at(self, key: Value) -> Value:
+        """Return the item at an index, any item if that is not known."""
+        return join(self._at(place) for place in alternatives(key))
+
+    def _at(self, place: Value) -> Value:
+        known, index = place.python()
+        if known and isinstance(index, int) and -len(self.values) <= index < len(self.values):
+            return self.values[index]
+        return join(self.values) if self.values else UNKNOWN
+
+    def method(
+        self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Evaluator
+    ) -> Results:
+        """Return what calling one of its methods does; it may be a list that never changes."""
+        if name == "copy" and arguments.plain:
+            return [run.new_list(self.values, state)]
+        return Opaque.method(self, name, arguments, node, state, run)
+
+    def is_communication(self) -> bool:
+        """Return whether it gives away the ``Communication`` object."""
+        return any(one.is_communication() for one in self.values)
+
+
+@dataclass(frozen=True, slots=True)
+class MapValue(Container):
+    """A mapping that never changes, as pairs of key and value: a module or class constant."""
+
+    rows: Content
+
+    def parts(self) -> tuple[Value, ...]:
+        """Return the values it is made of."""
+        return tuple(one for row in self.rows for one in row)
+
+    def map(self, change: Callable[[Value], Value]) -> Value:
+        """Return the value with each of its parts replaced."""
+        return MapValue(tuple((change(key), change(value)) for key, value in self.rows))
+
+    def python(self) -> tuple[bool, Any]:
+        """Return what Python has."""
+        rows = [(key.python(), value.python()) for key, value in self.rows]
+        known = all(key[0] and value[0] for key, value in rows)
+        return known, {key[1]: value[1] for key, value in rows} if known else None
+
+    def truth(self, heap: Heap) -> bool | None:
+        """Return whether it counts as true."""
+        return bool(self.rows)
+
+    def items(self, state: State, run: Evaluator) -> tuple[Value, ...] | None:
+        """Return what iterating over it yields."""
+        return tuple(key for key, _ in self.rows)
+
+    def pairs(self, heap: Heap) -> Content | None:
+        """Return its items."""
+        return self.rows
+
+    def item(self, key: Value, node: cst.CSTNode, state: State, run: Evaluator) -> Results:
+        """Return what reading an item does."""
+        return [(state, item_of(self.rows, key))]
+
+    def method(
+        self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Evaluator
+    ) -> Results:
+        """Return what calling one of its methods does."""
+        looked = _looked_up(name, self.rows, arguments, state)
+        return Opaque.method(self, name, arguments, node, state, run) if looked is None else looked
+
+
+@dataclass(frozen=True, slots=True)
+class Slot(Atom):
+    """The key of an attribute among the contents of an object; no value of the source."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored(Container):
+    """Family of containers whose contents are in the heap."""
+
+    number: int
+
+    @property
+    def atomic(self) -> bool:
+        """Whether it refers to nothing else that may end or change, heap contents aside."""
+        return True
+
+    @property
+    def place(self) -> int | None:
+        """Where its contents are in the heap."""
+        return self.number
+
+    def parts(self) -> tuple[Value, ...]:
+        """Return the values it is made of (heap contents aside)."""
+        return ()
+
+    def map(self, change: Callable[[Value], Value]) -> Value:
+        """Return the value with each of its parts replaced."""
+        return self
+
+    def tracked(self) -> bool:
+        """Return whether losing sight of it could lose a remote operation (heap contents aside)."""
+        return False
+
+    def pairs(self, heap: Heap) -> Content | None:
+        """Return its items."""
+        content = heap.get(self.number, UNKNOWN)
+        return None if isinstance(content, Value) else content
+
+    def truth(self, heap: Heap) -> bool | None:
+        """Return whether it counts as true."""
+        pairs = self.pairs(heap)
+        return None if pairs is None else bool(pairs)
+
+    def emptied(self, state: State) -> Results:
+        """Return what ``clear`` does."""
+        return [(state.store(self.number, ()), NONE)]
+
+    def rearranged(self, values: Sequence[Value], state: State) -> Results:
+        """Return what a method does that may rearrange the contents, and hand some of them out."""
+        content = state.content_of([self, *values])
+        return [(state.store(self.number, content), content)]
+
+
+@dataclass(frozen=True, slots=True)
+class ListRef(_Stored):
+    """A list or set whose items are in the heap."""
+
+    def frozen(self, state: State, seen: frozenset[int], run: Evaluator) -> Value:
+        """Return a value that needs no heap."""
+        rows = _frozen_rows(self.number, state, seen, run)
+        return rows if isinstance(rows, Value) else TupleValue(tuple(value for _, value in rows))
+
+    def items(self, state: State, run: Evaluator) -> tuple[Value, ...] | None:
+        """Return what iterating over it yields."""
+        pairs = self.pairs(state.heap)
+        return None if pairs is None else tuple(value for _, value in pairs)
+
+    def item(self, key: Value, node: cst.CSTNode, state: State, run: Evaluator) -> Results:
+        """Return what reading an item does."""
+        pairs = self.pairs(state.heap)
+        if pairs is None:
+            return [(state, state.content_of([self]))]
+        return [(state, TupleValue(tuple(value for _, value in pairs)).at(key))]
+
+    def method(
+        self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Evaluator
+    ) -> Results:
+        """Return what calling one of its methods does."""
+        pairs = self.pairs(state.heap)
+        if pairs is not None and name in LIST_METHODS:
+            found = LIST_METHODS[name](self, pairs, arguments, state, run)
+            if found is not None:
+                return found
+        return self.rearranged(arguments.values, state)
+
+    def with_item(self, key: Value, value: Value, state: State) -> State | None:
+        """Return the state after ``value[key] = ...``."""
+        return state.store(self.number, state.content_of([self, value]))
+
+    def without_item(self, key: Value, state: State) -> State | None:
+        """Return the state after ``del value[key]``."""
+        pairs, (known, index) = self.pairs(state.heap), key.python()
+        if pairs is None or not known or not isinstance(index, int) or not -len(pairs) <= index < len(pairs):
+            return state.store(self.number, state.content_of([self]))
+        index %= len(pairs)
+        return state.store(self.number, (*pairs[:index], *pairs[index + 1 :]))
+
+    def extended(self, operator: str, more: Value, state: State, run: Evaluator) -> State | None:
+        """Return the state after ``value += more``."""
+        items, added = self.items(state, run), run.items(more, state)
+        if items is None or added is None or operator != "Add":
+            return state.store(self.number, state.content_of([self, more]))
+        return state.store(self.number, tuple((UNKNOWN, item) for item in (*items, *added)))
+
+
+@dataclass(frozen=True, slots=True)
+class DictRef(_Stored):
+    """A dict whose items are in the heap, as pairs of key and value.
+
+    Attributes:
+        factory: Name of what makes the values it does not have yet (``defaultdict``), "" without.
+    """
+
+    factory: str = field(default="", repr=False)
+
+    def frozen(self, state: State, seen: frozenset[int], run: Evaluator) -> Value:
+        """Return a value that needs no heap."""
+        rows = _frozen_rows(self.number, state, seen, run)
+        return rows if isinstance(rows, Value) else MapValue(rows)
+
+    def items(self, state: State, run: Evaluator) -> tuple[Value, ...] | None:
+        """Return what iterating over it yields."""
+        pairs = self.pairs(state.heap)
+        return None if pairs is None else tuple(key for key, _ in pairs)
+
+    def item(self, key: Value, node: cst.CSTNode, state: State, run: Evaluator) -> Results:
+        """Return what reading an item does: a ``defaultdict`` makes what it does not have."""
+        pairs = self.pairs(state.heap)
+        if not self.factory:
+            return [(state, state.content_of([self]) if pairs is None else item_of(pairs, key))]
+        rows, asked = keyed(pairs), key.as_key()
+        if pairs is None or rows is None or asked is None:
+            return [(run.forget_contents([self], state), state.content_of([self]))]
+        if asked in rows:
+            return [(state, rows[asked][1])]
+        state, made = run.empty(self.factory, state)
+        return [(state.store(self.number, (*pairs, (key, made))), made)]
+
+    def method(
+        self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Evaluator
+    ) -> Results:
+        """Return what calling one of its methods does."""
+        pairs = self.pairs(state.heap)
+        if pairs is not None:
+            change = DICT_METHODS.get(name)
+            found = None if change is None else change(self, pairs, arguments, state, run)
+            found = _looked_up(name, pairs, arguments, state) if found is None else found
+            if found is not None:
+                return found
+        return self.rearranged(arguments.values, state)
+
+    def with_item(self, key: Value, value: Value, state: State) -> State | None:
+        """Return the state after ``value[key] = ...``."""
+        pairs = self.pairs(state.heap)
+        if pairs is None:
+            return state.store(self.number, state.content_of([self, value]))
+        return state.store(self.number, distinct((*pairs, (key, value)), state))
+
+    def without_item(self, key: Value, state: State) -> State | None:
+        """Return the state after ``del value[key]``."""
+        rows, asked = keyed(self.pairs(state.heap)), key.as_key()
+        if rows is None or asked is None:
+            return state.store(self.number, state.content_of([self]))
+        return state.store(self.number, tuple(row for known, row in rows.items() if known != asked))
+
+    def extended(self, operator: str, more: Value, state: State, run: Evaluator) -> State | None:
+        """Return the state after ``value |= more``."""
+        return state.store(self.number, state.content_of([self, more]))
+
+
+def _frozen_rows(number: int, state: State, seen: frozenset[int], run: Evaluator) -> Content | Value:
+    """Return contents that need no heap; a value if they are not known, or enormous."""
+    content = state.heap[number]
+    if isinstance(content, Value) or number in seen:
+        return UNKNOWN
+    inner = seen | {number}
+    rows = tuple((key.frozen(state, inner, run), value.frozen(state, inner, run)) for key, value in content)
+    whole = tuple_of(tuple(one for row in rows for one in row))
+    return rows if isinstance(whole, TupleValue) else whole
+
+
+def tuple_of(items: tuple[Value, ...]) -> Value:
+    """Return a tuple; one that holds enormously many values, itself or in tuples inside it, is not known."""
+    pending: list[Value] = list(items)
+    count = 0
+    while pending and count <= MAX_ITEMS:
+        value = pending.pop()
+        count += 1
+        pending.extend(value.values if isinstance(value, TupleValue) else value.parts())
+    if not pending:
+        return TupleValue(items)
+    return LOST if any(item.holds() for item in items) else UNKNOWN
+
+
+def keyed(pairs: Content | None) -> dict[Value, tuple[Value, Value]] | None:
+    """Return the items of a dict that got these one after the other, by what tells their keys apart.
+
+    None if that is not known of one of them. As in Python, the first key and the last value stay.
+    """
+    found: dict[Value, tuple[Value, Value]] = {}
+    if pairs is None:
+        return None
+    for key, value in pairs:
+        known = key.as_key()
+        if known is None:
+            return None
+        found[known] = (found[known][0] if known in found else key, value)
+    return found
+
+
+def item_of(pairs: Content, key: Value, default: Value | None = None) -> Value:
+    """Return the value of a key, or of any key if it is not known."""
+    rows = keyed(pairs)
+    results: list[Value] = []
+    for one in alternatives(key):
+        asked = one.as_key()
+        if rows is None or asked is None:
+            results += [value for _, value in pairs] + ([default] if default else [])
+        else:
+            results.append(rows[asked][1] if asked in rows else default or UNKNOWN)
+    return join(results) if results else UNKNOWN
+
+
+def distinct(pairs: Content, state: State) -> Content | Value:
+    """Return the items of a dict that got these one after the other; one alone may have any key."""
+    rows = keyed(pairs)
+    if rows is None:
+        return pairs if len(pairs) == 1 else state.content_of([value for _, value in pairs])
+    return tuple(rows.values())
+
+
+def merged_pairs(first: Content, second: Content) -> Content:
+    """Return the items of a dict, whose keys are known, after an update."""
+    return tuple((keyed((*first, *second)) or {}).values())
+
+
+# Methods, by name: what each does to contents that are known; None if it is not followed.
+
+ListMethod = Callable[["ListRef", "Content", "Arguments", "State", "Evaluator"], "Results | None"]
+DictMethod = Callable[["DictRef", "Content", "Arguments", "State", "Evaluator"], "Results | None"]
+
+
+def _looked_up(name: str, pairs: Content, arguments: Arguments, state: State) -> Results | None:
+    """Return what a method does that looks into a mapping; None if it is another."""
+    given = arguments.positional()
+    if name == "get" and given:
+        default = given[1] if len(given) > 1 else NONE
+        return [(state, item_of(pairs, given[0], default))]
+    if name == "items":
+        return [(state, TupleValue(tuple(TupleValue(pair) for pair in pairs)))]
+    if name == "values":
+        return [(state, TupleValue(tuple(value for _, value in pairs)))]
+    if name == "keys":
+        return [(state, TupleValue(tuple(key for key, _ in pairs)))]
+    return None
+
+
+def _append(
+    owner: ListRef,
+    pairs: Content,
+    arguments: Arguments,
+    state: State,
+    run: Evaluator,
+) -> Results | None:
+    given = arguments.positional()
+    return [(state.store(owner.number, (*pairs, (UNKNOWN, given[0]))), NONE)] if len(given) == 1 else None
+
+
+def _extend(
+    owner: ListRef, pairs: Content, arguments: Arguments, state: State, run: Evaluator
+) -> Results | None:
+    given = arguments.positional()
+    more = run.items(given[0], state) if len(given) == 1 else None
+    if more is None:
+        return None
+    return [(state.store(owner.number, (*pairs, *((UNKNOWN, item) for item in more))), NONE)]
+
+
+def _pop(
+    owner: ListRef,
+    pairs: Content,
+    arguments: Arguments,
+    state: State,
+    run: Evaluator,
+) -> Results | None:
+    given = arguments.positional() if arguments.plain else [UNKNOWN]
+    known, place = given[0].python() if given else (True, -1)
+    if len(given) > 1 or not known or not isinstance(place, int) or not -len(pairs) <= place < len(pairs):
+        return None
+    place %= len(pairs)
+    return [(state.store(owner.number, (*pairs[:place], *pairs[place + 1 :])), pairs[place][1])]
+
+
+def _copy(
+    owner: ListRef,
+    pairs: Content,
+    arguments: Arguments,
+    state: State,
+    run: Evaluator,
+) -> Results | None:
+    return [run.new_list((value for _, value in pairs), state)] if arguments.plain else None
+
+
+def _clear(
+    owner: ListRef | DictRef,
+    pairs: Content,
+    arguments: Arguments,
+    state: State,
+    run: Evaluator,
+) -> Results | None:
+    return owner.emptied(state) if arguments.plain else None
+
+
+def _reverse(
+    owner: ListRef,
+    pairs: Content,
+    arguments: Arguments,
+    state: State,
+    run: Evaluator,
+) -> Results | None:
+    return [(state.store(owner.number, pairs[::-1]), NONE)] if arguments.plain else None
+
+
+def _insert(
+    owner: ListRef,
+    pairs: Content,
+    arguments: Arguments,
+    state: State,
+    run: Evaluator,
+) -> Results | None:
+    given = arguments.positional() if arguments.plain else []
+    known, place = given[0].python() if len(given) == 2 else (False, None)
+    if not known or not isinstance(place, int):
+        return None
+    items = list(pairs)
+    items.insert(place, (UNKNOWN, given[1]))
+    return [(state.store(owner.number, tuple(items)), NONE)]
+
+
+def _appendleft(
+    owner: ListRef,
+    pairs: Content,
+    arguments: Arguments,
+    state: State,
+    run: Evaluator,
+) -> Results | None:
+    given = arguments.positional() if arguments.plain else []
+    return [(state.store(owner.number, ((UNKNOWN, given[0]), *pairs)), NONE)] if len(given) == 1 else None
+
+
+def _popleft(
+    owner: ListRef,
+    pairs: Content,
+    arguments: Arguments,
+    state: State,
+    run: Evaluator,
+) -> Results | None:
+    return [(state.store(owner.number, pairs[1:]), pairs[0][1])] if pairs and arguments.plain else None
+
+
+LIST_METHODS: dict[str, ListMethod] = {
+    "add": _append,
+    "append": _append,
+    "appendleft": _appendleft,
+    "clear": _clear,
+    "copy": _copy,
+    "extend": _extend,
+    "insert": _insert,
+    "pop": _pop,
+    "popleft": _popleft,
+    "reverse": _reverse,
+    "update": _extend,
+}
+
+
+def _copy_dict(
+    owner: DictRef,
+    pairs: Content,
+    arguments: Arguments,
+    state: State,
+    run: Evaluator,
+) -> Results | None:
+    if arguments.values:
+        return None
+    number = run.allocate()
+    return [(state.store(number, pairs), DictRef(number))]
+
+
+def _update(
+    owner: DictRef, pairs: Content, arguments: Arguments, state: State, run: Evaluator
+) -> Results | None:
+    given = arguments.positional()
+    if not arguments.plain or len(given) > 1:
+        return None
+    more = run.as_pairs(given[0], state) if given else ()
+    named = tuple((Const.of(key), value) for key, value in arguments.keywords())
+    rows = None if more is None else keyed((*pairs, *more, *named))
+    return None if rows is None else [(state.store(owner.number, tuple(rows.values())), NONE)]
+
+
+def _pop_key(
+    owner: DictRef,
+    pairs: Content,
+    arguments: Arguments,
+    state: State,
+    run: Evaluator,
+) -> Results | None:
+    given = arguments.positional()
+    rows, asked = keyed(pairs), given[0].as_key() if given and arguments.plain else None
+    if rows is None or asked is None:
+        return None
+    _, found = rows.pop(asked, (asked, given[1] if len(given) > 1 else UNKNOWN))
+    return [(state.store(owner.number, tuple(rows.values())), found)]
+
+
+def _setdefault(
+    owner: DictRef,
+    pairs: Content,
+    arguments: Arguments,
+    state: State,
+    run: Evaluator,
+) -> Results | None:
+    given = arguments.positional()
+    rows, asked = keyed(pairs), given[0].as_key() if given and arguments.plain else None
+    if rows is None or asked is None:
+        return None
+    if asked in rows:
+        return [(state, rows[asked][1])]
+    value = given[1] if len(given) > 1 else NONE
+    return [(state.store(owner.number, (*pairs, (given[0], value))), value)]
+
+
+DICT_METHODS: dict[str, DictMethod] = {
+    "clear": _clear,
+    "copy": _copy_dict,
+    "pop": _pop_key,
+    "setdefault": _setdefault,
+    "update": _update,
+}

@@ -1,0 +1,295 @@
+"""What do communication, futures, coroutines and generators do?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from analyzer.static.values.value import LOST, UNKNOWN, Atom, Method, Opaque, Value
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+    from analyzer.static.arguments import Arguments
+    from analyzer.static.control import Block
+    from analyzer.static.state import Failure, FlowKind, Heap, Results, State
+    from analyzer.static.values.callables import Closure, FunctionValue
+    from analyzer.static.values.evaluator import Escape, Evaluator
+    from analyzer.static.variables import Context
+
+__all__ = ["COMM", "Awaitable", "Comm", "Coroutine", "Future", "Generator", "Group", "Leaving"]
+
+REQUEST_DATA = {"params", "files", "headers", "cookies", "body", "method", "request_id", "traceparent"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Operating(Opaque):
+    """Family of what operations are made with; it is not made of others, and must not get out of sight."""
+
+    never_none: ClassVar[bool] = True
+    reads_safely: ClassVar[bool] = True
+
+    def parts(self) -> tuple[Value, ...]:
+        """Return the values it is made of."""
+        return ()
+
+    def map(self, change: Callable[[Value], Value]) -> Value:
+        """Return the value with each of its parts replaced."""
+        return self
+
+    def tracked(self) -> bool:
+        """Return whether losing sight of it could lose a remote operation."""
+        return True
+
+    def truth(self, heap: Heap) -> bool | None:
+        """Return whether it counts as true."""
+        return True
+
+    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Evaluator) -> Value | None:
+        """Return an attribute."""
+        return Method(self, name)
+
+    def method_may_change(self, arguments: Iterable[Value]) -> bool:
+        """Return whether calling one of its methods may change what is known about some object."""
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class Comm(_Operating):
+    """The ``Communication`` of the running request or scenario."""
+
+    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Evaluator) -> Value | None:
+        """Return an attribute: an operation, or data of the request."""
+        return UNKNOWN if name in REQUEST_DATA else Method(self, name)
+
+    def method(
+        self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Evaluator
+    ) -> Results:
+        """Return what an operation does."""
+        call = run.call_of(Method(self, name), node, state)
+        return [(state, UNKNOWN)] if call is None else run.communication(name, arguments, call, state)
+
+    def is_communication(self) -> bool:
+        """Return whether it gives away the ``Communication`` object."""
+        return True
+
+    def escape(self, state: State, run: Evaluator) -> Escape | None:
+        """Return why it must not leave."""
+        return None  # what holds it says so
+
+
+COMM = Comm()
+
+
+@dataclass(frozen=True, slots=True)
+class Future(_Operating):
+    """The future of the ``index``-th operation of the path: of a call or query, or a concurrent task."""
+
+    index: int
+
+    def futures(self) -> Iterator[int]:
+        """Yield its index."""
+        yield self.index
+
+    def with_futures(self, change: Callable[[Future], Value]) -> Value:
+        """Return what it is replaced with."""
+        return change(self)
+
+    def method(
+        self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Evaluator
+    ) -> Results:
+        """Return what calling one of its methods does: ``get`` waits for the answer."""
+        call = run.call_of(Method(self, name), node, state)
+        return [(state, UNKNOWN)] if call is None else run.future_method(self, name, arguments, call, state)
+
+    def awaited(self, node: cst.Call | cst.Await, state: State, run: Evaluator) -> Results:
+        """Return what ``await`` of it does: it waits for the answer."""
+        return run.awaited_future(self, node, state)
+
+
+@dataclass(frozen=True, slots=True)
+class Group(Atom):
+    """An ``asyncio.TaskGroup`` whose tasks are in the heap."""
+
+    never_none: ClassVar[bool] = True
+
+    number: int
+
+    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Evaluator) -> Value | None:
+        """Return an attribute."""
+        return Method(self, name)
+
+    def method(
+        self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Evaluator
+    ) -> Results:
+        """Return what calling one of its methods does: it starts tasks."""
+        call = run.call_of(None, node, state)
+        if call is None:
+            return Opaque.method(self, name, arguments, node, state, run)
+        return run.group_method(self, name, arguments, call, state)
+
+
+@dataclass(frozen=True, slots=True)
+class Awaitable(Opaque):
+    """What a function of asyncio returned that waits for other things when it is awaited.
+
+    Attributes:
+        kind: ``gather``, ``collect`` (a gather whose errors are results), ``wait``, ``limited`` (with a
+            timeout) or ``completed`` (the next of several to be ready).
+        values: What it waits for; of ``completed`` this one first, then all.
+        made_by: The call that made it.
+    """
+
+    never_none: ClassVar[bool] = True
+
+    kind: Literal["gather", "collect", "wait", "limited", "completed"]
+    values: tuple[Value, ...]
+    made_by: cst.Call = field(repr=False)
+
+    def parts(self) -> tuple[Value, ...]:
+        """Return the values it is made of."""
+        return self.values
+
+    def map(self, change: Callable[[Value], Value]) -> Value:
+        """Return the value with each of its parts replaced."""
+        return replace(self, values=tuple(change(one) for one in self.values))
+
+    def frozen(self, state: State, seen: frozenset[int], run: Evaluator) -> Value:
+        """Return a value that needs no heap."""
+        return self
+
+    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Evaluator) -> Value | None:
+        """Return an attribute."""
+        return Method(self, name)
+
+    def method(
+        self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Evaluator
+    ) -> Results:
+        """Return what calling one of its methods does."""
+        if run.call_of(None, node, state) is None:
+            return Opaque.method(self, name, arguments, node, state, run)
+        return [(state, UNKNOWN)]
+
+    def awaited(self, node: cst.Call | cst.Await, state: State, run: Evaluator) -> Results:
+        """Return what ``await`` of it does."""
+        return run.awaited_several(self, node, state)
+
+
+@dataclass(frozen=True, slots=True)
+class _Suspended(Opaque):
+    """Family of code that was called and runs when it is awaited or gone through."""
+
+    never_none: ClassVar[bool] = True
+
+    def frozen(self, state: State, seen: frozenset[int], run: Evaluator) -> Value:
+        """Return a value that needs no heap."""
+        return self
+
+    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Evaluator) -> Value | None:
+        """Return an attribute."""
+        run.release([self], state, node, f"attribute {name!r}")
+        return UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class Coroutine(_Suspended):
+    """An ``async def`` that was called and runs when it is awaited."""
+
+    function: FunctionValue | Closure
+    arguments: tuple[tuple[str, Value], ...]
+    made_by: cst.CSTNode = field(repr=False)
+
+    def parts(self) -> tuple[Value, ...]:
+        """Return the values it is made of."""
+        return (self.function, *(one for _, one in self.arguments))
+
+    def map(self, change: Callable[[Value], Value]) -> Value:
+        """Return the value with each of its parts replaced: its function must stay one."""
+        function = change(self.function)
+        if type(function) is not type(self.function):
+            return LOST
+        arguments = tuple((name, change(one)) for name, one in self.arguments)
+        return replace(self, function=function, arguments=arguments)
+
+    def tracked(self) -> bool:
+        """Return whether losing sight of it could lose a remote operation."""
+        return True
+
+    def awaited(self, node: cst.Call | cst.Await, state: State, run: Evaluator) -> Results:
+        """Return what ``await`` of it does: it runs."""
+        return run.inline(self.function, dict(self.arguments), self.made_by, state)
+
+    def escape(self, state: State, run: Evaluator) -> Escape | None:
+        """Return why it must not leave."""
+        remedy = "await it here, or with asyncio.gather or a task"
+        return "MUP030", "a coroutine that communicates", ": not analysed yet", remedy
+
+
+@dataclass(frozen=True, slots=True)
+class Generator(_Suspended):
+    """A generator: its code runs when something takes items from it.
+
+    Attributes:
+        context: Where its code is.
+        body: Its control flow.
+        arguments: Its variables before it begins.
+        number: Says in the heap whether it has begun.
+        reaches: Whether its code can reach communication or futures.
+    """
+
+    context: Context
+    body: Block
+    arguments: tuple[tuple[str, Value], ...]
+    number: int
+    reaches: bool
+
+    def __repr__(self) -> str:
+        return f"Generator({self.number})"
+
+    def parts(self) -> tuple[Value, ...]:
+        """Return the values it is made of."""
+        return tuple(one for _, one in self.arguments)
+
+    def map(self, change: Callable[[Value], Value]) -> Value:
+        """Return the value with each of its parts replaced."""
+        return replace(self, arguments=tuple((name, change(one)) for name, one in self.arguments))
+
+    def tracked(self) -> bool:
+        """Return whether losing sight of it could lose a remote operation."""
+        return self.reaches or any(one.tracked() for _, one in self.arguments)
+
+    def escape(self, state: State, run: Evaluator) -> Escape | None:
+        """Return why it must not leave."""
+        remedy = "make a list of it here"
+        found = ("MUP030", "a generator that communicates", ": not analysed yet", remedy)
+        return found if self.reaches else None
+
+
+@dataclass(frozen=True, slots=True)
+class Leaving(Opaque):
+    """How the consumer of a generator goes on once the generator is closed; no value of the source.
+
+    Attributes:
+        kind: As of a flow.
+        value: As of a flow.
+        line: As of a flow.
+        failure: What failed, if that is why; else "".
+    """
+
+    kind: FlowKind
+    value: Value = UNKNOWN
+    line: int = 0
+    failure: Failure | Literal[""] = ""
+
+    def parts(self) -> tuple[Value, ...]:
+        """Return the values it is made of."""
+        return (self.value,)
+
+    def map(self, change: Callable[[Value], Value]) -> Value:
+        """Return the value with each of its parts replaced."""
+        return replace(self, value=change(self.value))
+
+    def tracked(self) -> bool:
+        """Return whether losing sight of it could lose a remote operation."""
+        return True

@@ -1,0 +1,342 @@
+"""What do modules, classes and objects of the source tree do?
+
+The rules of Python's object model - descriptors, ``super()``, data classes - are the evaluator's business;
+here each kind says which of them concern it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from analyzer.static.values.callables import FunctionValue, Partial
+from analyzer.static.values.constants import Const
+from analyzer.static.values.containers import Slot
+from analyzer.static.values.value import LOST, UNKNOWN, Atom, Method, Opaque, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import libcst as cst
+
+    from analyzer.static.arguments import Arguments
+    from analyzer.static.names import ClassInfo
+    from analyzer.static.source import Module
+    from analyzer.static.state import Heap, Results, State
+    from analyzer.static.values.evaluator import Escape, Evaluator
+
+__all__ = ["ClassValue", "EnumMember", "Instance", "ModuleValue", "ObjectRef", "SharedObject", "Super"]
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleValue(Atom):
+    """An imported module of the source tree."""
+
+    never_none: ClassVar[bool] = True
+
+    module: Module
+
+    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Evaluator) -> Value | None:
+        """Return an attribute."""
+        return run.member(self, name)
+
+
+@dataclass(frozen=True, slots=True)
+class ClassValue(Atom):
+    """A class of the source tree."""
+
+    never_none: ClassVar[bool] = True
+
+    info: ClassInfo
+
+    def truth(self, heap: Heap) -> bool | None:
+        """Return whether it counts as true."""
+        return True
+
+    def call(self, arguments: Arguments, node: cst.CSTNode, state: State, run: Evaluator) -> Results:
+        """Return what calling it does: it makes an object."""
+        return run.instantiate(self.info, arguments, node, state)
+
+    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Evaluator) -> Value | None:
+        """Return an attribute."""
+        if name in ("__name__", "__qualname__"):
+            return Const.of(self.info.node.name.value if name == "__name__" else self.info.qualname)
+        return run.stated.attribute(self.info, name, run.class_attribute(self.info, None, name, None))
+
+    def has_instance(self, constant: object) -> bool | None:
+        """Return whether a constant is an instance of it."""
+        return False
+
+    def items(self, state: State, run: Evaluator) -> tuple[Value, ...] | None:
+        """Return what iterating over it yields: the members of an enumeration."""
+        return run.members(self.info)
+
+
+@dataclass(frozen=True, slots=True)
+class Instance(Atom):
+    """The object the analysed method belongs to: ``self`` of a service or client."""
+
+    never_none: ClassVar[bool] = True
+
+    info: ClassInfo
+
+    def truth(self, heap: Heap) -> bool | None:
+        """Return whether it counts as true."""
+        return True
+
+    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Evaluator) -> Value | None:
+        """Return an attribute."""
+        if name == "__class__":
+            return ClassValue(self.info)
+        return run.stated.attribute(self.info, name, run.class_attribute(self.info, None, name, self))
+
+    def read(self, name: str, node: cst.CSTNode, state: State, run: Evaluator) -> Results:
+        """Return what reading an attribute does: a property runs."""
+        getter = run.property_of(self.info, None, name)
+        if getter is None:
+            return Opaque.read(self, name, node, state, run)
+        return run.call_method(getter, self, (), node, state)
+
+    def method(
+        self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Evaluator
+    ) -> Results:
+        """Return what calling a method of the framework does: a user thinks."""
+        call = run.call_of(Method(self, name), node, state)
+        return [(state, UNKNOWN)] if call is None else run.think(arguments, call, state)
+
+    def communicates(self, state: State, run: Evaluator) -> bool:
+        """Return whether a function that gets it can communicate: only a client's method (think)."""
+        return run.role == "client"
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectRef(Atom):
+    """An object of a class of the source tree, whose attributes are in the heap by ``Slot``."""
+
+    never_none: ClassVar[bool] = True
+
+    number: int
+    info: ClassInfo
+
+    @property
+    def place(self) -> int | None:
+        """Where its attributes are in the heap."""
+        return self.number
+
+    def frozen(self, state: State, seen: frozenset[int], run: Evaluator) -> Value:
+        """Return a value that needs no heap."""
+        if run.is_service(self.number):
+            return Instance(self.info)
+        content = state.heap[self.number]
+        if isinstance(content, Value) or self.number in seen:
+            return UNKNOWN
+        inner = seen | {self.number}
+        kept = tuple((k.name, v.frozen(state, inner, run)) for k, v in content if isinstance(k, Slot))
+        return SharedObject(self.info, kept)
+
+    def attributes(self, heap: Heap) -> dict[str, Value]:
+        """Return the attributes that are known."""
+        content = heap[self.number]
+        return {} if isinstance(content, Value) else {k.name: v for k, v in content if isinstance(k, Slot)}
+
+    def with_attribute(self, name: str, value: Value, state: State) -> State:
+        """Return the state with one attribute set, if the attributes are known."""
+        content = state.heap[self.number]
+        if isinstance(content, Value):
+            return state
+        kept = (pair for pair in content if pair[0] != Slot(name))
+        return state.store(self.number, (*kept, (Slot(name), value)))
+
+    def has(self, name: str, state: State, run: Evaluator) -> bool:
+        """Return whether it may have an attribute without the help of ``__getattr__``."""
+        own = isinstance(state.heap[self.number], Value) or name in self.attributes(state.heap)
+        return own or run.names.attribute(self.info, name) is not None
+
+    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Evaluator) -> Value | None:
+        """Return an attribute."""
+        if name == "__class__":
+            return ClassValue(self.info)
+        content = state.heap[self.number]
+        value = self.attributes(state.heap).get(name)
+        if value is None:
+            value = run.class_attribute(self.info, None, name, self)
+            if isinstance(content, Value) and not isinstance(value, FunctionValue | Partial):
+                value = content
+        return run.stated.attribute(self.info, name, value)
+
+    def read(self, name: str, node: cst.CSTNode, state: State, run: Evaluator) -> Results:
+        """Return what reading an attribute does: a property or ``__getattr__`` runs."""
+        getter = run.property_of(self.info, None, name)
+        if getter is not None:
+            known = self.attributes(state.heap).get(name) if run.is_cached(getter) else None
+            if known is not None:
+                return [(state, known)]
+            results = run.call_method(getter, self, (), node, state)
+            if not run.is_cached(getter):
+                return results
+            return [(self.with_attribute(name, value, after), value) for after, value in results]
+        if not self.has(name, state, run):
+            dynamic = run.method_named(self.info, ("__getattr__",))
+            if dynamic is not None:
+                return run.call_method(dynamic, self, (Const.of(name),), node, state, follow=True)
+        return Opaque.read(self, name, node, state, run)
+
+    def call(self, arguments: Arguments, node: cst.CSTNode, state: State, run: Evaluator) -> Results:
+        """Return what calling it does."""
+        return run.call_object(self, arguments, node, state)
+
+    def item(self, key: Value, node: cst.CSTNode, state: State, run: Evaluator) -> Results:
+        """Return what reading an item does."""
+        return run.item_of_object(self, key, node, state)
+
+    def items(self, state: State, run: Evaluator) -> tuple[Value, ...] | None:
+        """Return what iterating over it yields: the fields of a named tuple."""
+        content = state.heap[self.number]
+        if isinstance(content, Value) or not run.is_named_tuple(self.info):
+            return None
+        return tuple(value for _, value in content)
+
+    def extended(self, operator: str, more: Value, state: State, run: Evaluator) -> State | None:
+        """Return the state after an augmented assignment: whatever it has may be something else."""
+        return state.store(self.number, state.content_of([self, more]))
+
+    def instance_of(self, kind: Value, run: Evaluator) -> bool | None:
+        """Return what ``isinstance`` says."""
+        return kind.info in run.names.mro(self.info) if isinstance(kind, ClassValue) else None
+
+    def escape(self, state: State, run: Evaluator) -> Escape | None:
+        """Return why it must not leave."""
+        what = f"an object of {self.info.qualname!r} that communicates"
+        remedy = "call its methods here, or in a function of this source tree"
+        found = ("MUP041", what, ", where its use cannot be seen", remedy)
+        return found if state.holds_tracked(self) else None
+
+
+@dataclass(frozen=True, slots=True)
+class SharedObject(Atom):
+    """An object that all requests share: a module or class constant, or an attribute of the service.
+
+    Attributes:
+        info: Its class.
+        own: Its attributes as they were when it was made.
+    """
+
+    never_none: ClassVar[bool] = True
+
+    info: ClassInfo
+    own: tuple[tuple[str, Value], ...]
+
+    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Evaluator) -> Value | None:
+        """Return an attribute: unknown if anything but its making may set it."""
+        if name == "__class__":
+            return ClassValue(self.info)
+        value = dict(self.own).get(name)
+        if value is None:
+            value = run.class_attribute(self.info, None, name, self)
+        elif not run.is_made_once(self.info, name, value):
+            value = UNKNOWN
+        return run.stated.attribute(self.info, name, value)
+
+    def read(self, name: str, node: cst.CSTNode, state: State, run: Evaluator) -> Results:
+        """Return what reading an attribute does: a property runs."""
+        getter = run.property_of(self.info, None, name)
+        if getter is None:
+            return Opaque.read(self, name, node, state, run)
+        return run.call_method(getter, self, (), node, state)
+
+    def call(self, arguments: Arguments, node: cst.CSTNode, state: State, run: Evaluator) -> Results:
+        """Return what calling it does."""
+        return run.call_object(self, arguments, node, state)
+
+    def item(self, key: Value, node: cst.CSTNode, state: State, run: Evaluator) -> Results:
+        """Return what reading an item does."""
+        return run.item_of_object(self, key, node, state)
+
+    def instance_of(self, kind: Value, run: Evaluator) -> bool | None:
+        """Return what ``isinstance`` says."""
+        return kind.info in run.names.mro(self.info) if isinstance(kind, ClassValue) else None
+
+
+@dataclass(frozen=True, slots=True)
+class EnumMember(Atom):
+    """A member of an enumeration of the source tree.
+
+    Attributes:
+        textual: Whether it can be used like its value, as members of a ``StrEnum`` can.
+        prints_as_value: Whether it is also printed like its value.
+    """
+
+    never_none: ClassVar[bool] = True
+
+    info: ClassInfo
+    name: str
+    value: Value
+    textual: bool
+    prints_as_value: bool
+
+    def python(self) -> tuple[bool, Any]:
+        """Return what Python has."""
+        return self.value.python() if self.textual else (False, None)
+
+    def printed(self) -> tuple[bool, Any]:
+        """Return what formatting it gives: only some print as their value."""
+        return self.value.python() if self.textual and self.prints_as_value else (False, None)
+
+    def as_text(self) -> Value:
+        """Return what it is where a text is expected."""
+        return self.value if self.textual else self
+
+    def as_key(self) -> Value | None:
+        """Return what tells it from other keys of a dict: a textual one is the same as its value."""
+        return self.value.as_key() if self.textual else self
+
+    def same(self, other: Value) -> bool | None:
+        """Return whether it is certainly the same as another."""
+        if isinstance(other, EnumMember) and other.info is self.info:
+            return self.name == other.name
+        return Value.same(self, other)
+
+    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Evaluator) -> Value | None:
+        """Return an attribute."""
+        if name == "__class__":
+            return ClassValue(self.info)
+        if name in ("value", "_value_"):
+            return self.value
+        return Const.of(self.name) if name == "name" else run.class_attribute(self.info, None, name, self)
+
+    def read(self, name: str, node: cst.CSTNode, state: State, run: Evaluator) -> Results:
+        """Return what reading an attribute does: a property runs."""
+        getter = run.property_of(self.info, None, name)
+        if getter is None:
+            return Opaque.read(self, name, node, state, run)
+        return run.call_method(getter, self, (), node, state)
+
+
+@dataclass(frozen=True, slots=True)
+class Super(Opaque):
+    """``super()``: attributes of ``info``'s bases behind ``after``, bound to ``receiver``."""
+
+    info: ClassInfo
+    after: ClassInfo
+    receiver: Value
+
+    def parts(self) -> tuple[Value, ...]:
+        """Return the values it is made of."""
+        return (self.receiver,)
+
+    def map(self, change: Callable[[Value], Value]) -> Value:
+        """Return the value with each of its parts replaced: it is about one object."""
+        receiver = change(self.receiver)
+        return self if receiver == self.receiver else LOST if self.tracked() else UNKNOWN
+
+    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Evaluator) -> Value | None:
+        """Return an attribute."""
+        value = run.class_attribute(self.info, self.after, name, self.receiver)
+        return run.stated.attribute(self.info, name, value)
+
+    def read(self, name: str, node: cst.CSTNode, state: State, run: Evaluator) -> Results:
+        """Return what reading an attribute does: a property runs."""
+        getter = run.property_of(self.info, self.after, name)
+        if getter is None:
+            return Opaque.read(self, name, node, state, run)
+        return run.call_method(getter, self.receiver, (), node, state)

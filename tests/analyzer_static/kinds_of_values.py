@@ -1,0 +1,158 @@
+"""One value of every kind, and random ones made of them."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import libcst as cst
+
+from analyzer.static.control import lower
+from analyzer.static.diagnostics import Diagnostics
+from analyzer.static.names import ClassInfo, FunctionInfo, Names
+from analyzer.static.source import Module, SourceTree
+from analyzer.static.values import (
+    COMM,
+    LOST,
+    NONE,
+    UNKNOWN,
+    Awaitable,
+    ClassValue,
+    Closure,
+    Const,
+    Coroutine,
+    DictRef,
+    EnumMember,
+    External,
+    FunctionValue,
+    Future,
+    Generator,
+    Group,
+    Instance,
+    Leaving,
+    ListRef,
+    MapValue,
+    Method,
+    ModuleValue,
+    ObjectRef,
+    Partial,
+    SharedObject,
+    Slot,
+    Super,
+    TupleValue,
+    Unknown,
+    Value,
+    join,
+)
+from analyzer.static.variables import Context
+
+SOURCE = """
+import enum
+
+class Color(enum.StrEnum):
+    RED = "red"
+
+class Thing:
+    def own(self, x):
+        return x
+
+def same(x):
+    return x
+
+def items():
+    yield 1
+
+nested = lambda x: x
+
+same(1)
+"""
+
+
+@dataclass(frozen=True)
+class Zoo:
+    """A small source tree, and values of every kind about it."""
+
+    names: Names
+    module: Module
+    call: cst.Call
+    kinds: tuple[Value, ...]
+
+
+def zoo() -> Zoo:
+    """Return one value of every kind, of some kinds several: with and without a future in it."""
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "app.py").write_text(SOURCE, encoding="utf-8")
+        names = Names(SourceTree(Path(folder), Diagnostics()))
+        module = names.tree.module("app")
+        assert module is not None
+    scope = names.scope(module)
+    color, thing, same, items = (scope[name] for name in ("Color", "Thing", "same", "items"))
+    assert isinstance(color, ClassInfo)
+    assert isinstance(thing, ClassInfo)
+    assert isinstance(same, FunctionInfo)
+    assert isinstance(items, FunctionInfo)
+    assert isinstance(items.node, cst.FunctionDef)
+    own = thing.bindings["own"]
+    assert isinstance(own, FunctionInfo)
+    statement = module.tree.body[-1]
+    call = statement.body[0].value  # type: ignore[union-attr, index]
+    assert isinstance(call, cst.Call)
+    nested = FunctionInfo(module, cst.ensure_type(cst.parse_expression("lambda x: x"), cst.Lambda), "nested")
+    future = Future(0)
+    kinds = (
+        UNKNOWN,
+        Unknown(told=True),
+        LOST,
+        COMM,
+        NONE,
+        Const.of("text"),
+        Const.of(1),
+        future,
+        Future(1),
+        TupleValue((Const.of(1), Const.of(2))),
+        TupleValue((future, NONE)),
+        TupleValue((ListRef(1),)),
+        MapValue(((Const.of("key"), future),)),
+        ListRef(1),
+        DictRef(2),
+        Slot("attribute"),
+        ObjectRef(3, thing),
+        SharedObject(thing, (("x", NONE),)),
+        EnumMember(color, "RED", Const.of("red"), textual=True, prints_as_value=True),
+        ModuleValue(module),
+        External("unknown.send"),
+        ClassValue(thing),
+        Instance(thing),
+        Super(thing, thing, ObjectRef(3, thing)),
+        FunctionValue(same),
+        FunctionValue(own, ObjectRef(3, thing)),
+        Closure(nested, None),
+        Closure(nested, None, (("x", future),), reaches=True),
+        Partial(FunctionValue(same), (), (("x", future),)),
+        Coroutine(FunctionValue(same), (("x", future),), call),
+        Awaitable("gather", (future, Future(1)), call),
+        Group(4),
+        Generator(Context(module, items), lower(items.node.body), (("x", future),), 5, reaches=True),
+        Leaving("return", future),
+        Method(future, "get"),
+        Method(ListRef(1), "append"),
+        join([NONE, future]),
+    )
+    return Zoo(names, module, call, kinds)
+
+
+def random_value(draw: random.Random, kinds: tuple[Value, ...], depth: int = 2) -> Value:
+    """Return a value of any kind, or one that may be any of several."""
+    if depth == 0 or draw.random() < 0.5:
+        return draw.choice(kinds)
+    several = [random_value(draw, kinds, depth - 1) for _ in range(draw.randrange(1, 4))]
+    if draw.random() < 0.7:
+        return join(several)
+    if draw.random() < 0.5:
+        return TupleValue(tuple(several))
+    if draw.random() < 0.5:
+        return Partial(several[0], tuple(several[1:]))
+    many = [Const.of(draw.randrange(40)) for _ in range(draw.randrange(10, 30))]
+    return join([*many, *several])
