@@ -18,13 +18,13 @@ from analyzer.static.discovery import (
     service_classes,
     settings,
 )
-from analyzer.static.evaluation import Role
 from analyzer.static.execution import Execution
 from analyzer.static.failures import report_failure, room
 from analyzer.static.fingerprints import Fingerprints
 from analyzer.static.names import ClassInfo, FunctionInfo, Names, class_line
 from analyzer.static.responses import report_second_phase
 from analyzer.static.source import Module, SourceTree
+from analyzer.static.walk import Role
 from mup.errors import AnalysisError
 from mup.project import Project
 
@@ -258,21 +258,21 @@ class _Analysis:
         self._execution = Execution(names, Catalogue(self.addresses, databases), diagnostics)
         self._methods: dict[str, list[EndpointMethod]] = {}
         for name, info in services.items():
-            self._methods[name] = endpoint_methods(info, self._execution)
+            self._methods[name] = endpoint_methods(info, self._execution.walk)
             self.addresses[name] = {m.name: m.address for m in self._methods[name]}
 
     def service(self, name: str, info: ClassInfo, overrides: Mapping[str, int | str | None]) -> Service:
         """Return one service; what is found about it is kept apart, too."""
         everything = self._diagnostics
-        self._diagnostics = self._execution.diagnostics = self.findings[name] = Diagnostics()
+        self._diagnostics = self._execution.walk.diagnostics = self.findings[name] = Diagnostics()
         try:
             return self._service(name, info, overrides)
         finally:
             everything.extend(self.findings[name])
-            self._diagnostics = self._execution.diagnostics = everything
+            self._diagnostics = self._execution.walk.diagnostics = everything
 
     def _service(self, name: str, info: ClassInfo, overrides: Mapping[str, int | str | None]) -> Service:
-        deployment = settings(info, overrides, self._execution)
+        deployment = settings(info, overrides, self._execution.walk)
         endpoints = tuple(self._endpoint(name, info, method) for method in self._methods[name])
         if not endpoints:
             self._diagnostics.add(

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import libcst as cst
 
 from analyzer.static.diagnostics import Diagnostics
-from analyzer.static.evaluation import Evaluation
 from analyzer.static.names import Assigned, ClassInfo, FunctionInfo, Names, mup_name
 from analyzer.static.source import Module
 from analyzer.static.values import UNKNOWN, Const, ModuleValue, Value
+from analyzer.static.walk import Walk
 from mup.errors import did_you_mean
 from mup.routes import METHODS, Routes, template_problem
 from mup.service import ADMISSIONS
@@ -177,12 +177,12 @@ def _marked_methods(names: Names, info: ClassInfo) -> Iterator[tuple[FunctionInf
                 yield found[1], decorator
 
 
-def endpoint_methods(info: ClassInfo, evaluation: Evaluation) -> list[EndpointMethod]:
+def endpoint_methods(info: ClassInfo, walk: Walk) -> list[EndpointMethod]:
     """Return the endpoints of a service class; report paths that are not known, and duplicates."""
     found: list[EndpointMethod] = []
     taken: dict[str, str] = {}
-    for function, decorator in _marked_methods(evaluation.names, info):
-        arguments = _arguments(decorator, function, evaluation)
+    for function, decorator in _marked_methods(walk.names, info):
+        arguments = _arguments(decorator, function, walk)
         path, name, verb = arguments.get("path"), arguments.get("name", ""), arguments.get("method", "")
         method = function.qualname.rsplit(".", 1)[-1]
         if not isinstance(path, str) or not path.startswith("/") or not isinstance(name, str):
@@ -198,12 +198,12 @@ def endpoint_methods(info: ClassInfo, evaluation: Evaluation) -> list[EndpointMe
             hint = "leave the '/' out: callers tell names and paths apart by it"
         else:
             endpoint = EndpointMethod(path, name or method, name, function, verb)
-            if _is_free(endpoint, taken, decorator, evaluation):
+            if _is_free(endpoint, taken, decorator, walk):
                 taken[_matched(endpoint)] = taken[endpoint.name] = function.qualname
                 found.append(endpoint)
             continue
         module = function.module
-        evaluation.diagnostics.add("MUP006", problem, hint=hint, file=module.file, **module.span(decorator))
+        walk.diagnostics.add("MUP006", problem, hint=hint, file=module.file, **module.span(decorator))
     routes = Routes(endpoint.address for endpoint in found).routes
     return [replace(endpoint, key=routes[endpoint.address].key) for endpoint in found]
 
@@ -215,7 +215,7 @@ def _matched(endpoint: EndpointMethod) -> str:
 
 
 def _is_free(
-    endpoint: EndpointMethod, taken: Mapping[str, str], decorator: cst.Decorator, evaluation: Evaluation
+    endpoint: EndpointMethod, taken: Mapping[str, str], decorator: cst.Decorator, walk: Walk
 ) -> bool:
     """Return whether nothing else serves what an endpoint serves, or has its name; report it otherwise."""
     module = endpoint.function.module
@@ -224,7 +224,7 @@ def _is_free(
         ("name", endpoint.name, endpoint.name),
     ):
         if key in taken:
-            evaluation.diagnostics.add(
+            walk.diagnostics.add(
                 "MUP005",
                 f"{what} {shown!r} is already taken by {taken[key]!r}",
                 hint="every endpoint of a service needs a name, and a path or HTTP method, of its own",
@@ -235,15 +235,13 @@ def _is_free(
     return True
 
 
-def _arguments(
-    decorator: cst.Decorator, function: FunctionInfo, evaluation: Evaluation
-) -> Mapping[str, object]:
+def _arguments(decorator: cst.Decorator, function: FunctionInfo, walk: Walk) -> Mapping[str, object]:
     call = decorator.decorator
     values: dict[str, object] = {}
     if isinstance(call, cst.Call):
         for index, argument in enumerate(call.args):
             key = argument.keyword.value if argument.keyword else ("path", "name")[min(index, 1)]
-            value = evaluation.constant(function.module, Assigned(argument.value), function.owner)
+            value = walk.lookups.constant(function.module, Assigned(argument.value), function.owner)
             values[key] = value.value if isinstance(value, Const) else None
     return values
 
@@ -260,18 +258,18 @@ LOWEST = {"pool_size": 1, "replicas": 1, "port": 0}
 KNOWN = {"admission": ADMISSIONS}
 
 
-def settings(info: ClassInfo, overridden: Mapping[str, int | str | None], evaluation: Evaluation) -> Settings:
+def settings(info: ClassInfo, overridden: Mapping[str, int | str | None], walk: Walk) -> Settings:
     """Return what a class says about its deployment; report what is not known or out of range.
 
     Args:
         info: The service class.
         overridden: Settings that come from elsewhere; the class need not know them.
-        evaluation: Evaluates constants.
+        walk: Evaluates constants.
     """
     values: dict[str, int | str] = {}
     for name, default in DEFAULTS.items():
         given = overridden.get(name)
-        values[name] = _setting(info, name, default, evaluation) if given is None else given
+        values[name] = _setting(info, name, default, walk) if given is None else given
     return Settings(
         int(values["pool_size"]),
         int(values["replicas"]),
@@ -282,15 +280,15 @@ def settings(info: ClassInfo, overridden: Mapping[str, int | str | None], evalua
     )
 
 
-def _setting(info: ClassInfo, name: str, default: int | str, evaluation: Evaluation) -> int | str:
-    found = evaluation.names.attribute(info, name)
+def _setting(info: ClassInfo, name: str, default: int | str, walk: Walk) -> int | str:
+    found = walk.names.attribute(info, name)
     if found is None:
         return default
     owner, binding = found
     value: Value = UNKNOWN
     node: cst.CSTNode = owner.node.name
     if isinstance(binding, Assigned):
-        value = evaluation.constant(owner.module, binding, owner)
+        value = walk.lookups.constant(owner.module, binding, owner)
         node = binding.value or node
     plain = value.value if isinstance(value, Const) else None
     if isinstance(default, str) and isinstance(plain, str):
@@ -307,7 +305,7 @@ def _setting(info: ClassInfo, name: str, default: int | str, evaluation: Evaluat
         problem = f"must be >= {LOWEST[name]}, got {plain!r}"
     else:
         problem = "is not known from the source" if plain is None else f"cannot be {plain!r}"
-    evaluation.diagnostics.add(
+    walk.diagnostics.add(
         "MUP006",
         f"{name} of {info.node.name.value!r} {problem}",
         file=owner.module.file,

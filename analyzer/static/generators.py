@@ -11,20 +11,36 @@ consumer goes on.
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import libcst as cst
 
 from analyzer.static.arguments import Arguments
-from analyzer.static.control import Arm, Block, Branch, Loop, Run, Step, lower
-from analyzer.static.diagnostics import Diagnostics
-from analyzer.static.evaluation import Points, merge_results
-from analyzer.static.names import FunctionInfo
-from analyzer.static.objects import Objects
-from analyzer.static.state import Content, Failure, Flow, Results, State, forget, merge, merge_flows
+from analyzer.static.control import (
+    Arm,
+    Block,
+    Branch,
+    Loop,
+    Run,
+    Step,
+    lower,
+)
+from analyzer.static.evaluation import merge_results
+from analyzer.static.names import (
+    FunctionInfo,
+)
+from analyzer.static.state import (
+    Content,
+    Failure,
+    Flow,
+    Results,
+    State,
+    forget,
+    merge,
+    merge_flows,
+)
 from analyzer.static.values import (
     LOST,
     NONE,
@@ -42,24 +58,27 @@ from analyzer.static.values import (
     alternatives,
     binary,
 )
-from analyzer.static.variables import Context
+from analyzer.static.walk import Context, Part, Points, Walk
 from analyzer.static.walking import show
 
-__all__ = ["Each", "Generators"]
+__all__ = ["Generators"]
 
 Each = Callable[[State, Value], list[Flow]]
+
 
 NEW, BEGUN, DONE = Const.of("new"), Const.of("begun"), Const.of("done")
 """What the heap says about a generator."""
 
+
 PENDING = "<pending>"
 """Variable of a context manager's generator: how its ``with`` block ended."""
+
 
 EXHAUSTING = {"list", "tuple", "set", "frozenset", "sorted", "sum", "max", "min", "dict", "deque", "Counter"}
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class _Consumer:
+class Consumer:
     """Who gets the items of the generator that is being walked.
 
     Attributes:
@@ -79,47 +98,22 @@ class _Consumer:
     manager: bool
 
 
-class _Yields(cst.CSTVisitor):
-    """Find out whether a function is a generator function. Read ``found`` after the visit of its body."""
-
-    def __init__(self) -> None:
-        self.found = False
-
-    def visit_Yield(self, node: cst.Yield) -> None:  # noqa: ARG002
-        self.found = True
-
-    def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:  # noqa: ARG002
-        return False
-
-    def visit_Lambda(self, node: cst.Lambda) -> bool:  # noqa: ARG002
-        return False
+FIRST = "__iterable__"
 
 
-class Generators(Objects):
+ITEM = "__item__"
+
+
+COUNT = "__count__"
+"""Variables of a generator that the source does not spell out."""
+
+
+class Generators(Part):
     """Makes generators and consumes them."""
 
-    def __init__(self, *arguments: object) -> None:
-        super().__init__(*arguments)
-        self._tries: list[Points] = []
-        self._consumers: list[_Consumer] = []
+    def __init__(self, walk: Walk) -> None:
+        super().__init__(walk)
         self._generator_bodies: dict[FunctionInfo, Block | None] = {}
-
-    @contextmanager
-    def apart(self, context: Context, diagnostics: Diagnostics | None = None) -> Iterator[None]:
-        """Walk code that does not run now: not inside the ``try`` that uses it, nor for a consumer."""
-        outer = self._tries, self._consumers
-        self._tries, self._consumers = [], []
-        try:
-            with super().apart(context, diagnostics):
-                yield
-        finally:
-            self._tries, self._consumers = outer
-
-    @abstractmethod
-    def _block(self, block: Block, states: list[State]) -> list[Flow]:
-        """Walk a block in every state."""
-
-    # Making.
 
     def generator_body(self, function: FunctionInfo) -> Block | None:
         """Return the body of a generator function; None for any other function."""
@@ -136,32 +130,34 @@ class Generators(Objects):
         self, context: Context, body: Block, frame: dict[str, Value], state: State, *, communicates: bool
     ) -> tuple[State, Generator]:
         """Return the state with a generator that nobody has taken an item from."""
-        number = self.allocate()
+        number = self.walk.allocate()
         made = Generator(context, body, tuple(frame.items()), number, communicates)
         return state.store(number, NEW), made
 
     def generator_expression(self, node: cst.GeneratorExp, state: State) -> Results:
         """Return the generator: only its first iterable is evaluated now."""
-        outer = self.contexts[-1]
+        outer = self.walk.contexts[-1]
         depth = len(state.frames) - 1
         context = Context(outer.module, outer.function, outer.owner, closure=depth, comprehension=True)
         element = Step(node.elt, cst.Yield(node.elt))
         body = (_as_loop(node.for_in, (element,), cst.Name(FIRST)),)
-        self._closures = True
+        self.walk.variables.closures = True
         probe = Closure(self._as_function(node), depth)
         results: Results = []
-        for after, iterable in self.evaluate(node.for_in.iter, state):
-            communicates = self.captures(probe, after) or self._communicates([iterable], after)
+        for after, iterable in self.walk.expressions.evaluate(node.for_in.iter, state):
+            communicates = self.walk.variables.captures(probe, after) or self.walk.calls.communicate(
+                [iterable], after
+            )
             results.append(
                 self.new_generator(context, body, {FIRST: iterable}, after, communicates=communicates)
             )
         return results
 
     def _as_function(self, node: cst.GeneratorExp) -> FunctionInfo:
-        if node not in self._functions:
+        if node not in self.walk.variables.functions:
             lambda_ = cst.Lambda(cst.Parameters(), node)
-            self._functions[node] = FunctionInfo(self.module, lambda_, self._qualname())
-        return self._functions[node]
+            self.walk.variables.functions[node] = FunctionInfo(self.walk.module, lambda_, self.walk.qualname)
+        return self.walk.variables.functions[node]
 
     def _mapping(
         self, name: str, function: Value, items: Value, node: cst.CSTNode, state: State
@@ -172,7 +168,7 @@ class Generators(Objects):
             item = inner.frames[-1][ITEM]
             flows: list[Flow] = []
             for one in alternatives(function):
-                for after, value in one.call(Arguments.of(item), node, inner, self):
+                for after, value in one.call(Arguments.of(item), node, inner, self.walk):
                     known = value.truth({})
                     if name == "map":
                         flows += [Flow(s) for s, _ in self.hand_out(value, after)]
@@ -184,8 +180,8 @@ class Generators(Objects):
             return flows
 
         body = (Loop(node, cst.Name(ITEM), cst.Name(FIRST), None, (Run(node, action),), ()),)
-        context = replace(self.contexts[-1], closure=len(state.frames) - 1)
-        communicates = self._communicates([function, items], state)
+        context = replace(self.walk.contexts[-1], closure=len(state.frames) - 1)
+        communicates = self.walk.calls.communicate([function, items], state)
         return self.new_generator(context, body, {FIRST: items}, state, communicates=communicates)
 
     def _numbering(self, items: Value, node: cst.CSTNode, state: State) -> tuple[State, Value]:
@@ -198,12 +194,10 @@ class Generators(Objects):
             return [Flow(after.bind(COUNT, following)) for after, _ in taken]
 
         body = (Loop(node, cst.Name(ITEM), cst.Name(FIRST), None, (Run(node, action),), ()),)
-        context = replace(self.contexts[-1], closure=len(state.frames) - 1)
-        communicates = self._communicates([items], state)
+        context = replace(self.walk.contexts[-1], closure=len(state.frames) - 1)
+        communicates = self.walk.calls.communicate([items], state)
         frame = {FIRST: items, COUNT: Const.of(0)}
         return self.new_generator(context, body, frame, state, communicates=communicates)
-
-    # Consuming.
 
     def consume(
         self, generator: Generator, state: State, node: cst.CSTNode, each: Each, *, manager: bool = False
@@ -226,7 +220,7 @@ class Generators(Objects):
             return [Flow(state)]
         if status != NEW:
             if generator.reaches:
-                self.report(
+                self.walk.report(
                     "MUP030",
                     "a generator that communicates is taken up again after it was left: not analysed yet",
                     node,
@@ -236,24 +230,36 @@ class Generators(Objects):
             return self._any_number(node, state, lambda start: each(start, item))
         depth = len(state.frames)
         prefix = f"<generator {generator.number}>"
-        consumer = _Consumer(prefix, depth, each, list(self.contexts), list(self._tries), manager)
+        consumer = Consumer(prefix, depth, each, list(self.walk.contexts), list(self.walk.tries), manager)
         state = state.store(generator.number, BEGUN).enter(dict(generator.arguments))
-        outer, self.raised = self.raised, []
-        self.contexts.append(generator.context)
-        self._consumers.append(consumer)
         function = generator.context.function
         mentioned = frozenset[str]()
-        if self.factoring and function is not None:
-            mentioned = self.liveness.nested(function.node)
-        with self.liveness.during(depth, mentioned):
-            flows = self._block(generator.body, [state])
-        flows += self.raised
-        self._consumers.pop()
-        self.raised = outer
+        if self.walk.factoring and function is not None:
+            mentioned = self.walk.liveness.nested(function.node)
+        with self.walk.within(generator.context):
+            with (
+                self.walk.catching() as raised,
+                self._giving_to(consumer),
+                self.walk.liveness.during(depth, mentioned),
+            ):
+                flows = self.walk.statements.block(generator.body, [state])
+            return merge_flows(self._ended(generator, [*flows, *raised], depth))
+
+    @contextmanager
+    def _giving_to(self, consumer: Consumer) -> Iterator[None]:
+        """Walk code whose ``yield`` hands items to a consumer."""
+        self.walk.consumers.append(consumer)
+        try:
+            yield
+        finally:
+            self.walk.consumers.pop()
+
+    def _ended(self, generator: Generator, flows: Iterable[Flow], depth: int) -> list[Flow]:
+        """Return how the consumer goes on behind the ends of a generator."""
         done: list[Flow] = []
         for flow in flows:
             pending = flow.state.frames[depth].get(PENDING, NONE)
-            after, (value,) = self.left([flow.value], flow.state, depth)
+            after, (value,) = self.walk.variables.left([flow.value], flow.state, depth)
             if flow.kind in ("next", "return"):
                 after = after.store(generator.number, DONE)
                 result = value if flow.kind == "return" else NONE
@@ -267,8 +273,7 @@ class Generators(Objects):
                 done += self._unwrapped(after, value)
             else:
                 done.append(Flow(after, flow.kind, value, flow.line))
-        self.contexts.pop()
-        return merge_flows(done)
+        return done
 
     def _unwrapped(self, state: State, value: Value) -> list[Flow]:
         """Return how a consumer goes on that has closed the generator."""
@@ -277,7 +282,7 @@ class Generators(Objects):
             if not isinstance(one, Leaving):
                 flows.append(Flow(state, "raise", UNKNOWN))
             elif one.failure:
-                self.may_fail(state, one.failure)
+                self.walk.may_fail(state, one.failure)
             else:
                 flows.append(Flow(state, one.kind, one.value, one.line))
         return flows
@@ -286,24 +291,28 @@ class Generators(Objects):
         self, node: cst.CSTNode, state: State, iteration: Callable[[State], list[Flow]]
     ) -> list[Flow]:
         """Return how any number of iterations ends, nothing about them being known."""
-        loop, _, flows = self.repeated(node, state, iteration)
+        loop, _, flows = self.walk.loops.repeated(node, state, iteration)
         done = [loop.end(Flow(state))]
         done += [loop.end(f) if f.kind in ("next", "continue") else loop.leave(f) for f in flows]
         return merge_flows(done)
 
     def yielded(self, node: cst.Yield, state: State) -> Results:
         """Return what a ``yield`` does: the consumer goes on, and perhaps comes back."""
-        inside = self._consumers and len(self.contexts) == self._consumers[-1].depth + 1
+        inside = self.walk.consumers and len(self.walk.contexts) == self.walk.consumers[-1].depth + 1
         if not inside:
-            self.report("MUP030", "a generator is not analysed yet", node, "return a list instead")
+            self.walk.report("MUP030", "a generator is not analysed yet", node, "return a list instead")
             value = node.value.item if isinstance(node.value, cst.From) else node.value
-            return [(state, UNKNOWN)] if value is None else self.evaluate(value, state)
+            return [(state, UNKNOWN)] if value is None else self.walk.expressions.evaluate(value, state)
         if isinstance(node.value, cst.From):
             return self._delegated(node.value.item, state)
         if node.value is None:
             return self.hand_out(NONE, state)
         return merge_results(
-            [r for after, value in self.evaluate(node.value, state) for r in self.hand_out(value, after)]
+            [
+                r
+                for after, value in self.walk.expressions.evaluate(node.value, state)
+                for r in self.hand_out(value, after)
+            ]
         )
 
     def _delegated(self, node: cst.BaseExpression, state: State) -> Results:
@@ -311,18 +320,18 @@ class Generators(Objects):
             return [Flow(after) for after, _ in self.hand_out(item, inner)]
 
         results: Results = []
-        for after, iterable in self.evaluate(node, state):
+        for after, iterable in self.walk.expressions.evaluate(node, state):
             for one in alternatives(iterable):
                 flows = self.over(one, after, node, each)
                 results += [(f.state, f.value) for f in flows if f.kind == "next"]
-                self.raised += [f for f in flows if f.kind != "next"]
+                self.walk.raised += [f for f in flows if f.kind != "next"]
         return merge_results(results)
 
     def over(self, iterable: Value, state: State, node: cst.CSTNode, each: Each) -> list[Flow]:
         """Hand every item of something to ``each``."""
         if isinstance(iterable, Generator):
             return self.consume(iterable, state, node, each)
-        items = self.items(iterable, state)
+        items = self.walk.expressions.items(iterable, state)
         if items is None:
             unknown = state.content_of([iterable])
             return self._any_number(node, state, lambda start: each(start, unknown))
@@ -335,50 +344,56 @@ class Generators(Objects):
 
     def hand_out(self, value: Value, state: State) -> Results:
         """Give an item to the consumer and return where the generator goes on."""
-        consumer = self._consumers[-1]
+        consumer = self.walk.consumers[-1]
         depth, prefix = consumer.depth, consumer.prefix
-        (value,) = self.settled([value], state, depth)
+        (value,) = self.walk.variables.settled([value], state, depth)
         hidden = {f"{prefix}{name}": one for name, one in state.frames[depth].items()}
         frames = (*state.frames[: depth - 1], {**state.frames[depth - 1], **hidden})
-        saved = self.contexts, self._consumers, self._tries, self.raised
         points = Points()
-        self.contexts, self._consumers = list(consumer.contexts), self._consumers[:-1]
-        # Outside of every `try`, the generator's included, nobody wants to know about failures.
-        self._tries, self.raised = [points] if self._tries else [], []
-        flows = consumer.each(replace(state, frames=frames), value)
-        flows += self.raised
-        self.contexts, self._consumers, self._tries, self.raised = saved
+        with self._at_consumer(consumer, points), self.walk.catching() as raised:
+            flows = consumer.each(replace(state, frames=frames), value)
         results: Results = []
-        for flow in flows:
+        for flow in [*flows, *raised]:
             after = _resumed(flow.state, depth, prefix)
             if flow.kind in ("next", "continue"):
                 results.append((after.bind(PENDING, NONE) if consumer.manager else after, NONE))
             elif not consumer.manager:
                 leaving = Leaving(flow.kind, flow.value, flow.line)
-                self.raised.append(Flow(after, "left", leaving))
+                self.walk.raised.append(Flow(after, "left", leaving))
             elif flow.kind == "raise":
-                self.raised.append(Flow(after, "raise", flow.value, flow.line))
+                self.walk.raised.append(Flow(after, "raise", flow.value, flow.line))
             else:
                 results.append((after.bind(PENDING, Leaving(flow.kind, flow.value, flow.line)), NONE))
         for kind, place in points.merged(depth):
             self._failed_outside(consumer, kind, _resumed(place, depth, prefix))
         return results
 
-    def _failed_outside(self, consumer: _Consumer, kind: Failure, state: State) -> None:
+    @contextmanager
+    def _at_consumer(self, consumer: Consumer, points: Points) -> Iterator[None]:
+        """Walk code of the consumer while the generator waits; what may fail there is noted in ``points``."""
+        walk = self.walk
+        saved = walk.contexts, walk.consumers, walk.tries
+        walk.contexts, walk.consumers = list(consumer.contexts), walk.consumers[:-1]
+        # Outside of every `try`, the generator's included, nothing depends on where something fails.
+        walk.tries = [points] if walk.tries else []
+        try:
+            yield
+        finally:
+            walk.contexts, walk.consumers, walk.tries = saved
+
+    def _failed_outside(self, consumer: Consumer, kind: Failure, state: State) -> None:
         """Note that the consumer may fail while the generator waits."""
         if consumer.manager:
-            self.may_fail(state, kind)
-        elif len(self._tries) > len(consumer.tries):
+            self.walk.may_fail(state, kind)
+        elif len(self.walk.tries) > len(consumer.tries):
             # The generator is closed on the way out.
-            self.raised.append(Flow(state, "left", Leaving("raise", failure=kind)))
+            self.walk.raised.append(Flow(state, "left", Leaving("raise", failure=kind)))
         else:
-            self.may_fail(state.leave(consumer.depth), kind)
-
-    # What consumes generators.
+            self.walk.may_fail(state.leave(consumer.depth), kind)
 
     def as_list(self, generator: Generator, node: cst.CSTNode, state: State) -> Results:
         """Take all items into a new list."""
-        number = self.allocate()
+        number = self.walk.allocate()
 
         def each(inner: State, item: Value) -> list[Flow]:
             content = inner.heap[number]
@@ -387,7 +402,7 @@ class Generators(Objects):
             return [Flow(inner.store(number, joined))]
 
         flows = self.consume(generator, state.store(number, ()), node, each)
-        self.raised += [f for f in flows if f.kind != "next"]
+        self.walk.raised += [f for f in flows if f.kind != "next"]
         return [(f.state, ListRef(number)) for f in flows if f.kind == "next"]
 
     def listed(
@@ -424,7 +439,7 @@ class Generators(Objects):
         if short in EXHAUSTING and name.startswith(("builtins.", "collections.")):
             results: Results = []
             for after, values in self.listed(arguments.values, node, state):
-                results += self.external(name, Arguments(arguments.nodes, values), node, after)
+                results += self.walk.library.external(name, Arguments(arguments.nodes, values), node, after)
             return results
         return None
 
@@ -446,20 +461,30 @@ class Generators(Objects):
             if flow.kind == "return":
                 results.append((flow.state, flow.value))
             elif flow.kind != "next":
-                self.raised.append(flow)
+                self.walk.raised.append(flow)
             elif name != "next":
                 results.append((flow.state, Const.of(name == "all")))
             elif default:
                 results.append((flow.state, default[0]))
             else:
-                self.raised.append(Flow(flow.state, "raise", UNKNOWN, self.module.line(node)))
+                self.walk.raised.append(Flow(flow.state, "raise", UNKNOWN, self.walk.module.line(node)))
         return merge_results(results)
 
 
-FIRST = "__iterable__"
-ITEM = "__item__"
-COUNT = "__count__"
-"""Variables of a generator that the source does not spell out."""
+class _Yields(cst.CSTVisitor):
+    """Find out whether a function is a generator function. Read ``found`` after the visit of its body."""
+
+    def __init__(self) -> None:
+        self.found = False
+
+    def visit_Yield(self, node: cst.Yield) -> None:  # noqa: ARG002
+        self.found = True
+
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:  # noqa: ARG002
+        return False
+
+    def visit_Lambda(self, node: cst.Lambda) -> bool:  # noqa: ARG002
+        return False
 
 
 def _as_loop(clause: cst.CompFor, element: Block, iterable: cst.BaseExpression) -> Loop:

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from analyzer.static.arguments import Arguments
-from analyzer.static.control import With
-from analyzer.static.evaluation import Points
-from analyzer.static.generators import Each, Generators
-from analyzer.static.names import FunctionInfo
-from analyzer.static.state import Flow, Results, State, merge_flows
+from analyzer.static.control import (
+    With,
+)
+from analyzer.static.generators import Each
+from analyzer.static.names import (
+    FunctionInfo,
+)
+from analyzer.static.state import (
+    Flow,
+    Results,
+    State,
+    merge_flows,
+)
 from analyzer.static.values import (
     NONE,
     UNKNOWN,
@@ -20,23 +28,27 @@ from analyzer.static.values import (
     Value,
     alternatives,
 )
+from analyzer.static.walk import Part, Points
 
 __all__ = ["Managers"]
 
 
-class Managers(Generators):
+class Managers(Part):
     """Enters and leaves context managers."""
 
-    def _with_block(self, node: With, state: State) -> list[Flow]:
-        line = self.module.line(node.node)
-        self.may_fail(state, "local")
+    def with_block(self, node: With, state: State) -> list[Flow]:
+        """Walk a ``with`` statement."""
+        line = self.walk.module.line(node.node)
+        self.walk.may_fail(state, "local")
         flows: list[Flow] = []
-        for after, manager in self.evaluate(node.value, state):
+        for after, manager in self.walk.expressions.evaluate(node.value, state):
             if after.operations == state.operations:
                 after = after.at_local_work(line)  # noqa: PLW2901
             for one in alternatives(manager):
                 if isinstance(one, Generator):
-                    flows += self.consume(one, after, node.node, self._body_of(node), manager=True)
+                    flows += self.walk.generators.consume(
+                        one, after, node.node, self._body_of(node), manager=True
+                    )
                 elif isinstance(one, ObjectRef | SharedObject) and self._method_of(one, node, "exit"):
                     flows += self._entered(node, one, after)
                 else:
@@ -49,13 +61,13 @@ class Managers(Generators):
 
         def body(state: State, value: Value) -> list[Flow]:
             if node.target is not None:
-                state = self.assign(node.target, value, state, node.node)
-            return self._block(node.body, [state])
+                state = self.walk.assignment.assign(node.target, value, state, node.node)
+            return self.walk.statements.block(node.body, [state])
 
         return body
 
     def _method_of(self, owner: ObjectRef | SharedObject, node: With, name: str) -> FunctionValue | None:
-        found = self.names.attribute(owner.info, f"__a{name}__" if node.asynchronous else f"__{name}__")
+        found = self.walk.names.attribute(owner.info, f"__a{name}__" if node.asynchronous else f"__{name}__")
         if found is None or not isinstance(found[1], FunctionInfo):
             return None
         return FunctionValue(found[1], owner)
@@ -69,11 +81,9 @@ class Managers(Generators):
         flows: list[Flow] = []
         points = Points()
         for after, value in entered:
-            self._tries.append(points)
-            outer, self.raised = self.raised, []
-            flows += [*self._body_of(node)(after, value), *self.raised]
-            self.raised = outer
-            self._tries.pop()
+            with self.walk.collected(points), self.walk.catching() as raised:
+                flows += self._body_of(node)(after, value)
+            flows += raised
         done: list[Flow] = []
         for flow in merge_flows(flows):
             failed = flow.kind == "raise"
@@ -90,9 +100,9 @@ class Managers(Generators):
                     done.append(Flow(after))
                 if known is not True and after.operations != place.operations:
                     # What happens on the way out happens even when the exception goes on to end the request.
-                    done.append(Flow(after, "raise", Const.of(kind), self.module.line(node.node)))
+                    done.append(Flow(after, "raise", Const.of(kind), self.walk.module.line(node.node)))
                 elif known is not True:
-                    self.may_fail(after, kind)
+                    self.walk.may_fail(after, kind)
         return merge_flows(done)
 
     def _left_by(
@@ -104,9 +114,9 @@ class Managers(Generators):
 
     def _run_method(self, method: FunctionValue, given: Arguments, node: With, state: State) -> Results:
         results: Results = []
-        for after, value in self.call_function(method, given, node.node, state, follow=True):
+        for after, value in self.walk.functions.call_function(method, given, node.node, state, follow=True):
             if isinstance(value, Coroutine):
-                results += self.inline(value.function, dict(value.arguments), node.node, after)
+                results += self.walk.functions.inline(value.function, dict(value.arguments), node.node, after)
             else:
                 results.append((after, value))
         return results

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import libcst as cst
 
 from analyzer.static.expressions import literal
-from analyzer.static.managers import Managers
-from analyzer.static.state import State
+from analyzer.static.state import (
+    State,
+)
 from analyzer.static.values import (
     LOST,
     UNKNOWN,
@@ -28,8 +29,9 @@ from analyzer.static.values import (
     join,
     keyed,
 )
+from analyzer.static.walk import Part
 
-__all__ = ["Match", "Patterns"]
+__all__ = ["Patterns"]
 
 BUILT_IN = {"str": str, "int": int, "float": float, "bool": bool, "bytes": bytes}
 
@@ -47,7 +49,7 @@ class Match:
     captured: Mapping[str, Value]
 
 
-class Patterns(Managers):
+class Patterns(Part):
     """Compares values with patterns."""
 
     def match(self, pattern: cst.MatchPattern, value: Value, state: State) -> Match:
@@ -71,7 +73,11 @@ class Patterns(Managers):
             return _either(tried) if tried and found[-1].holds is True else _perhaps(found)
         if isinstance(pattern, cst.MatchValue | cst.MatchSingleton):
             known = literal(pattern.value)
-            results = [(state, known)] if known is not None else self.evaluate(pattern.value, state)
+            results = (
+                [(state, known)]
+                if known is not None
+                else self.walk.expressions.evaluate(pattern.value, state)
+            )
             same = join(compare("Equal", value, other) for _, other in results)
             return Match(same.truth({}), {})
         if isinstance(pattern, cst.MatchSequence):
@@ -85,7 +91,7 @@ class Patterns(Managers):
     def _match_sequence(self, pattern: cst.MatchSequence, value: Value, state: State) -> Match:
         if isinstance(value, Const | DictRef | MapValue):
             return Match(False, {})
-        items = self.items(value, state)
+        items = self.walk.expressions.items(value, state)
         elements = list(pattern.patterns)
         stars = [i for i, e in enumerate(elements) if isinstance(e, cst.MatchStar)]
         part = state.content_of([value])
@@ -115,7 +121,7 @@ class Patterns(Managers):
         rows = keyed(pairs)
         found = [] if pairs is not None else [Match(None, {})]
         for element in pattern.elements:
-            key = join(v for _, v in self.evaluate(element.key, state))
+            key = join(v for _, v in self.walk.expressions.evaluate(element.key, state))
             asked = key.as_key()
             known = None if rows is None or asked is None else rows.get(asked)
             if rows is not None and asked is not None and known is None:
@@ -126,13 +132,13 @@ class Patterns(Managers):
         return _all([*found, Match(True, rest)])
 
     def _match_class(self, pattern: cst.MatchClass, value: Value, state: State) -> Match:
-        kind = join(v for _, v in self.evaluate(pattern.cls, state))
-        holds = value.instance_of(kind, self)
+        kind = join(v for _, v in self.walk.expressions.evaluate(pattern.cls, state))
+        holds = value.instance_of(kind, self.walk)
         if holds is False:
             return Match(False, {})
         found = [Match(holds, {})]
         whole = isinstance(kind, External) and kind.name.removeprefix("builtins.") in BUILT_IN
-        names = [] if whole or not isinstance(kind, ClassValue) else self.field_names(kind.info)
+        names = [] if whole or not isinstance(kind, ClassValue) else self.walk.making.field_names(kind.info)
         for index, element in enumerate(pattern.patterns):
             item = value if whole else self._field_of(value, names[index : index + 1], pattern, state)
             found.append(self.match(element.value, item, state))
@@ -144,7 +150,7 @@ class Patterns(Managers):
     def _field_of(self, value: Value, names: Sequence[str], node: cst.CSTNode, state: State) -> Value:
         for name in names:
             if isinstance(value, ObjectRef | SharedObject):
-                found = value.attribute(name, node, state, self)
+                found = value.attribute(name, node, state, self.walk)
                 if found is not None:
                     return found
         return LOST if state.holds_tracked(value) else UNKNOWN

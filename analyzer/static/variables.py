@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import libcst as cst
 
 from analyzer.static.effects import Effects, declared_elsewhere, effects_of
-from analyzer.static.names import ClassInfo, FunctionInfo
-from analyzer.static.source import Module
-from analyzer.static.state import Content, State, forget
+from analyzer.static.names import (
+    FunctionInfo,
+)
+from analyzer.static.state import (
+    Content,
+    State,
+    forget,
+)
 from analyzer.static.values import (
     LOST,
     UNKNOWN,
@@ -19,61 +23,28 @@ from analyzer.static.values import (
     Generator,
     Value,
     alternatives,
+    join,
 )
+from analyzer.static.walk import Part, Walk
 from analyzer.static.walking import names_in
 
-__all__ = ["Context", "Variables"]
+__all__ = ["Variables"]
 
 
-@dataclass(frozen=True, eq=False)
-class Context:
-    """The function whose code is being walked; one per frame of a state.
+class Variables(Part):
+    """Looks after variables of nested functions and the contents of what they hold."""
 
-    Attributes:
-        function: None for code at module or class level.
-        owner: Class whose attributes are plain names here (class bodies only).
-        closure: Frame in which the names of the enclosing function live, or None.
-        captured: Those names and their values if that function has ended.
-        comprehension: Whether the frame has the variables of a comprehension only.
-    """
-
-    module: Module
-    function: FunctionInfo | None = None
-    owner: ClassInfo | None = None
-    closure: int | None = None
-    captured: tuple[tuple[str, Value], ...] = ()
-    comprehension: bool = False
-
-
-class Variables(ABC):
-    """Looks after variables of nested functions and the contents of what they hold.
-
-    Attributes:
-        contexts: The functions whose code is being walked, the innermost last.
-    """
-
-    def __init__(self) -> None:
-        self.contexts: list[Context] = []
-        self._closures = False
-        self._functions: dict[cst.CSTNode, FunctionInfo] = {}
+    def __init__(self, walk: Walk) -> None:
+        super().__init__(walk)
+        self.closures = False
+        self.functions: dict[cst.CSTNode, FunctionInfo] = {}
         self._declared: dict[FunctionInfo, frozenset[str]] = {}
         self._effects: dict[FunctionInfo, Effects] = {}
         self._mentioned: dict[FunctionInfo, frozenset[str]] = {}
 
-    @property
-    def module(self) -> Module:
-        """Return the module of the code being walked."""
-        return self.contexts[-1].module
-
-    @abstractmethod
-    def release(
-        self, values: Iterable[Value], state: State, node: cst.CSTNode, to: str | cst.CSTNode
-    ) -> None:
-        """Report values that leave the code the analyzer can see."""
-
     def bind(self, name: str, value: Value, state: State, node: cst.CSTNode | None = None) -> State:
         """Return the state after an assignment to a variable, wherever that variable lives."""
-        context = self.contexts[-1]
+        context = self.walk.contexts[-1]
         declared = () if context.function is None else self.declared(context.function)
         if name not in declared or name in state.frames[-1]:
             return state.bind(name, value)
@@ -82,10 +53,10 @@ class Variables(ABC):
             if name in state.frames[depth]:
                 frame = {**state.frames[depth], name: value}
                 return replace(state, frames=(*state.frames[:depth], frame, *state.frames[depth + 1 :]))
-            depth = self.contexts[depth].closure if depth < len(self.contexts) else None
+            depth = self.walk.contexts[depth].closure if depth < len(self.walk.contexts) else None
         # A global variable, or one of a function that has ended: nobody knows who looks at it.
         if node is not None:
-            self.release([value], state, node, f"the variable {name!r}")
+            self.walk.calls.release([value], state, node, f"the variable {name!r}")
         return state
 
     def rebind(self, name: str, value: Value, function: Closure, state: State) -> State:
@@ -95,7 +66,7 @@ class Variables(ABC):
             if name in state.frames[depth]:
                 frame = {**state.frames[depth], name: value}
                 return replace(state, frames=(*state.frames[:depth], frame, *state.frames[depth + 1 :]))
-            depth = self.contexts[depth].closure if depth < len(self.contexts) else None
+            depth = self.walk.contexts[depth].closure if depth < len(self.walk.contexts) else None
         return state
 
     def declared(self, function: FunctionInfo) -> frozenset[str]:
@@ -104,14 +75,10 @@ class Variables(ABC):
             self._declared[function] = declared_elsewhere(function)
         return self._declared[function]
 
-    @abstractmethod
-    def defaults(self, declared: cst.Parameters, state: State) -> tuple[tuple[str, Value], ...]:
-        """Return the defaults of a nested function that is being defined."""
-
     def closure(self, node: cst.FunctionDef | cst.Lambda, qualname: str, state: State) -> Closure:
         """Return the nested function that a definition makes."""
-        self._closures = True
-        info = self._functions.setdefault(node, FunctionInfo(self.module, node, qualname))
+        self.closures = True
+        info = self.functions.setdefault(node, FunctionInfo(self.walk.module, node, qualname))
         made = Closure(info, len(state.frames) - 1, defaults=self.defaults(node.params, state))
         return replace(made, reaches=self.captures(made, state))
 
@@ -131,7 +98,7 @@ class Variables(ABC):
         """Return the variables that code inside the function of a frame can see."""
         found: dict[str, Value] = {}
         while depth is not None and depth < len(state.frames):
-            context = self.contexts[depth] if depth < len(self.contexts) else None
+            context = self.walk.contexts[depth] if depth < len(self.walk.contexts) else None
             found = {**dict(context.captured if context else ()), **state.frames[depth], **found}
             depth = context.closure if context else None
         return found
@@ -188,7 +155,7 @@ class Variables(ABC):
 
     def left(self, values: Sequence[Value], state: State, depth: int) -> tuple[State, list[Value]]:
         """Return a state and values behind the end of a function: nested functions keep what they saw."""
-        if not self._closures:
+        if not self.closures:
             return state.leave(depth), list(values)
         settled = self.settled(values, state, depth)
         frames = tuple(
@@ -238,7 +205,7 @@ class Variables(ABC):
         """Return the variables that end with the frames from ``depth`` on, and the frame around them."""
         found: dict[str, Value] = {}
         while place is not None and place >= depth:
-            context = self.contexts[place] if place < len(self.contexts) else None
+            context = self.walk.contexts[place] if place < len(self.walk.contexts) else None
             frame = state.frames[place] if place < len(state.frames) else {}
             found = {**dict(context.captured if context else ()), **frame, **found}
             place = context.closure if context else None
@@ -254,3 +221,16 @@ class Variables(ABC):
             kept = tuple((name, self._settled(v, state, depth, around)) for name, v in free.items())
             context = replace(context, closure=None, captured=kept)
         return replace(value, arguments=arguments, context=context)
+
+    def defaults(self, declared: cst.Parameters, state: State) -> tuple[tuple[str, Value], ...]:
+        """Return the defaults of a nested function that is being defined."""
+        found = []
+        for parameter in (*declared.posonly_params, *declared.params, *declared.kwonly_params):
+            if parameter.default is not None:
+                results = self.walk.expressions.evaluate(parameter.default, state)
+                if any(after.operations != state.operations for after, _ in results):
+                    self.walk.report(
+                        "MUP030", "a default that communicates is not analysed yet", parameter.default
+                    )
+                found.append((parameter.name.value, join(value for _, value in results)))
+        return tuple(found)

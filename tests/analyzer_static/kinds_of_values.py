@@ -46,7 +46,7 @@ from analyzer.static.values import (
     Value,
     join,
 )
-from analyzer.static.variables import Context
+from analyzer.static.walk import Context
 
 SOURCE = """
 import enum

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from kinds_of_values import Zoo, zoo
+from kinds_of_values import zoo
 
 from analyzer.static import values
 from analyzer.static.arguments import Arguments
@@ -14,7 +14,7 @@ from analyzer.static.diagnostics import Diagnostics
 from analyzer.static.execution import Execution
 from analyzer.static.state import Results, State
 from analyzer.static.values import LOST, NONE, UNKNOWN, Const, Future, Value, mapped
-from analyzer.static.variables import Context
+from analyzer.static.walk import Context, Walk
 
 ZOO = zoo()
 ANSWERS = [name for name, one in vars(Value).items() if getattr(one, "__isabstractmethod__", False)]
@@ -32,12 +32,17 @@ def named(value: Value) -> str:
     return type(value).__name__
 
 
+def walk() -> Walk:
+    """Return a walk that is in the small tree."""
+    made = Execution(ZOO.names, Catalogue({}, None), Diagnostics()).walk
+    made.contexts = [Context(ZOO.module)]
+    return made
+
+
 @pytest.fixture
-def evaluator() -> Execution:
+def evaluator() -> Walk:
     """A walk that is inside a function of the small tree."""
-    execution = Execution(ZOO.names, Catalogue({}, None), Diagnostics())
-    execution.contexts = [Context(ZOO.module)]
-    return execution
+    return walk()
 
 
 def start() -> State:
@@ -90,13 +95,7 @@ def test_a_value_knows_what_it_is_worth(value: Value) -> None:
     if value.never_none:
         assert value.same(NONE) is False
         assert NONE.same(value) is False
-    assert value.frozen(start(), frozenset(), _evaluator(ZOO)).place is None
-
-
-def _evaluator(one: Zoo) -> Execution:
-    execution = Execution(one.names, Catalogue({}, None), Diagnostics())
-    execution.contexts = [Context(one.module)]
-    return execution
+    assert value.frozen(start(), frozenset(), walk()).place is None
 
 
 def kept(results: Results) -> bool:
@@ -112,14 +111,14 @@ def kept(results: Results) -> bool:
 
 
 @pytest.mark.parametrize("value", ZOO.kinds, ids=named)
-def test_calling_it_with_a_future_keeps_or_reports_it(value: Value, evaluator: Execution) -> None:
+def test_calling_it_with_a_future_keeps_or_reports_it(value: Value, evaluator: Walk) -> None:
     results = value.call(Arguments.of(Future(0)), ZOO.call, start(), evaluator)
     reported = [d.code for d in evaluator.diagnostics.all()]
     assert reported or kept(results)
 
 
 @pytest.mark.parametrize("value", ZOO.kinds, ids=named)
-def test_its_attributes_and_items_hold_no_less(value: Value, evaluator: Execution) -> None:
+def test_its_attributes_and_items_hold_no_less(value: Value, evaluator: Walk) -> None:
     state = start()
     for results in (
         value.read("attribute", ZOO.call, state, evaluator),
@@ -134,7 +133,7 @@ def test_its_attributes_and_items_hold_no_less(value: Value, evaluator: Executio
 
 
 @pytest.mark.parametrize("value", ZOO.kinds, ids=named)
-def test_handing_out_what_is_tracked_is_reported(value: Value, evaluator: Execution) -> None:
-    evaluator.release([value], start(), ZOO.call, "a library")
+def test_handing_out_what_is_tracked_is_reported(value: Value, evaluator: Walk) -> None:
+    evaluator.calls.release([value], start(), ZOO.call, "a library")
     communicates = value.tracked() or value.is_communication()
     assert bool(evaluator.diagnostics.all()) is communicates

@@ -2,8 +2,8 @@
 
 Constants are known exactly, futures by the operation that created them, functions and classes by their
 definition; everything else is ``UNKNOWN``. Each kind of value answers for itself what it is made of, what it
-is worth and what using it does (``value.py``); what that needs of the walk through the program is the
-protocol in ``evaluator.py``.
+is worth and what using it does (``value.py``); what that needs of the walk through the program it asks
+the part of it that knows.
 """
 
 from analyzer.static.values.callables import Closure, External, Function, FunctionValue, Partial

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
-from analyzer.static.values.evaluator import HERE
+from analyzer.static.values.escape import HERE
 from analyzer.static.values.reading import READING_MODULES
 from analyzer.static.values.value import UNKNOWN, Atom, Opaque, Value, alternatives, hands_over_unknown
 
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from analyzer.static.arguments import Arguments
     from analyzer.static.names import FunctionInfo
     from analyzer.static.state import Heap, Results, State
-    from analyzer.static.values.evaluator import Escape, Evaluator
+    from analyzer.static.values.escape import Escape
+    from analyzer.static.walk import Walk
 
 __all__ = ["Closure", "External", "Function", "FunctionValue", "Partial"]
 
@@ -35,11 +36,11 @@ class External(Atom):
         known = BUILT_IN.get(self.name.removeprefix("builtins."))
         return None if known is None else isinstance(constant, known)
 
-    def call(self, arguments: Arguments, node: cst.CSTNode, state: State, run: Evaluator) -> Results:
+    def call(self, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what calling it does."""
-        return run.external(self.name, arguments, node, state)
+        return run.library.external(self.name, arguments, node, state)
 
-    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Evaluator) -> Value | None:
+    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Value | None:
         """Return an attribute."""
         return External(f"{self.name}.{name}")
 
@@ -59,9 +60,9 @@ class _Callable(Opaque):
         """Return whether it counts as true."""
         return True
 
-    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Evaluator) -> Value | None:
+    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Value | None:
         """Return an attribute."""
-        run.release([self], state, node, f"attribute {name!r}")
+        run.calls.release([self], state, node, f"attribute {name!r}")
         return UNKNOWN
 
 
@@ -95,9 +96,9 @@ class FunctionValue(_Callable):
         """Return the value with each of its parts replaced."""
         return self if self.bound is None else FunctionValue(self.info, change(self.bound))
 
-    def call(self, arguments: Arguments, node: cst.CSTNode, state: State, run: Evaluator) -> Results:
+    def call(self, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what calling it does."""
-        return run.call_function(self, arguments, node, state)
+        return run.functions.call_function(self, arguments, node, state)
 
     def may_change(self, node: cst.Call, arguments: Iterable[Value], state: State) -> bool:
         """Return whether calling it, if that is not walked, may change what is known about some object."""
@@ -145,27 +146,27 @@ class Closure(_Callable):
         """Return whether losing sight of it could lose a remote operation."""
         return self.reaches or any(one.tracked() for one in self.parts())
 
-    def frozen(self, state: State, seen: frozenset[int], run: Evaluator) -> Value:
+    def frozen(self, state: State, seen: frozenset[int], run: Walk) -> Value:
         """Return a value that needs no heap and no frames."""
-        (settled,) = run.settled([self], state, depth=0)
+        (settled,) = run.variables.settled([self], state, depth=0)
         return settled
 
-    def call(self, arguments: Arguments, node: cst.CSTNode, state: State, run: Evaluator) -> Results:
+    def call(self, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what calling it does."""
-        return run.call_function(self, arguments, node, state)
+        return run.functions.call_function(self, arguments, node, state)
 
     def may_change(self, node: cst.Call, arguments: Iterable[Value], state: State) -> bool:
         """Return whether calling it, if that is not walked, may change what is known about some object."""
         return not any(state.holds_tracked(value) for value in arguments)
 
-    def communicates(self, state: State, run: Evaluator) -> bool:
+    def communicates(self, state: State, run: Walk) -> bool:
         """Return whether a function that gets it can communicate."""
-        return run.captures(self, state)
+        return run.variables.captures(self, state)
 
-    def escape(self, state: State, run: Evaluator) -> Escape | None:
+    def escape(self, state: State, run: Walk) -> Escape | None:
         """Return why it must not leave."""
         found = ("MUP041", "a function that communicates", "", HERE)
-        return found if run.captures(self, state) else None
+        return found if run.variables.captures(self, state) else None
 
 
 Function = FunctionValue | Closure
@@ -189,7 +190,7 @@ class Partial(_Callable):
         keywords = tuple((name, change(one)) for name, one in self.keywords)
         return Partial(change(self.function), tuple(change(one) for one in self.values), keywords)
 
-    def call(self, arguments: Arguments, node: cst.CSTNode, state: State, run: Evaluator) -> Results:
+    def call(self, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what calling it does."""
         given = arguments.behind(self.values, self.keywords)
         return [r for one in alternatives(self.function) for r in one.call(given, node, state, run)]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from analyzer.static.arguments import Arguments
     from analyzer.static.state import Heap, Results, State
-    from analyzer.static.values.evaluator import Evaluator
+    from analyzer.static.walk import Walk
 
 __all__ = ["NONE", "Const"]
 
@@ -53,23 +53,21 @@ class Const(Atom):
         """Return what tells it from other keys of a dict: 1, 1.0 and True are the same one."""
         return Const(self.value, float) if isinstance(self.value, int | float) else self
 
-    def instance_of(self, kind: Value, run: Evaluator) -> bool | None:
+    def instance_of(self, kind: Value, run: Walk) -> bool | None:
         """Return what ``isinstance`` says."""
         return kind.has_instance(self.value)
 
-    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Evaluator) -> Value | None:
+    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Value | None:
         """Return an attribute: a method of a text; None has none."""
         if self.value is None:
             return None
         return Method(self, name) if isinstance(self.value, str) else UNKNOWN
 
-    def method(
-        self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Evaluator
-    ) -> Results:
+    def method(self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what calling one of its methods does."""
-        return run.text_method(self, name, arguments, node, state)
+        return run.library.text_method(self, name, arguments, node, state)
 
-    def item(self, key: Value, node: cst.CSTNode, state: State, run: Evaluator) -> Results:
+    def item(self, key: Value, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what reading an item does: a character of a text."""
         return [(state, join(self._character(place) for place in alternatives(key)))]
 
@@ -82,7 +80,7 @@ class Const(Atom):
         except IndexError:
             return UNKNOWN
 
-    def items(self, state: State, run: Evaluator) -> tuple[Value, ...] | None:
+    def items(self, state: State, run: Walk) -> tuple[Value, ...] | None:
         """Return what iterating over it yields."""
         if not isinstance(self.value, str) or len(self.value) > MAX_CHARACTERS:
             return None

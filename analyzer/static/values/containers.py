@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from analyzer.static.arguments import Arguments
     from analyzer.static.state import Content, Heap, Results, State
-    from analyzer.static.values.evaluator import Evaluator
+    from analyzer.static.walk import Walk
 
 __all__ = ["MAX_ITEMS", "DictRef", "ListRef", "MapValue", "Slot", "TupleValue"]
 __all__ += ["distinct", "item_of", "merged_pairs", "tuple_of"]
@@ -43,7 +43,7 @@ class Container(Opaque):
 
     never_none: ClassVar[bool] = True
 
-    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Evaluator) -> Value | None:
+    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Value | None:
         """Return an attribute."""
         return Method(self, name)
 
@@ -89,7 +89,7 @@ class TupleValue(Container):
         for one in () if self.plain else self.values:
             yield from one.futures()
 
-    def frozen(self, state: State, seen: frozenset[int], run: Evaluator) -> Value:
+    def frozen(self, state: State, seen: frozenset[int], run: Walk) -> Value:
         """Return a value that needs no heap."""
         return self if self.plain else TupleValue(tuple(one.frozen(state, seen, run) for one in self.values))
 
@@ -112,7 +112,7 @@ class TupleValue(Container):
         """Return whether it counts as true."""
         return bool(self.values)
 
-    def items(self, state: State, run: Evaluator) -> tuple[Value, ...] | None:
+    def items(self, state: State, run: Walk) -> tuple[Value, ...] | None:
         """Return what iterating over it yields."""
         return self.values
 
@@ -120,7 +120,7 @@ class TupleValue(Container):
         """Return its items."""
         return tuple((UNKNOWN, one) for one in self.values)
 
-    def item(self, key: Value, node: cst.CSTNode, state: State, run: Evaluator) -> Results:
+    def item(self, key: Value, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what reading an item does."""
         return [(state, self.at(key))]
 
@@ -134,12 +134,10 @@ class TupleValue(Container):
             return self.values[index]
         return join(self.values) if self.values else UNKNOWN
 
-    def method(
-        self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Evaluator
-    ) -> Results:
+    def method(self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what calling one of its methods does; it may be a list that never changes."""
         if name == "copy" and arguments.plain:
-            return [run.new_list(self.values, state)]
+            return [run.expressions.new_list(self.values, state)]
         return Opaque.method(self, name, arguments, node, state, run)
 
     def is_communication(self) -> bool:
@@ -171,7 +169,7 @@ class MapValue(Container):
         """Return whether it counts as true."""
         return bool(self.rows)
 
-    def items(self, state: State, run: Evaluator) -> tuple[Value, ...] | None:
+    def items(self, state: State, run: Walk) -> tuple[Value, ...] | None:
         """Return what iterating over it yields."""
         return tuple(key for key, _ in self.rows)
 
@@ -179,13 +177,11 @@ class MapValue(Container):
         """Return its items."""
         return self.rows
 
-    def item(self, key: Value, node: cst.CSTNode, state: State, run: Evaluator) -> Results:
+    def item(self, key: Value, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what reading an item does."""
         return [(state, item_of(self.rows, key))]
 
-    def method(
-        self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Evaluator
-    ) -> Results:
+    def method(self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what calling one of its methods does."""
         looked = _looked_up(name, self.rows, arguments, state)
         return Opaque.method(self, name, arguments, node, state, run) if looked is None else looked
@@ -250,26 +246,24 @@ class _Stored(Container):
 class ListRef(_Stored):
     """A list or set whose items are in the heap."""
 
-    def frozen(self, state: State, seen: frozenset[int], run: Evaluator) -> Value:
+    def frozen(self, state: State, seen: frozenset[int], run: Walk) -> Value:
         """Return a value that needs no heap."""
         rows = _frozen_rows(self.number, state, seen, run)
         return rows if isinstance(rows, Value) else TupleValue(tuple(value for _, value in rows))
 
-    def items(self, state: State, run: Evaluator) -> tuple[Value, ...] | None:
+    def items(self, state: State, run: Walk) -> tuple[Value, ...] | None:
         """Return what iterating over it yields."""
         pairs = self.pairs(state.heap)
         return None if pairs is None else tuple(value for _, value in pairs)
 
-    def item(self, key: Value, node: cst.CSTNode, state: State, run: Evaluator) -> Results:
+    def item(self, key: Value, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what reading an item does."""
         pairs = self.pairs(state.heap)
         if pairs is None:
             return [(state, state.content_of([self]))]
         return [(state, TupleValue(tuple(value for _, value in pairs)).at(key))]
 
-    def method(
-        self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Evaluator
-    ) -> Results:
+    def method(self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what calling one of its methods does."""
         pairs = self.pairs(state.heap)
         if pairs is not None and name in LIST_METHODS:
@@ -290,9 +284,9 @@ class ListRef(_Stored):
         index %= len(pairs)
         return state.store(self.number, (*pairs[:index], *pairs[index + 1 :]))
 
-    def extended(self, operator: str, more: Value, state: State, run: Evaluator) -> State | None:
+    def extended(self, operator: str, more: Value, state: State, run: Walk) -> State | None:
         """Return the state after ``value += more``."""
-        items, added = self.items(state, run), run.items(more, state)
+        items, added = self.items(state, run), run.expressions.items(more, state)
         if items is None or added is None or operator != "Add":
             return state.store(self.number, state.content_of([self, more]))
         return state.store(self.number, tuple((UNKNOWN, item) for item in (*items, *added)))
@@ -308,32 +302,30 @@ class DictRef(_Stored):
 
     factory: str = field(default="", repr=False)
 
-    def frozen(self, state: State, seen: frozenset[int], run: Evaluator) -> Value:
+    def frozen(self, state: State, seen: frozenset[int], run: Walk) -> Value:
         """Return a value that needs no heap."""
         rows = _frozen_rows(self.number, state, seen, run)
         return rows if isinstance(rows, Value) else MapValue(rows)
 
-    def items(self, state: State, run: Evaluator) -> tuple[Value, ...] | None:
+    def items(self, state: State, run: Walk) -> tuple[Value, ...] | None:
         """Return what iterating over it yields."""
         pairs = self.pairs(state.heap)
         return None if pairs is None else tuple(key for key, _ in pairs)
 
-    def item(self, key: Value, node: cst.CSTNode, state: State, run: Evaluator) -> Results:
+    def item(self, key: Value, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what reading an item does: a ``defaultdict`` makes what it does not have."""
         pairs = self.pairs(state.heap)
         if not self.factory:
             return [(state, state.content_of([self]) if pairs is None else item_of(pairs, key))]
         rows, asked = keyed(pairs), key.as_key()
         if pairs is None or rows is None or asked is None:
-            return [(run.forget_contents([self], state), state.content_of([self]))]
+            return [(run.variables.forget_contents([self], state), state.content_of([self]))]
         if asked in rows:
             return [(state, rows[asked][1])]
-        state, made = run.empty(self.factory, state)
+        state, made = run.making.empty(self.factory, state)
         return [(state.store(self.number, (*pairs, (key, made))), made)]
 
-    def method(
-        self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Evaluator
-    ) -> Results:
+    def method(self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what calling one of its methods does."""
         pairs = self.pairs(state.heap)
         if pairs is not None:
@@ -358,12 +350,12 @@ class DictRef(_Stored):
             return state.store(self.number, state.content_of([self]))
         return state.store(self.number, tuple(row for known, row in rows.items() if known != asked))
 
-    def extended(self, operator: str, more: Value, state: State, run: Evaluator) -> State | None:
+    def extended(self, operator: str, more: Value, state: State, run: Walk) -> State | None:
         """Return the state after ``value |= more``."""
         return state.store(self.number, state.content_of([self, more]))
 
 
-def _frozen_rows(number: int, state: State, seen: frozenset[int], run: Evaluator) -> Content | Value:
+def _frozen_rows(number: int, state: State, seen: frozenset[int], run: Walk) -> Content | Value:
     """Return contents that need no heap; a value if they are not known, or enormous."""
     content = state.heap[number]
     if isinstance(content, Value) or number in seen:
@@ -431,8 +423,8 @@ def merged_pairs(first: Content, second: Content) -> Content:
 
 # Methods, by name: what each does to contents that are known; None if it is not followed.
 
-ListMethod = Callable[["ListRef", "Content", "Arguments", "State", "Evaluator"], "Results | None"]
-DictMethod = Callable[["DictRef", "Content", "Arguments", "State", "Evaluator"], "Results | None"]
+ListMethod = Callable[["ListRef", "Content", "Arguments", "State", "Walk"], "Results | None"]
+DictMethod = Callable[["DictRef", "Content", "Arguments", "State", "Walk"], "Results | None"]
 
 
 def _looked_up(name: str, pairs: Content, arguments: Arguments, state: State) -> Results | None:
@@ -455,17 +447,15 @@ def _append(
     pairs: Content,
     arguments: Arguments,
     state: State,
-    run: Evaluator,
+    run: Walk,
 ) -> Results | None:
     given = arguments.positional()
     return [(state.store(owner.number, (*pairs, (UNKNOWN, given[0]))), NONE)] if len(given) == 1 else None
 
 
-def _extend(
-    owner: ListRef, pairs: Content, arguments: Arguments, state: State, run: Evaluator
-) -> Results | None:
+def _extend(owner: ListRef, pairs: Content, arguments: Arguments, state: State, run: Walk) -> Results | None:
     given = arguments.positional()
-    more = run.items(given[0], state) if len(given) == 1 else None
+    more = run.expressions.items(given[0], state) if len(given) == 1 else None
     if more is None:
         return None
     return [(state.store(owner.number, (*pairs, *((UNKNOWN, item) for item in more))), NONE)]
@@ -476,7 +466,7 @@ def _pop(
     pairs: Content,
     arguments: Arguments,
     state: State,
-    run: Evaluator,
+    run: Walk,
 ) -> Results | None:
     given = arguments.positional() if arguments.plain else [UNKNOWN]
     known, place = given[0].python() if given else (True, -1)
@@ -491,9 +481,9 @@ def _copy(
     pairs: Content,
     arguments: Arguments,
     state: State,
-    run: Evaluator,
+    run: Walk,
 ) -> Results | None:
-    return [run.new_list((value for _, value in pairs), state)] if arguments.plain else None
+    return [run.expressions.new_list((value for _, value in pairs), state)] if arguments.plain else None
 
 
 def _clear(
@@ -501,7 +491,7 @@ def _clear(
     pairs: Content,
     arguments: Arguments,
     state: State,
-    run: Evaluator,
+    run: Walk,
 ) -> Results | None:
     return owner.emptied(state) if arguments.plain else None
 
@@ -511,7 +501,7 @@ def _reverse(
     pairs: Content,
     arguments: Arguments,
     state: State,
-    run: Evaluator,
+    run: Walk,
 ) -> Results | None:
     return [(state.store(owner.number, pairs[::-1]), NONE)] if arguments.plain else None
 
@@ -521,7 +511,7 @@ def _insert(
     pairs: Content,
     arguments: Arguments,
     state: State,
-    run: Evaluator,
+    run: Walk,
 ) -> Results | None:
     given = arguments.positional() if arguments.plain else []
     known, place = given[0].python() if len(given) == 2 else (False, None)
@@ -537,7 +527,7 @@ def _appendleft(
     pairs: Content,
     arguments: Arguments,
     state: State,
-    run: Evaluator,
+    run: Walk,
 ) -> Results | None:
     given = arguments.positional() if arguments.plain else []
     return [(state.store(owner.number, ((UNKNOWN, given[0]), *pairs)), NONE)] if len(given) == 1 else None
@@ -548,7 +538,7 @@ def _popleft(
     pairs: Content,
     arguments: Arguments,
     state: State,
-    run: Evaluator,
+    run: Walk,
 ) -> Results | None:
     return [(state.store(owner.number, pairs[1:]), pairs[0][1])] if pairs and arguments.plain else None
 
@@ -573,7 +563,7 @@ def _copy_dict(
     pairs: Content,
     arguments: Arguments,
     state: State,
-    run: Evaluator,
+    run: Walk,
 ) -> Results | None:
     if arguments.values:
         return None
@@ -581,13 +571,11 @@ def _copy_dict(
     return [(state.store(number, pairs), DictRef(number))]
 
 
-def _update(
-    owner: DictRef, pairs: Content, arguments: Arguments, state: State, run: Evaluator
-) -> Results | None:
+def _update(owner: DictRef, pairs: Content, arguments: Arguments, state: State, run: Walk) -> Results | None:
     given = arguments.positional()
     if not arguments.plain or len(given) > 1:
         return None
-    more = run.as_pairs(given[0], state) if given else ()
+    more = run.library.as_pairs(given[0], state) if given else ()
     named = tuple((Const.of(key), value) for key, value in arguments.keywords())
     rows = None if more is None else keyed((*pairs, *more, *named))
     return None if rows is None else [(state.store(owner.number, tuple(rows.values())), NONE)]
@@ -598,7 +586,7 @@ def _pop_key(
     pairs: Content,
     arguments: Arguments,
     state: State,
-    run: Evaluator,
+    run: Walk,
 ) -> Results | None:
     given = arguments.positional()
     rows, asked = keyed(pairs), given[0].as_key() if given and arguments.plain else None
@@ -613,7 +601,7 @@ def _setdefault(
     pairs: Content,
     arguments: Arguments,
     state: State,
-    run: Evaluator,
+    run: Walk,
 ) -> Results | None:
     given = arguments.positional()
     rows, asked = keyed(pairs), given[0].as_key() if given and arguments.plain else None

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from analyzer.static.control import Block
     from analyzer.static.state import Failure, FlowKind, Heap, Results, State
     from analyzer.static.values.callables import Closure, FunctionValue
-    from analyzer.static.values.evaluator import Escape, Evaluator
-    from analyzer.static.variables import Context
+    from analyzer.static.values.escape import Escape
+    from analyzer.static.walk import Context, Walk
 
 __all__ = ["COMM", "Awaitable", "Comm", "Coroutine", "Future", "Generator", "Group", "Leaving"]
 
@@ -46,7 +46,7 @@ class _Operating(Opaque):
         """Return whether it counts as true."""
         return True
 
-    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Evaluator) -> Value | None:
+    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Value | None:
         """Return an attribute."""
         return Method(self, name)
 
@@ -59,22 +59,22 @@ class _Operating(Opaque):
 class Comm(_Operating):
     """The ``Communication`` of the running request or scenario."""
 
-    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Evaluator) -> Value | None:
+    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Value | None:
         """Return an attribute: an operation, or data of the request."""
         return UNKNOWN if name in REQUEST_DATA else Method(self, name)
 
-    def method(
-        self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Evaluator
-    ) -> Results:
+    def method(self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what an operation does."""
-        call = run.call_of(Method(self, name), node, state)
-        return [(state, UNKNOWN)] if call is None else run.communication(name, arguments, call, state)
+        call = run.calls.call_of(Method(self, name), node, state)
+        return (
+            [(state, UNKNOWN)] if call is None else run.operations.communication(name, arguments, call, state)
+        )
 
     def is_communication(self) -> bool:
         """Return whether it gives away the ``Communication`` object."""
         return True
 
-    def escape(self, state: State, run: Evaluator) -> Escape | None:
+    def escape(self, state: State, run: Walk) -> Escape | None:
         """Return why it must not leave."""
         return None  # what holds it says so
 
@@ -96,16 +96,18 @@ class Future(_Operating):
         """Return what it is replaced with."""
         return change(self)
 
-    def method(
-        self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Evaluator
-    ) -> Results:
+    def method(self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what calling one of its methods does: ``get`` waits for the answer."""
-        call = run.call_of(Method(self, name), node, state)
-        return [(state, UNKNOWN)] if call is None else run.future_method(self, name, arguments, call, state)
+        call = run.calls.call_of(Method(self, name), node, state)
+        return (
+            [(state, UNKNOWN)]
+            if call is None
+            else run.asyncio.future_method(self, name, arguments, call, state)
+        )
 
-    def awaited(self, node: cst.Call | cst.Await, state: State, run: Evaluator) -> Results:
+    def awaited(self, node: cst.Call | cst.Await, state: State, run: Walk) -> Results:
         """Return what ``await`` of it does: it waits for the answer."""
-        return run.awaited_future(self, node, state)
+        return run.waiting.awaited_future(self, node, state)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,18 +118,16 @@ class Group(Atom):
 
     number: int
 
-    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Evaluator) -> Value | None:
+    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Value | None:
         """Return an attribute."""
         return Method(self, name)
 
-    def method(
-        self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Evaluator
-    ) -> Results:
+    def method(self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what calling one of its methods does: it starts tasks."""
-        call = run.call_of(None, node, state)
+        call = run.calls.call_of(None, node, state)
         if call is None:
             return Opaque.method(self, name, arguments, node, state, run)
-        return run.group_method(self, name, arguments, call, state)
+        return run.asyncio.group_method(self, name, arguments, call, state)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,25 +155,23 @@ class Awaitable(Opaque):
         """Return the value with each of its parts replaced."""
         return replace(self, values=tuple(change(one) for one in self.values))
 
-    def frozen(self, state: State, seen: frozenset[int], run: Evaluator) -> Value:
+    def frozen(self, state: State, seen: frozenset[int], run: Walk) -> Value:
         """Return a value that needs no heap."""
         return self
 
-    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Evaluator) -> Value | None:
+    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Value | None:
         """Return an attribute."""
         return Method(self, name)
 
-    def method(
-        self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Evaluator
-    ) -> Results:
+    def method(self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what calling one of its methods does."""
-        if run.call_of(None, node, state) is None:
+        if run.calls.call_of(None, node, state) is None:
             return Opaque.method(self, name, arguments, node, state, run)
         return [(state, UNKNOWN)]
 
-    def awaited(self, node: cst.Call | cst.Await, state: State, run: Evaluator) -> Results:
+    def awaited(self, node: cst.Call | cst.Await, state: State, run: Walk) -> Results:
         """Return what ``await`` of it does."""
-        return run.awaited_several(self, node, state)
+        return run.waiting.awaited_several(self, node, state)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,13 +180,13 @@ class _Suspended(Opaque):
 
     never_none: ClassVar[bool] = True
 
-    def frozen(self, state: State, seen: frozenset[int], run: Evaluator) -> Value:
+    def frozen(self, state: State, seen: frozenset[int], run: Walk) -> Value:
         """Return a value that needs no heap."""
         return self
 
-    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Evaluator) -> Value | None:
+    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Value | None:
         """Return an attribute."""
-        run.release([self], state, node, f"attribute {name!r}")
+        run.calls.release([self], state, node, f"attribute {name!r}")
         return UNKNOWN
 
 
@@ -216,11 +214,11 @@ class Coroutine(_Suspended):
         """Return whether losing sight of it could lose a remote operation."""
         return True
 
-    def awaited(self, node: cst.Call | cst.Await, state: State, run: Evaluator) -> Results:
+    def awaited(self, node: cst.Call | cst.Await, state: State, run: Walk) -> Results:
         """Return what ``await`` of it does: it runs."""
-        return run.inline(self.function, dict(self.arguments), self.made_by, state)
+        return run.functions.inline(self.function, dict(self.arguments), self.made_by, state)
 
-    def escape(self, state: State, run: Evaluator) -> Escape | None:
+    def escape(self, state: State, run: Walk) -> Escape | None:
         """Return why it must not leave."""
         remedy = "await it here, or with asyncio.gather or a task"
         return "MUP030", "a coroutine that communicates", ": not analysed yet", remedy
@@ -259,7 +257,7 @@ class Generator(_Suspended):
         """Return whether losing sight of it could lose a remote operation."""
         return self.reaches or any(one.tracked() for _, one in self.arguments)
 
-    def escape(self, state: State, run: Evaluator) -> Escape | None:
+    def escape(self, state: State, run: Walk) -> Escape | None:
         """Return why it must not leave."""
         remedy = "make a list of it here"
         found = ("MUP030", "a generator that communicates", ": not analysed yet", remedy)

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from analyzer.static.names import ClassInfo
     from analyzer.static.source import Module
     from analyzer.static.state import Heap, Results, State
-    from analyzer.static.values.evaluator import Escape, Evaluator
+    from analyzer.static.values.escape import Escape
+    from analyzer.static.walk import Walk
 
 __all__ = ["ClassValue", "EnumMember", "Instance", "ModuleValue", "ObjectRef", "SharedObject", "Super"]
 
@@ -36,9 +37,9 @@ class ModuleValue(Atom):
 
     module: Module
 
-    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Evaluator) -> Value | None:
+    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Value | None:
         """Return an attribute."""
-        return run.member(self, name)
+        return run.lookups.member(self, name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,23 +54,25 @@ class ClassValue(Atom):
         """Return whether it counts as true."""
         return True
 
-    def call(self, arguments: Arguments, node: cst.CSTNode, state: State, run: Evaluator) -> Results:
+    def call(self, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what calling it does: it makes an object."""
-        return run.instantiate(self.info, arguments, node, state)
+        return run.making.instantiate(self.info, arguments, node, state)
 
-    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Evaluator) -> Value | None:
+    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Value | None:
         """Return an attribute."""
         if name in ("__name__", "__qualname__"):
             return Const.of(self.info.node.name.value if name == "__name__" else self.info.qualname)
-        return run.stated.attribute(self.info, name, run.class_attribute(self.info, None, name, None))
+        return run.stated.attribute(
+            self.info, name, run.attributes.class_attribute(self.info, None, name, None)
+        )
 
     def has_instance(self, constant: object) -> bool | None:
         """Return whether a constant is an instance of it."""
         return False
 
-    def items(self, state: State, run: Evaluator) -> tuple[Value, ...] | None:
+    def items(self, state: State, run: Walk) -> tuple[Value, ...] | None:
         """Return what iterating over it yields: the members of an enumeration."""
-        return run.members(self.info)
+        return run.enumerations.members(self.info)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,27 +87,27 @@ class Instance(Atom):
         """Return whether it counts as true."""
         return True
 
-    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Evaluator) -> Value | None:
+    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Value | None:
         """Return an attribute."""
         if name == "__class__":
             return ClassValue(self.info)
-        return run.stated.attribute(self.info, name, run.class_attribute(self.info, None, name, self))
+        return run.stated.attribute(
+            self.info, name, run.attributes.class_attribute(self.info, None, name, self)
+        )
 
-    def read(self, name: str, node: cst.CSTNode, state: State, run: Evaluator) -> Results:
+    def read(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what reading an attribute does: a property runs."""
-        getter = run.property_of(self.info, None, name)
+        getter = run.attributes.property_of(self.info, None, name)
         if getter is None:
             return Opaque.read(self, name, node, state, run)
-        return run.call_method(getter, self, (), node, state)
+        return run.functions.call_method(getter, self, (), node, state)
 
-    def method(
-        self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Evaluator
-    ) -> Results:
+    def method(self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what calling a method of the framework does: a user thinks."""
-        call = run.call_of(Method(self, name), node, state)
-        return [(state, UNKNOWN)] if call is None else run.think(arguments, call, state)
+        call = run.calls.call_of(Method(self, name), node, state)
+        return [(state, UNKNOWN)] if call is None else run.operations.think(arguments, call, state)
 
-    def communicates(self, state: State, run: Evaluator) -> bool:
+    def communicates(self, state: State, run: Walk) -> bool:
         """Return whether a function that gets it can communicate: only a client's method (think)."""
         return run.role == "client"
 
@@ -123,9 +126,9 @@ class ObjectRef(Atom):
         """Where its attributes are in the heap."""
         return self.number
 
-    def frozen(self, state: State, seen: frozenset[int], run: Evaluator) -> Value:
+    def frozen(self, state: State, seen: frozenset[int], run: Walk) -> Value:
         """Return a value that needs no heap."""
-        if run.is_service(self.number):
+        if run.shared.is_service(self.number):
             return Instance(self.info)
         content = state.heap[self.number]
         if isinstance(content, Value) or self.number in seen:
@@ -147,64 +150,64 @@ class ObjectRef(Atom):
         kept = (pair for pair in content if pair[0] != Slot(name))
         return state.store(self.number, (*kept, (Slot(name), value)))
 
-    def has(self, name: str, state: State, run: Evaluator) -> bool:
+    def has(self, name: str, state: State, run: Walk) -> bool:
         """Return whether it may have an attribute without the help of ``__getattr__``."""
         own = isinstance(state.heap[self.number], Value) or name in self.attributes(state.heap)
         return own or run.names.attribute(self.info, name) is not None
 
-    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Evaluator) -> Value | None:
+    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Value | None:
         """Return an attribute."""
         if name == "__class__":
             return ClassValue(self.info)
         content = state.heap[self.number]
         value = self.attributes(state.heap).get(name)
         if value is None:
-            value = run.class_attribute(self.info, None, name, self)
+            value = run.attributes.class_attribute(self.info, None, name, self)
             if isinstance(content, Value) and not isinstance(value, FunctionValue | Partial):
                 value = content
         return run.stated.attribute(self.info, name, value)
 
-    def read(self, name: str, node: cst.CSTNode, state: State, run: Evaluator) -> Results:
+    def read(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what reading an attribute does: a property or ``__getattr__`` runs."""
-        getter = run.property_of(self.info, None, name)
+        getter = run.attributes.property_of(self.info, None, name)
         if getter is not None:
-            known = self.attributes(state.heap).get(name) if run.is_cached(getter) else None
+            known = self.attributes(state.heap).get(name) if run.attributes.is_cached(getter) else None
             if known is not None:
                 return [(state, known)]
-            results = run.call_method(getter, self, (), node, state)
-            if not run.is_cached(getter):
+            results = run.functions.call_method(getter, self, (), node, state)
+            if not run.attributes.is_cached(getter):
                 return results
             return [(self.with_attribute(name, value, after), value) for after, value in results]
         if not self.has(name, state, run):
-            dynamic = run.method_named(self.info, ("__getattr__",))
+            dynamic = run.attributes.method_named(self.info, ("__getattr__",))
             if dynamic is not None:
-                return run.call_method(dynamic, self, (Const.of(name),), node, state, follow=True)
+                return run.functions.call_method(dynamic, self, (Const.of(name),), node, state, follow=True)
         return Opaque.read(self, name, node, state, run)
 
-    def call(self, arguments: Arguments, node: cst.CSTNode, state: State, run: Evaluator) -> Results:
+    def call(self, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what calling it does."""
-        return run.call_object(self, arguments, node, state)
+        return run.attributes.call_object(self, arguments, node, state)
 
-    def item(self, key: Value, node: cst.CSTNode, state: State, run: Evaluator) -> Results:
+    def item(self, key: Value, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what reading an item does."""
-        return run.item_of_object(self, key, node, state)
+        return run.attributes.item_of_object(self, key, node, state)
 
-    def items(self, state: State, run: Evaluator) -> tuple[Value, ...] | None:
+    def items(self, state: State, run: Walk) -> tuple[Value, ...] | None:
         """Return what iterating over it yields: the fields of a named tuple."""
         content = state.heap[self.number]
-        if isinstance(content, Value) or not run.is_named_tuple(self.info):
+        if isinstance(content, Value) or not run.making.is_named_tuple(self.info):
             return None
         return tuple(value for _, value in content)
 
-    def extended(self, operator: str, more: Value, state: State, run: Evaluator) -> State | None:
+    def extended(self, operator: str, more: Value, state: State, run: Walk) -> State | None:
         """Return the state after an augmented assignment: whatever it has may be something else."""
         return state.store(self.number, state.content_of([self, more]))
 
-    def instance_of(self, kind: Value, run: Evaluator) -> bool | None:
+    def instance_of(self, kind: Value, run: Walk) -> bool | None:
         """Return what ``isinstance`` says."""
         return kind.info in run.names.mro(self.info) if isinstance(kind, ClassValue) else None
 
-    def escape(self, state: State, run: Evaluator) -> Escape | None:
+    def escape(self, state: State, run: Walk) -> Escape | None:
         """Return why it must not leave."""
         what = f"an object of {self.info.qualname!r} that communicates"
         remedy = "call its methods here, or in a function of this source tree"
@@ -226,33 +229,33 @@ class SharedObject(Atom):
     info: ClassInfo
     own: tuple[tuple[str, Value], ...]
 
-    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Evaluator) -> Value | None:
+    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Value | None:
         """Return an attribute: unknown if anything but its making may set it."""
         if name == "__class__":
             return ClassValue(self.info)
         value = dict(self.own).get(name)
         if value is None:
-            value = run.class_attribute(self.info, None, name, self)
-        elif not run.is_made_once(self.info, name, value):
+            value = run.attributes.class_attribute(self.info, None, name, self)
+        elif not run.shared.is_made_once(self.info, name, value):
             value = UNKNOWN
         return run.stated.attribute(self.info, name, value)
 
-    def read(self, name: str, node: cst.CSTNode, state: State, run: Evaluator) -> Results:
+    def read(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what reading an attribute does: a property runs."""
-        getter = run.property_of(self.info, None, name)
+        getter = run.attributes.property_of(self.info, None, name)
         if getter is None:
             return Opaque.read(self, name, node, state, run)
-        return run.call_method(getter, self, (), node, state)
+        return run.functions.call_method(getter, self, (), node, state)
 
-    def call(self, arguments: Arguments, node: cst.CSTNode, state: State, run: Evaluator) -> Results:
+    def call(self, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what calling it does."""
-        return run.call_object(self, arguments, node, state)
+        return run.attributes.call_object(self, arguments, node, state)
 
-    def item(self, key: Value, node: cst.CSTNode, state: State, run: Evaluator) -> Results:
+    def item(self, key: Value, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what reading an item does."""
-        return run.item_of_object(self, key, node, state)
+        return run.attributes.item_of_object(self, key, node, state)
 
-    def instance_of(self, kind: Value, run: Evaluator) -> bool | None:
+    def instance_of(self, kind: Value, run: Walk) -> bool | None:
         """Return what ``isinstance`` says."""
         return kind.info in run.names.mro(self.info) if isinstance(kind, ClassValue) else None
 
@@ -296,20 +299,24 @@ class EnumMember(Atom):
             return self.name == other.name
         return Value.same(self, other)
 
-    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Evaluator) -> Value | None:
+    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Value | None:
         """Return an attribute."""
         if name == "__class__":
             return ClassValue(self.info)
         if name in ("value", "_value_"):
             return self.value
-        return Const.of(self.name) if name == "name" else run.class_attribute(self.info, None, name, self)
+        return (
+            Const.of(self.name)
+            if name == "name"
+            else run.attributes.class_attribute(self.info, None, name, self)
+        )
 
-    def read(self, name: str, node: cst.CSTNode, state: State, run: Evaluator) -> Results:
+    def read(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what reading an attribute does: a property runs."""
-        getter = run.property_of(self.info, None, name)
+        getter = run.attributes.property_of(self.info, None, name)
         if getter is None:
             return Opaque.read(self, name, node, state, run)
-        return run.call_method(getter, self, (), node, state)
+        return run.functions.call_method(getter, self, (), node, state)
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,14 +336,14 @@ class Super(Opaque):
         receiver = change(self.receiver)
         return self if receiver == self.receiver else LOST if self.tracked() else UNKNOWN
 
-    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Evaluator) -> Value | None:
+    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Value | None:
         """Return an attribute."""
-        value = run.class_attribute(self.info, self.after, name, self.receiver)
+        value = run.attributes.class_attribute(self.info, self.after, name, self.receiver)
         return run.stated.attribute(self.info, name, value)
 
-    def read(self, name: str, node: cst.CSTNode, state: State, run: Evaluator) -> Results:
+    def read(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what reading an attribute does: a property runs."""
-        getter = run.property_of(self.info, self.after, name)
+        getter = run.attributes.property_of(self.info, self.after, name)
         if getter is None:
             return Opaque.read(self, name, node, state, run)
-        return run.call_method(getter, self.receiver, (), node, state)
+        return run.functions.call_method(getter, self.receiver, (), node, state)

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
     from analyzer.static.arguments import Arguments
     from analyzer.static.state import Content, Heap, Results, State
-    from analyzer.static.values.evaluator import Escape, Evaluator
+    from analyzer.static.values.escape import Escape
     from analyzer.static.values.futures import Future
+    from analyzer.static.walk import Walk
 
 __all__ = ["LOST", "UNKNOWN", "Atom", "Lost", "Method", "OneOf", "Opaque", "Unknown", "Value"]
 __all__ += ["alternatives", "join", "mapped"]
@@ -81,7 +82,7 @@ class Value:
         """Return the value with every future in it replaced; there is at least one."""
         return self.map(lambda part: mapped(part, change))
 
-    def frozen(self, state: State, seen: frozenset[int], run: Evaluator) -> Value:
+    def frozen(self, state: State, seen: frozenset[int], run: Walk) -> Value:
         """Return a value that needs no heap; ``seen`` are the containers around it."""
         return self.map(lambda part: part.frozen(state, seen, run))
 
@@ -103,7 +104,7 @@ class Value:
         """Return whether it is certainly the same as another one, or certainly not; None = perhaps."""
         return False if self.never_none and other.python() == (True, None) else None
 
-    def instance_of(self, kind: Value, run: Evaluator) -> bool | None:
+    def instance_of(self, kind: Value, run: Walk) -> bool | None:
         """Return what ``isinstance`` says; None = perhaps."""
         return None
 
@@ -122,38 +123,36 @@ class Value:
     # What it does.
 
     @abstractmethod
-    def call(self, arguments: Arguments, node: cst.CSTNode, state: State, run: Evaluator) -> Results:
+    def call(self, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what calling it does."""
 
     @abstractmethod
-    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Evaluator) -> Value | None:
+    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Value | None:
         """Return an attribute if reading it runs no code; None if it raises."""
 
     @abstractmethod
-    def read(self, name: str, node: cst.CSTNode, state: State, run: Evaluator) -> Results:
+    def read(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what reading an attribute does."""
 
     @abstractmethod
-    def method(
-        self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Evaluator
-    ) -> Results:
+    def method(self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what calling one of its methods does that are no code of the source tree."""
 
     @abstractmethod
-    def item(self, key: Value, node: cst.CSTNode, state: State, run: Evaluator) -> Results:
+    def item(self, key: Value, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what reading ``value[key]`` does."""
 
     @abstractmethod
-    def items(self, state: State, run: Evaluator) -> tuple[Value, ...] | None:
+    def items(self, state: State, run: Walk) -> tuple[Value, ...] | None:
         """Return what iterating over it yields; None if that is not known."""
 
     def pairs(self, heap: Heap) -> Content | None:
         """Return the items of a container with their keys (UNKNOWN without); None if they are not known."""
         return None
 
-    def awaited(self, node: cst.Call | cst.Await, state: State, run: Evaluator) -> Results:
+    def awaited(self, node: cst.Call | cst.Await, state: State, run: Walk) -> Results:
         """Return what ``await`` of it does."""
-        run.interruptible(state)
+        run.waiting.interruptible(state)
         return [(state, self)]
 
     # What changes it.
@@ -166,7 +165,7 @@ class Value:
         """Return the state after ``del value[key]``; None if it is no container that is followed."""
         return None
 
-    def extended(self, operator: str, more: Value, state: State, run: Evaluator) -> State | None:
+    def extended(self, operator: str, more: Value, state: State, run: Walk) -> State | None:
         """Return the state after ``value += more`` has changed it; None if that makes a new value."""
         return None
 
@@ -180,7 +179,7 @@ class Value:
 
     # What may reach communication.
 
-    def communicates(self, state: State, run: Evaluator) -> bool:
+    def communicates(self, state: State, run: Walk) -> bool:
         """Return whether a function that gets it can communicate."""
         return state.holds_tracked(self)
 
@@ -188,7 +187,7 @@ class Value:
         """Return whether it gives away the ``Communication`` object."""
         return False
 
-    def escape(self, state: State, run: Evaluator) -> Escape | None:
+    def escape(self, state: State, run: Walk) -> Escape | None:
         """Return why it must not leave the code the analyzer sees; None if it may."""
         if not state.holds_tracked(self):
             return None
@@ -203,31 +202,29 @@ class Opaque(Value):
         """Return whether it counts as true."""
         return None
 
-    def call(self, arguments: Arguments, node: cst.CSTNode, state: State, run: Evaluator) -> Results:
+    def call(self, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what calling it does: whatever it is handed is out of sight."""
-        return run.call_unknown(arguments, node, state)
+        return run.calls.call_unknown(arguments, node, state)
 
-    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Evaluator) -> Value | None:
+    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Value | None:
         """Return an attribute."""
         return UNKNOWN
 
-    def read(self, name: str, node: cst.CSTNode, state: State, run: Evaluator) -> Results:
+    def read(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what reading an attribute does."""
         value = self.attribute(name, node, state, run)
-        return run.missing_attribute(node, state) if value is None else [(state, value)]
+        return run.expressions.missing_attribute(node, state) if value is None else [(state, value)]
 
-    def method(
-        self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Evaluator
-    ) -> Results:
+    def method(self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what calling one of its methods does: it may return what it holds."""
-        run.release(arguments.values, state, node, f"{name!r}")
+        run.calls.release(arguments.values, state, node, f"{name!r}")
         return [(state, LOST if self.tracked() else UNKNOWN)]
 
-    def item(self, key: Value, node: cst.CSTNode, state: State, run: Evaluator) -> Results:
+    def item(self, key: Value, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what reading an item does."""
         return [(state, state.content_of([self]))]
 
-    def items(self, state: State, run: Evaluator) -> tuple[Value, ...] | None:
+    def items(self, state: State, run: Walk) -> tuple[Value, ...] | None:
         """Return what iterating over it yields."""
         return None
 
@@ -293,11 +290,11 @@ class Lost(Opaque):
         """Return whether losing sight of it could lose a remote operation."""
         return True
 
-    def call(self, arguments: Arguments, node: cst.CSTNode, state: State, run: Evaluator) -> Results:
+    def call(self, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what calling it does."""
-        return run.unknown_future(node, state)
+        return run.calls.unknown_future(node, state)
 
-    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Evaluator) -> Value | None:
+    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Value | None:
         """Return an attribute."""
         return Method(self, name)
 
@@ -307,14 +304,14 @@ class Lost(Opaque):
         arguments: Arguments,
         node: cst.CSTNode,
         state: State,
-        run: Evaluator,
+        run: Walk,
     ) -> Results:
         """Return what calling one of its methods does."""
-        return run.unknown_future(node, state)
+        return run.calls.unknown_future(node, state)
 
-    def awaited(self, node: cst.Call | cst.Await, state: State, run: Evaluator) -> Results:
+    def awaited(self, node: cst.Call | cst.Await, state: State, run: Walk) -> Results:
         """Return what ``await`` of it does."""
-        return run.unknown_future(node, state)
+        return run.calls.unknown_future(node, state)
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,17 +336,17 @@ class Method(Opaque):
         owner = mapped(self.owner, change)
         return Method(owner, self.name) if owner.tracked() else UNKNOWN
 
-    def frozen(self, state: State, seen: frozenset[int], run: Evaluator) -> Value:
+    def frozen(self, state: State, seen: frozenset[int], run: Walk) -> Value:
         """Return a value that needs no heap: a method of a container changes what nobody sees any more."""
         return self if self.owner.place is None else UNKNOWN
 
-    def call(self, arguments: Arguments, node: cst.CSTNode, state: State, run: Evaluator) -> Results:
+    def call(self, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what calling it does."""
         return self.owner.method(self.name, arguments, node, state, run)
 
-    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Evaluator) -> Value | None:
+    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Value | None:
         """Return an attribute."""
-        run.release([self], state, node, f"attribute {name!r}")
+        run.calls.release([self], state, node, f"attribute {name!r}")
         return UNKNOWN
 
     def may_change(self, node: cst.Call, arguments: Iterable[Value], state: State) -> bool:
@@ -384,35 +381,33 @@ class OneOf(Value):
         answers = {one.truth(heap) for one in self.values}
         return answers.pop() if len(answers) == 1 else None
 
-    def call(self, arguments: Arguments, node: cst.CSTNode, state: State, run: Evaluator) -> Results:
+    def call(self, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what calling it does."""
         return [r for one in alternatives(self) for r in one.call(arguments, node, state, run)]
 
-    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Evaluator) -> Value | None:
+    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Value | None:
         """Return an attribute; what raises does not decide."""
         found = [one.attribute(name, node, state, run) for one in alternatives(self)]
         known = [value for value in found if value is not None]
         return join(known) if known else None
 
-    def read(self, name: str, node: cst.CSTNode, state: State, run: Evaluator) -> Results:
+    def read(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what reading an attribute does."""
         return [r for one in alternatives(self) for r in one.read(name, node, state, run)]
 
-    def method(
-        self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Evaluator
-    ) -> Results:
+    def method(self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what calling one of its methods does."""
         return [r for one in alternatives(self) for r in one.method(name, arguments, node, state, run)]
 
-    def item(self, key: Value, node: cst.CSTNode, state: State, run: Evaluator) -> Results:
+    def item(self, key: Value, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what reading an item does."""
         return [r for one in alternatives(self) for r in one.item(key, node, state, run)]
 
-    def items(self, state: State, run: Evaluator) -> tuple[Value, ...] | None:
+    def items(self, state: State, run: Walk) -> tuple[Value, ...] | None:
         """Return what iterating over it yields: who goes through it asks each."""
         return None
 
-    def awaited(self, node: cst.Call | cst.Await, state: State, run: Evaluator) -> Results:
+    def awaited(self, node: cst.Call | cst.Await, state: State, run: Walk) -> Results:
         """Return what ``await`` of it does."""
         return [r for one in alternatives(self) for r in one.awaited(node, state, run)]
 

@@ -1,0 +1,195 @@
+"""What do the functions of asyncio do?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import product
+
+import libcst as cst
+
+from analyzer.static.arguments import Arguments
+from analyzer.static.state import (
+    Results,
+    State,
+    forget,
+)
+from analyzer.static.values import (
+    LOST,
+    UNKNOWN,
+    Awaitable,
+    Const,
+    External,
+    Future,
+    Group,
+    TupleValue,
+    Value,
+    alternatives,
+)
+from analyzer.static.waiting import TIMEOUT
+from analyzer.static.walk import Part, Walk
+
+__all__ = ["Asyncio"]
+
+LOOP = "asyncio.<loop>"
+
+
+class Asyncio(Part):
+    """Calls functions of asyncio."""
+
+    def __init__(self, walk: Walk) -> None:
+        super().__init__(walk)
+        self._library: dict[str, Callable[[Arguments, cst.Call, State], Results]] = {
+            "asyncio.gather": self._gather,
+            "asyncio.wait_for": self._wait_for,
+            "asyncio.shield": self._shield,
+            "asyncio.create_task": self._create_task,
+            "asyncio.ensure_future": self._create_task,
+            f"{LOOP}.create_task": self._create_task,
+            "asyncio.as_completed": self._as_completed,
+            "asyncio.wait": self._wait,
+            "asyncio.sleep": self._sleep,
+            "asyncio.TaskGroup": self._task_group,
+            "asyncio.timeout": lambda _arguments, _node, state: [(state, TIMEOUT)],
+            "asyncio.timeout_at": lambda _arguments, _node, state: [(state, TIMEOUT)],
+            "asyncio.get_running_loop": lambda _arguments, _node, state: [(state, External(LOOP))],
+            "asyncio.get_event_loop": lambda _arguments, _node, state: [(state, External(LOOP))],
+        }
+
+    def library(self, name: str, arguments: Arguments, node: cst.Call, state: State) -> Results | None:
+        """Return what calling a function of asyncio does; None if it is none, or does nothing special."""
+        known = self._library.get(name)
+        return None if known is None else known(arguments, node, state)
+
+    def _given(self, arguments: Arguments, node: cst.Call, state: State) -> list[Value] | None:
+        """Return the positional arguments, ``*`` spread; None if that is not known."""
+        given: list[Value] = []
+        for argument, value in zip(arguments.nodes, arguments.values, strict=True):
+            if argument.star == "*":
+                items = self.walk.expressions.items(value, state)
+                if items is None:
+                    if state.holds_tracked(value):
+                        self.walk.calls.unknown_future(node, state)
+                    return None
+                given += items
+            elif argument.keyword is None and not argument.star:
+                given.append(value)
+        return given
+
+    def _gather(self, arguments: Arguments, node: cst.Call, state: State) -> Results:
+        given = self._given(arguments, node, state)
+        if given is None:
+            return [(state, UNKNOWN)]
+        collect = any(
+            argument.keyword is not None
+            and argument.keyword.value == "return_exceptions"
+            and value != Const.of(value=False)
+            for argument, value in zip(arguments.nodes, arguments.values, strict=True)
+        )
+        results: Results = []
+        for items in self._combinations(given):
+            if self.walk.waiting.awaited_at_once(node):
+                started: list[tuple[State, tuple[Value, ...]]] = [(state, items)]
+            else:
+                started = self.walk.tasks.started_all(items, node, state)
+            for after, handles in started:
+                results.append((after, Awaitable("collect" if collect else "gather", handles, node)))
+        return results
+
+    def _combinations(self, values: Sequence[Value]) -> Iterator[tuple[Value, ...]]:
+        return product(*(alternatives(v) if v.tracked() else (UNKNOWN,) for v in values))
+
+    def _wait_for(self, arguments: Arguments, node: cst.Call, state: State) -> Results:
+        value, _ = arguments.get(0, ("fut",))
+        options = alternatives(value or UNKNOWN)
+        return [(state, Awaitable("limited", (one,), node)) for one in options]
+
+    def _shield(self, arguments: Arguments, node: cst.Call, state: State) -> Results:
+        if self.walk.waiting.awaited_at_once(node):
+            value, _ = arguments.get(0, ("arg",))
+            return [(state, value or UNKNOWN)]
+        return self._create_task(arguments, node, state)
+
+    def _create_task(self, arguments: Arguments, node: cst.Call, state: State) -> Results:
+        value, _ = arguments.get(0, ("coro", "coro_or_future", "arg"))
+        options = alternatives(value or UNKNOWN)
+        return [started for one in options for started in self.walk.tasks.start(one, node, state)]
+
+    def _as_completed(self, arguments: Arguments, node: cst.Call, state: State) -> Results:
+        value, _ = arguments.get(0, ("fs",))
+        items = self.walk.expressions.items(value or UNKNOWN, state)
+        if items is None:
+            lost = value is not None and state.holds_tracked(value)
+            return [(state, LOST if lost else UNKNOWN)]
+        results: Results = []
+        for combination in self._combinations(items):
+            for after, handles in self.walk.tasks.started_all(combination, node, state):
+                waits = tuple(Awaitable("completed", (one, *handles), node) for one in handles)
+                results.append((after, TupleValue(waits)))
+        return results
+
+    def _wait(self, arguments: Arguments, node: cst.Call, state: State) -> Results:
+        value, _ = arguments.get(0, ("fs",))
+        items = self.walk.expressions.items(value or UNKNOWN, state)
+        if items is None:
+            if value is not None and state.holds_tracked(value):
+                self.walk.calls.unknown_future(node, state)
+            return [(state, UNKNOWN)]
+        plain = any(
+            i.tracked() and not (isinstance(i, Future) and state.operations[i.index].op == "task")
+            for i in items
+        )
+        if plain or len(arguments.nodes) > 1:
+            self.walk.report(
+                "MUP030",
+                "asyncio.wait is analysed for all of some tasks only",
+                node,
+                "use asyncio.gather, or asyncio.timeout around it",
+            )
+            return [(state, UNKNOWN)]
+        return [(state, Awaitable("wait", items, node))]
+
+    def _sleep(self, arguments: Arguments, node: cst.Call, state: State) -> Results:
+        if self.walk.role == "client":
+            self.walk.report(
+                "MUP051",
+                "a sleep in a scenario counts as response time",
+                node,
+                "users think with 'await self.walk.operations.think(seconds)'",
+            )
+        self.walk.calls.release(arguments.values, state, node, node.func)
+        return [(state, UNKNOWN)]
+
+    def _task_group(self, _arguments: Arguments, _node: cst.Call, state: State) -> Results:
+        number = self.walk.allocate()
+        return [(state.store(number, ()), Group(number))]
+
+    def group_method(
+        self, group: Group, name: str, arguments: Arguments, node: cst.Call, state: State
+    ) -> Results:
+        """Return what a method of a group of tasks does."""
+        if name != "create_task":
+            return [(state, UNKNOWN)]
+        results: Results = []
+        for after, task in self._create_task(arguments, node, state):
+            content = after.heap[group.number]
+            if isinstance(content, Value):
+                results.append((after.store(group.number, forget([content, task], after.heap)), task))
+            else:
+                results.append((after.store(group.number, (*content, (UNKNOWN, task))), task))
+        return results
+
+    def future_method(
+        self, future: Future, name: str, arguments: Arguments, node: cst.Call, state: State
+    ) -> Results:
+        """Return what a method of a future or task does."""
+        if state.operations[future.index].op != "task":
+            if name == "get":
+                return self.walk.operations.get(future, node, state)
+            self.walk.report("MUP042", f"a future has no operation {name!r}", node, "wait for it with get()")
+        elif name == "cancel":
+            # From here on it may stop anywhere: nobody waits for the rest of it.
+            return [(replace(state, joined=state.joined | {future.index}), UNKNOWN)]
+        elif name == "add_done_callback":
+            self.walk.calls.release(arguments.values, state, node, node.func)
+        return [(state, UNKNOWN)]

@@ -1,0 +1,134 @@
+"""What does reading an attribute or item of an object do, when its class is known?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import libcst as cst
+
+from analyzer.static.arguments import Arguments
+from analyzer.static.evaluation import merge_results
+from analyzer.static.names import (
+    Assigned,
+    ClassInfo,
+    FunctionInfo,
+)
+from analyzer.static.state import (
+    Results,
+    State,
+)
+from analyzer.static.values import (
+    UNKNOWN,
+    ClassValue,
+    Closure,
+    FunctionValue,
+    Instance,
+    Method,
+    ObjectRef,
+    Partial,
+    SharedObject,
+    TupleValue,
+    Value,
+)
+from analyzer.static.walk import Part
+
+__all__ = ["Attributes"]
+
+PROPERTIES = {"builtins.property", "functools.cached_property"}
+
+
+class Attributes(Part):
+    """Finds attributes of classes, and runs what reading or calling objects runs."""
+
+    def item_of_object(
+        self, owner: ObjectRef | SharedObject, key: Value, node: cst.CSTNode, state: State
+    ) -> Results:
+        """Return what reading an item of an object does."""
+        items = self.walk.expressions.items(owner, state)
+        if items is not None:
+            return [(state, TupleValue(items).at(key))]
+        found = self.method_named(owner.info, ("__getitem__",))
+        if found is not None:
+            return self.walk.functions.call_method(found, owner, (key,), node, state)
+        return [(state, state.content_of([owner]))]
+
+    def method_named(self, info: ClassInfo, names: Sequence[str]) -> FunctionInfo | None:
+        """Return the first of these methods that a class has."""
+        found = (self.walk.names.attribute(info, name) for name in names)
+        return next((f[1] for f in found if f is not None and isinstance(f[1], FunctionInfo)), None)
+
+    def property_of(self, info: ClassInfo, after: ClassInfo | None, name: str) -> FunctionInfo | None:
+        """Return what reading an attribute runs; None if it is no property."""
+        found = self.walk.names.attribute(info, name, after)
+        if found is None or not isinstance(found[1], FunctionInfo):
+            return None
+        return found[1] if PROPERTIES & set(self.walk.lookups.decorators(found[1])) else None
+
+    def is_cached(self, getter: FunctionInfo) -> bool:
+        """Return whether a property keeps what it returned first."""
+        return "functools.cached_property" in self.walk.lookups.decorators(getter)
+
+    def class_attribute(
+        self, info: ClassInfo, after: ClassInfo | None, name: str, receiver: Value | None
+    ) -> Value:
+        """Return an attribute that comes from a class or its bases.
+
+        Args:
+            info: The class of the object, or the class itself.
+            after: Only look at the bases behind this one (``super()``).
+            name: Name of the attribute.
+            receiver: The object; None if the attribute is read from the class.
+        """
+        found = self.walk.names.attribute(info, name, after)
+        if isinstance(receiver, Instance) and after is None:
+            own = self.walk.shared.of_service(info, name)
+            if own is not None:
+                return own
+        if found is None:
+            inside_client = name == "think" and self.walk.names.derives_from(info, "Client")
+            return Method(Instance(info), "think") if inside_client else UNKNOWN
+        provider, binding = found
+        if isinstance(binding, Assigned):
+            if self.walk.enumerations.is_enumeration(info) and not name.startswith("_"):
+                return self.walk.enumerations.member(info, name)
+            changed = any(
+                name in self.walk.names.changes(x).attributes for x in (provider.module, self.walk.module)
+            )
+            if isinstance(receiver, Instance | SharedObject | None):
+                changed = changed or bool(self.walk.names.assigned_by_methods(info, name))
+            value = UNKNOWN if changed else self.walk.lookups.constant(provider.module, binding, provider)
+            return self._bound(value, receiver)
+        if not isinstance(binding, FunctionInfo):
+            return self.walk.names.binding_value(binding) or UNKNOWN
+        decorators = self.walk.lookups.decorators(binding)
+        if "builtins.staticmethod" in decorators:
+            return FunctionValue(binding)
+        if "builtins.classmethod" in decorators:
+            return FunctionValue(binding, ClassValue(info))
+        if PROPERTIES & set(decorators):
+            return UNKNOWN
+        wrapped = self.walk.decorators.decorated(binding)
+        if wrapped is not None:
+            return self._bound(wrapped, receiver)
+        return FunctionValue(binding, None if isinstance(receiver, ClassValue) else receiver)
+
+    @staticmethod
+    def _bound(value: Value, receiver: Value | None) -> Value:
+        """Return a function that was found in a class as a method of the object."""
+        if receiver is None or isinstance(receiver, ClassValue):
+            return value
+        if isinstance(value, FunctionValue) and value.bound is None:
+            return FunctionValue(value.info, receiver)
+        return Partial(value, (receiver,)) if isinstance(value, Closure) else value
+
+    def call_object(
+        self, owner: ObjectRef | SharedObject, arguments: Arguments, node: cst.CSTNode, state: State
+    ) -> Results:
+        """Return what calling an object does."""
+        found = self.method_named(owner.info, ("__call__",))
+        if found is None:
+            self.walk.calls.release(arguments.values, state, node, f"an object of {owner.info.qualname!r}")
+            return [(self.walk.variables.forget_contents(arguments.values, state), UNKNOWN)]
+        return merge_results(
+            self.walk.functions.call_function(FunctionValue(found, owner), arguments, node, state)
+        )

@@ -1,0 +1,193 @@
+"""What do comprehensions make?
+
+One over known items is unrolled; one over any number of them must not leave futures behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import libcst as cst
+
+from analyzer.static.application import Operation
+from analyzer.static.state import (
+    Content,
+    Flow,
+    Results,
+    State,
+    forget,
+    merge,
+)
+from analyzer.static.values import (
+    UNKNOWN,
+    DictRef,
+    Generator,
+    ListRef,
+    TupleValue,
+    Value,
+    distinct,
+)
+from analyzer.static.walk import Context, Part, TooManyPathsError
+
+__all__ = ["Comprehensions"]
+
+
+class Comprehensions(Part):
+    """Walks comprehensions."""
+
+    def comprehension(self, node: cst.BaseComp, state: State) -> Results:
+        """Unroll a comprehension over known items; one over unknown items must not communicate."""
+        element: Sequence[cst.BaseExpression]
+        if isinstance(node, cst.DictComp):
+            element = (node.key, node.value)
+        else:
+            assert isinstance(node, cst.BaseSimpleComp)  # noqa: S101  (the grammar has no third kind)
+            element = (node.elt,)
+        inner = state.enter({})
+        depth = len(state.frames)
+        # The comprehension's variables live in a frame of their own, and names around it stay visible.
+        context = self.walk.contexts[-1]
+        inside = Context(
+            context.module, context.function, context.owner, closure=depth - 1, comprehension=True
+        )
+        with self.walk.within(inside):
+            found = self._clause(node.for_in, element, [(inner, ())], node)
+            return [self._made(node, content, after, depth) for after, content in found]
+
+    def _made(
+        self, node: cst.BaseComp, content: Content | Value, state: State, depth: int
+    ) -> tuple[State, Value]:
+        """Return the container of what has been collected."""
+        number = self.walk.allocate()
+        if isinstance(content, Value):
+            left, _ = self.walk.variables.left((), state, depth)
+        else:
+            keys = [key for key, _ in content]
+            left, values = self.walk.variables.left([value for _, value in content], state, depth)
+            content = tuple(zip(keys, values, strict=True))
+        if isinstance(node, cst.DictComp):
+            known = content if isinstance(content, Value) else distinct(content, left)
+            return left.store(number, known), DictRef(number)
+        if isinstance(node, cst.SetComp) and not isinstance(content, Value) and len(content) > 1:
+            content = forget([content], left.heap)  # a set has no order
+        return left.store(number, content), ListRef(number)
+
+    def _clause(
+        self,
+        clause: cst.CompFor,
+        element: Sequence[cst.BaseExpression],
+        states: list[tuple[State, Content | Value]],
+        node: cst.BaseComp,
+    ) -> list[tuple[State, Content | Value]]:
+        results: list[tuple[State, Content | Value]] = []
+        for state, content in states:
+            for after, iterable in self.walk.loops.iterables(clause.iter, state):
+                if isinstance(iterable, Generator):
+                    results += self._generator_clause(clause, element, after, content, iterable, node)
+                    continue
+                self.walk.may_fail_behind(state, after)
+                items = self.walk.expressions.items(iterable, after)
+                if items is None or not self.walk.unrolls(items):
+                    results.append(self._unknown_clause(clause, element, after, iterable, node))
+                    continue
+                current: list[tuple[State, Content | Value]] = [(after, content)]
+                with self.walk.widened(items):
+                    for item in items:
+                        current = self._iteration(clause, element, item, current, node, len(after.operations))
+                results += current
+        return results
+
+    def _iteration(
+        self,
+        clause: cst.CompFor,
+        element: Sequence[cst.BaseExpression],
+        item: Value,
+        states: list[tuple[State, Content | Value]],
+        node: cst.BaseComp,
+        base: int,
+    ) -> list[tuple[State, Content | Value]]:
+        results: list[tuple[State, Content | Value]] = []
+        self.walk.spend(len(states))
+        for before, content in states:
+            passing = [self.walk.assignment.assign(clause.target, item, before, node)]
+            for condition in clause.ifs:
+                answers = [a for s in passing for a in self.walk.conditions.test(condition.test, s)]
+                results += [(s, content) for s, holds in answers if not holds]
+                passing = [s for s, holds in answers if holds]
+            for state in passing:
+                if clause.inner_for_in is not None:
+                    results += self._clause(clause.inner_for_in, element, [(state, content)], node)
+                    continue
+                for after, values in self.walk.expressions.evaluate_all(element, state):
+                    if isinstance(content, Value):
+                        results.append((after, forget([content, ((UNKNOWN, values[-1]),)], after.heap)))
+                    else:
+                        key = values[0] if len(values) > 1 else UNKNOWN
+                        results.append((after, (*content, (key, values[-1]))))
+        if self.walk.factoring and len(results) > 1:
+            flows = self.walk.folded([Flow(s, value=_packed(c)) for s, c in results], base, node)
+            results = [(flow.state, _unpacked(flow.value)) for flow in flows]
+        groups: dict[tuple[Operation, ...], list[tuple[State, Content | Value]]] = {}
+        for pair in results:
+            groups.setdefault(pair[0].operations, []).append(pair)
+        merged: list[tuple[State, Content | Value]] = []
+        for group in groups.values():
+            state = merge([s for s, _ in group])[0]
+            contents = [c for _, c in group]
+            same = len(set(contents)) == 1
+            merged.append((state, contents[0] if same else forget(contents, state.heap)))
+        if len(merged) > self.walk.limit:
+            raise TooManyPathsError
+        return merged
+
+    def _generator_clause(
+        self,
+        clause: cst.CompFor,
+        element: Sequence[cst.BaseExpression],
+        state: State,
+        content: Content | Value,
+        iterable: Generator,
+        node: cst.BaseComp,
+    ) -> list[tuple[State, Content | Value]]:
+        """Walk a comprehension over a generator; what it has collected is in the heap meanwhile."""
+        number = self.walk.allocate()
+
+        def each(inner: State, item: Value) -> list[Flow]:
+            ends = self._iteration(
+                clause, element, item, [(inner, inner.heap[number])], node, len(inner.operations)
+            )
+            return [Flow(after.store(number, found)) for after, found in ends]
+
+        flows = self.walk.generators.consume(iterable, state.store(number, content), node, each)
+        self.walk.raised += [flow for flow in flows if flow.kind != "next"]
+        return [(flow.state, flow.state.heap[number]) for flow in flows if flow.kind == "next"]
+
+    def _unknown_clause(
+        self,
+        clause: cst.CompFor,
+        element: Sequence[cst.BaseExpression],
+        state: State,
+        iterable: Value,
+        node: cst.BaseComp,
+    ) -> tuple[State, Value]:
+        item = state.content_of([iterable])
+
+        def iteration(start: State) -> list[Flow]:
+            ends = self._iteration(clause, element, item, [(start, UNKNOWN)], node, len(start.operations))
+            # The contents travel as the value of the flow.
+            return [Flow(s, value=c if isinstance(c, Value) else forget([c], s.heap)) for s, c in ends]
+
+        loop, _, flows = self.walk.loops.repeated(node, state, iteration)
+        ends = [loop.end(flow) for flow in flows]
+        after = merge([loop.end(Flow(state)).state, *(end.state for end in ends)])[0]
+        return after, forget([end.value for end in ends], after.heap)
+
+
+def _packed(content: Content | Value) -> Value:
+    return content if isinstance(content, Value) else TupleValue(tuple(TupleValue(p) for p in content))
+
+
+def _unpacked(value: Value) -> Content | Value:
+    if not isinstance(value, TupleValue):
+        return value
+    return tuple((row.values[0], row.values[1]) for row in value.values if isinstance(row, TupleValue))

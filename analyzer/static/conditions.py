@@ -1,0 +1,165 @@
+"""What does a condition tell about the values it is about?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import libcst as cst
+
+from analyzer.static.evaluation import merge_results
+from analyzer.static.expressions import literal
+from analyzer.static.facts import holding
+from analyzer.static.state import (
+    Results,
+    State,
+)
+from analyzer.static.values import (
+    NONE,
+    UNKNOWN,
+    Const,
+    ObjectRef,
+    OneOf,
+    Unknown,
+    Value,
+    alternatives,
+    join,
+)
+from analyzer.static.walk import Part
+
+__all__ = ["Conditions"]
+
+TRUTH = ("__bool__", "__len__")
+
+
+OPERATORS = (
+    *(
+        "__add__",
+        "__radd__",
+        "__sub__",
+        "__mul__",
+        "__truediv__",
+        "__mod__",
+        "__or__",
+        "__and__",
+        "__lshift__",
+    ),
+    *("__rshift__", "__matmul__", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__contains__"),
+    *("__iadd__", "__isub__", "__imul__", "__iand__", "__ior__"),
+    *("__neg__", "__invert__", "__str__", "__repr__", "__format__"),
+)
+
+
+class Conditions(Part):
+    """Decides conditions, and narrows what is known behind them."""
+
+    def conditional(self, node: cst.IfExp, state: State) -> Results:
+        """Return what a conditional expression does."""
+        results: Results = []
+        for after, holds in self.test(node.test, state):
+            results += self.walk.expressions.evaluate(node.body if holds else node.orelse, after)
+        return merge_results(results)
+
+    def boolean(self, node: cst.BooleanOperation, state: State) -> Results:
+        """Return what ``and`` and ``or`` do."""
+        stops = not isinstance(node.operator, cst.And)
+        results: Results = []
+        for evaluated, value in self.walk.expressions.evaluate(node.left, state):
+            for after, told in self.asked(value, TRUTH, node.left, evaluated):
+                known = told.truth(after.heap)
+                if known is None or known is stops:
+                    results.append((after, holding(value, stops)))
+                if known is None or known is not stops:
+                    results += self.walk.expressions.evaluate(
+                        node.right, self.narrow(node.left, after, holds=not stops)
+                    )
+        return merge_results(results)
+
+    def test(self, node: cst.BaseExpression, state: State) -> list[tuple[State, bool]]:
+        """Return the states behind a condition, each with the answer that leads there."""
+        results = []
+        for evaluated, value in self.walk.expressions.evaluate(node, state):
+            for after, told in self.asked(value, TRUTH, node, evaluated):
+                known = told.truth(after.heap)
+                results += [
+                    (self.narrow(node, after, holds=answer), answer)
+                    for answer in (True, False)
+                    if known is None or known is answer
+                ]
+        return results
+
+    def narrow(self, node: cst.BaseExpression, state: State, *, holds: bool) -> State:
+        """Return the state with what a condition's answer tells about a variable."""
+        if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Not):
+            return self.narrow(node.expression, state, holds=not holds)
+        if isinstance(node, cst.BooleanOperation) and holds is isinstance(node.operator, cst.And):
+            return self.narrow(node.right, self.narrow(node.left, state, holds=holds), holds=holds)
+        if isinstance(node, cst.Name) and node.value in state.frames[-1]:
+            return state.bind(node.value, holding(state.frames[-1][node.value], holds))
+        if isinstance(node, cst.Comparison) and len(node.comparisons) == 1:
+            comparison = node.comparisons[0]
+            name, other = node.left, literal(comparison.comparator)
+            if isinstance(name, cst.Name) and name.value in state.frames[-1] and other == NONE:
+                is_none = holds is isinstance(comparison.operator, cst.Is | cst.Equal)
+                if isinstance(comparison.operator, cst.Is | cst.IsNot | cst.Equal | cst.NotEqual):
+                    return self._narrow_none(name.value, state, is_none=is_none)
+            if isinstance(name, cst.Name) and isinstance(state.frames[-1].get(name.value), Unknown):
+                texts = self._told(comparison, state, holds=holds)
+                if texts:
+                    return state.bind(name.value, join(texts))
+        return state
+
+    def _told(self, comparison: cst.ComparisonTarget, state: State, *, holds: bool) -> tuple[Value, ...]:
+        """Return the texts that something unknown must be one of if a comparison has this answer."""
+        other = comparison.comparator
+        if isinstance(comparison.operator, cst.Equal if holds else cst.NotEqual):
+            found: tuple[Value, ...] | None = (literal(other) or UNKNOWN,)
+        elif isinstance(comparison.operator, cst.In if holds else cst.NotIn):
+            if isinstance(other, cst.Tuple | cst.List | cst.Set):
+                found = tuple(literal(element.value) or UNKNOWN for element in other.elements)
+            else:
+                found = (
+                    self.walk.expressions.items(self.walk.lookups.lookup(other.value, state), state)
+                    if isinstance(other, cst.Name)
+                    else None
+                )
+        else:
+            found = None
+        known = found is not None and all(isinstance(v, Const) and isinstance(v.value, str) for v in found)
+        return found if known and found is not None else ()
+
+    def _narrow_none(self, name: str, state: State, *, is_none: bool) -> State:
+        value = state.frames[-1][name]
+        if is_none:
+            return state.bind(name, NONE) if not value.tracked() or isinstance(value, OneOf) else state
+        options = [v for v in alternatives(value) if v != NONE]
+        return state.bind(name, join(options)) if options else state
+
+    def asked(self, value: Value, methods: Sequence[str], node: cst.CSTNode, state: State) -> Results:
+        """Return what asking a value through the first of these methods it has does, if that communicates."""
+        results: Results = []
+        for one in alternatives(value):
+            found = None
+            if isinstance(one, ObjectRef) and state.holds_tracked(one):
+                found = self.walk.attributes.method_named(one.info, methods)
+            if found is None:
+                results.append((state, one))
+            else:
+                results += self.walk.functions.call_method(found, one, (), node, state)
+        return [(state, value)] if all(after is state for after, _ in results) else results
+
+    def operated(self, values: Iterable[Value], node: cst.CSTNode, state: State) -> None:
+        """Report operators that run code which communicates."""
+        for value in values:
+            for one in alternatives(value):
+                if (
+                    isinstance(one, ObjectRef)
+                    and state.holds_tracked(one)
+                    and self.walk.attributes.method_named(one.info, OPERATORS) is not None
+                ):
+                    self.walk.report(
+                        "MUP030",
+                        f"an operator of {one.info.qualname!r}, whose objects communicate,"
+                        " is not analysed yet",
+                        node,
+                        "call a method instead",
+                    )

@@ -1,0 +1,87 @@
+"""Which members does an enumeration have?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import libcst as cst
+
+from analyzer.static.making import external_name
+from analyzer.static.names import (
+    Assigned,
+    ClassInfo,
+)
+from analyzer.static.values import (
+    UNKNOWN,
+    Const,
+    EnumMember,
+    External,
+    Value,
+)
+from analyzer.static.walk import Part
+
+__all__ = ["Enumerations"]
+
+ENUMERATIONS = {"Enum", "StrEnum", "IntEnum", "Flag", "IntFlag"}
+
+
+TEXTUAL = {"enum.StrEnum", "enum.IntEnum", "enum.IntFlag", "builtins.str", "builtins.int"}
+
+
+PRINTING = {"enum.StrEnum", "enum.IntEnum", "enum.IntFlag"}
+
+
+class Enumerations(Part):
+    """Knows the members of enumerations."""
+
+    def is_enumeration(self, info: ClassInfo) -> bool:
+        """Return whether a class is an enumeration."""
+        return any(
+            isinstance(base, External) and base.name.removeprefix("enum.") in ENUMERATIONS
+            for base in self.walk.names.mro(info)
+        )
+
+    def members(self, info: ClassInfo) -> tuple[EnumMember, ...] | None:
+        """Return the members of an enumeration in order; None for any other class."""
+        if not self.is_enumeration(info):
+            return None
+        found = [
+            self.member(info, name)
+            for owner in reversed(self.walk.names.mro(info))
+            if isinstance(owner, ClassInfo)
+            for name, binding in owner.bindings.items()
+            if isinstance(binding, Assigned) and not name.startswith("_")
+        ]
+        # A second name for a value is no member of its own.
+        return tuple(dict.fromkeys(found))
+
+    def member(self, info: ClassInfo, name: str) -> EnumMember:
+        """Return the member that a name of an enumeration stands for."""
+        owner, binding = self.walk.names.attribute(info, name) or (info, Assigned(None))
+        assert isinstance(binding, Assigned)  # noqa: S101  (what the callers have seen)
+        outside = {base.name for base in self.walk.names.mro(info) if isinstance(base, External)}
+        value = self.walk.lookups.constant(owner.module, binding, owner)
+        if isinstance(binding.value, cst.Call) and external_name(
+            self.walk.names.dotted(owner.module, binding.value.func)
+        ) == ("enum.auto"):
+            value = Const.of(name.lower()) if "enum.StrEnum" in outside else UNKNOWN
+        if isinstance(value, Const):
+            for first, other in owner.bindings.items():
+                same = (
+                    isinstance(other, Assigned)
+                    and self.walk.lookups.constant(owner.module, other, owner) == value
+                )
+                if same and not first.startswith("_"):
+                    name = first
+                    break
+        # Whether members of `class X(str, Enum)` print as text depends on the version of Python.
+        prints = bool(outside & PRINTING)
+        return EnumMember(info, name, value, textual=bool(outside & TEXTUAL), prints_as_value=prints)
+
+    def member_of_value(self, info: ClassInfo, given: Sequence[Value]) -> Value:
+        """Return what calling an enumeration returns."""
+        if len(given) == 1 and isinstance(given[0], Const):
+            for member in self.members(info) or ():
+                if member.value == given[0]:
+                    return member
+        return UNKNOWN

@@ -1,0 +1,238 @@
+"""Which handler catches what goes wrong, and what happens on the way out?"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
+from dataclasses import replace
+
+import libcst as cst
+
+from analyzer.static.control import (
+    Handler,
+    Protected,
+)
+from analyzer.static.names import (
+    ClassInfo,
+    mup_name,
+)
+from analyzer.static.state import (
+    Failure,
+    Flow,
+    State,
+    merge,
+    merge_flows,
+)
+from analyzer.static.values import (
+    UNKNOWN,
+    ClassValue,
+    Const,
+    External,
+    Leaving,
+    TupleValue,
+    Value,
+    alternatives,
+)
+from analyzer.static.walk import Part, Points
+
+__all__ = ["Exceptions"]
+
+CATCH_ALL = {"Exception", "BaseException"}
+
+
+ANCESTORS = {
+    "MupError": (),
+    "CommunicationError": ("MupError",),
+    "CallError": ("CommunicationError", "MupError"),
+    "CallTimeoutError": ("CommunicationError", "MupError"),
+    "BrokenCallError": ("CommunicationError", "MupError"),
+    "NoReplicaError": ("CommunicationError", "MupError"),
+    "UnknownServiceError": ("NoReplicaError", "CommunicationError", "MupError"),
+    "QueryError": ("CommunicationError", "MupError"),
+    "UnknownDatabaseError": ("QueryError", "CommunicationError", "MupError"),
+    "DatabaseDownError": ("QueryError", "CommunicationError", "MupError"),
+    "QueryTimeoutError": ("QueryError", "CommunicationError", "MupError"),
+}
+"""The framework's exceptions, as in mup.errors."""
+
+
+RAISES: dict[Failure, tuple[str, ...]] = {
+    "call": ("NoReplicaError", "UnknownServiceError", "CallTimeoutError"),
+    "get of call": (
+        "CallError",
+        "CallTimeoutError",
+        "BrokenCallError",
+        "NoReplicaError",
+        "UnknownServiceError",
+    ),
+    "query": ("QueryError", "UnknownDatabaseError"),
+    "get of query": (
+        "QueryError",
+        "UnknownDatabaseError",
+        "DatabaseDownError",
+        "QueryTimeoutError",
+        "CallTimeoutError",
+    ),
+}
+"""What a failing operation may raise."""
+
+
+ASYNCIO: dict[Failure | Value, set[str]] = {
+    "timeout": {"TimeoutError", "OSError", "Exception", "BaseException"},
+    "cancelled": {"CancelledError", "BaseException"},
+    "group": {"ExceptionGroup", "BaseExceptionGroup", "Exception", "BaseException"},
+}
+"""What certainly catches what asyncio raises."""
+
+
+HANDLED = "<handled>"
+"""Local variable that holds what is being handled; no Python name looks like it.
+
+The class of what was raised, or as a constant the kind of operation that has failed.
+"""
+
+
+class Exceptions(Part):
+    """Walks ``try`` statements."""
+
+    def protected(self, node: Protected, state: State) -> list[Flow]:
+        """Walk a ``try``: its body, what catches its exceptions, and what runs in any case."""
+        depth = len(state.frames)
+        with self.walk.collected() as points:
+            flows = self.walk.statements.block(node.body, [state])
+        done: list[Flow] = []
+        passed: list[State] = []
+        entered: dict[int, list[State]] = {}
+        for flow in flows:
+            if flow.kind == "next":
+                passed.append(flow.state)
+            elif flow.kind != "raise" or self._catch(node.handlers, flow.value, flow.state, entered):
+                done.append(flow)
+        escaped: list[tuple[Failure, State]] = []
+        for kind, place in points.merged(depth):
+            if self._catch(node.handlers, kind, place, entered):
+                escaped.append((kind, place))
+        later = Points()
+        # What goes wrong from here on passes ``finally``, but none of the handlers.
+        with self.walk.collected(later) if node.final else nullcontext():
+            done += self._handled(node, state, entered)
+            if passed:
+                done += self.walk.statements.block(node.orelse, passed)
+        escaped += later.merged(depth)
+        return self._finally(node, merge_flows(done), escaped)
+
+    def _handled(self, node: Protected, state: State, entered: Mapping[int, list[State]]) -> Iterator[Flow]:
+        """Walk the handlers from the states that enter them."""
+        for index, handler in enumerate(node.handlers):
+            states = entered.get(index, [])
+            if states:
+                handling = merge(self._handling(handler, s) for s in states)
+                handling = self.walk.statements.folded_states(handling, len(state.operations), node.node)
+                handled = self.walk.statements.block(handler.body, handling)
+                # From here on a bare `raise` means what it meant before.
+                around = state.frames[-1].get(HANDLED, UNKNOWN)
+                yield from (replace(flow, state=flow.state.bind(HANDLED, around)) for flow in handled)
+
+    def _finally(
+        self, node: Protected, flows: list[Flow], escaped: list[tuple[Failure, State]]
+    ) -> list[Flow]:
+        if not node.final:
+            for kind, state in escaped:
+                self.walk.may_fail(state, kind)
+            return flows
+        done: list[Flow] = []
+        for flow in flows:
+            ends = self.walk.statements.block(node.final, [flow.state])
+            done += [replace(flow, state=end.state) if end.kind == "next" else end for end in ends]
+        for kind, state in escaped:
+            for end in self.walk.statements.block(node.final, [state]):
+                if end.kind != "next":
+                    done.append(end)
+                elif end.state.operations != state.operations:
+                    # What `finally` communicates happens even when the exception goes on to end the request.
+                    done.append(Flow(end.state, "raise", Const.of(kind), self.walk.module.line(node.node)))
+                else:
+                    self.walk.may_fail(end.state, kind)
+        return merge_flows(done)
+
+    def _handling(self, handler: Handler, state: State) -> State:
+        return state.bind(handler.name, UNKNOWN) if handler.name else state
+
+    def _catch(
+        self,
+        handlers: tuple[Handler, ...],
+        raised: Failure | Value,
+        state: State,
+        entered: dict[int, list[State]],
+    ) -> bool:
+        """Send a state to the handlers that may catch what was raised; tell whether it may pass them."""
+        if isinstance(raised, Leaving):
+            return True
+        kinds = alternatives(raised) if isinstance(raised, Value) else (Const.of(raised),)
+        passed = [self._catch_one(handlers, kind, state.bind(HANDLED, kind), entered) for kind in kinds]
+        return any(passed)
+
+    def _catch_one(
+        self, handlers: tuple[Handler, ...], kind: Value, state: State, entered: dict[int, list[State]]
+    ) -> bool:
+        raised: Failure | Value = kind.value if isinstance(kind, Const) else kind
+        for index, handler in enumerate(handlers):
+            types = [UNKNOWN] if handler.types is None else self._types(handler.types)
+            certainty = [True if handler.types is None else self._matches(raised, kind) for kind in types]
+            if any(c is not False for c in certainty):
+                entered.setdefault(index, []).append(state)
+            if any(c is True for c in certainty):
+                return False
+        return True
+
+    def _types(self, node: cst.BaseExpression) -> list[Value]:
+        if isinstance(node, cst.Tuple):
+            return [kind for element in node.elements for kind in self._types(element.value)] or [UNKNOWN]
+        with self.walk.catching():
+            results = self.walk.expressions.evaluate(node, State(({},)))
+        value = results[0][1] if results else UNKNOWN
+        return list(value.values) if isinstance(value, TupleValue) else [value]
+
+    def _matches(self, raised: Failure | Value, kind: Value) -> bool | None:
+        """Return whether a handler catches something; None = perhaps."""
+        name = _class_name(kind)
+        if raised in ASYNCIO:
+            # `except*` may catch a group by what is in it.
+            return True if name in ASYNCIO[raised] else None if not name or raised == "group" else False
+        if name in CATCH_ALL:
+            return True
+        builtin = isinstance(kind, External) and kind.name.startswith("builtins.")
+        framework = name in ANCESTORS and bool(mup_name(kind))
+        if isinstance(raised, str):
+            if raised == "local":
+                return False if framework else None
+            if framework:
+                caught = [r == name or name in ANCESTORS[r] for r in RAISES[raised]]
+                return True if all(caught) else None if any(caught) else False
+            return False if builtin or isinstance(kind, ClassValue) else None
+        if not _class_name(raised):
+            return None
+        lineage = self._lineage(raised)
+        if name in lineage:
+            return True
+        return False if builtin or isinstance(kind, ClassValue) or framework else None
+
+    def _lineage(self, raised: Value) -> set[str]:
+        """Return the names of an exception class and all its bases."""
+        found: set[str] = set()
+        bases = self.walk.names.mro(raised.info) if isinstance(raised, ClassValue) else (raised,)
+        for base in bases:
+            name = _class_name(ClassValue(base) if isinstance(base, ClassInfo) else base)
+            found.add(name)
+            kind = getattr(builtins, name, None)
+            if isinstance(kind, type):
+                found |= {k.__name__ for k in kind.__mro__}
+            found.update(ANCESTORS.get(name, ()))
+        return found
+
+
+def _class_name(value: Value) -> str:
+    if isinstance(value, External):
+        return value.name.rsplit(".", 1)[-1]
+    return value.info.node.name.value if isinstance(value, ClassValue) else ""

@@ -1,0 +1,287 @@
+"""What does calling a function of the source tree do?
+
+Helpers that are handed communication or a future are inlined; others are walked for what they do to objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+import libcst as cst
+
+from analyzer.static.arguments import Arguments
+from analyzer.static.control import (
+    Block,
+)
+from analyzer.static.decorators import is_transparent
+from analyzer.static.evaluation import merge_results
+from analyzer.static.expressions import literal
+from analyzer.static.names import (
+    Assigned,
+    ClassInfo,
+    FunctionInfo,
+)
+from analyzer.static.state import (
+    Flow,
+    Results,
+    State,
+)
+from analyzer.static.values import (
+    COMM,
+    NONE,
+    UNKNOWN,
+    ClassValue,
+    Closure,
+    Const,
+    Coroutine,
+    Function,
+    FunctionValue,
+    Instance,
+    MapValue,
+    ObjectRef,
+    SharedObject,
+    TupleValue,
+    Value,
+)
+from analyzer.static.walk import Context, Part, Walk
+
+__all__ = ["Functions"]
+
+MAX_INLINE_DEPTH = 50
+
+
+MAX_QUIET_DEPTH = 3
+"""Functions that do not communicate are walked this deep for what they do to objects."""
+
+
+INLINING = 50
+"""Steps that inlining a helper counts for."""
+
+
+class Functions(Part):
+    """Calls functions of the source tree."""
+
+    def __init__(self, walk: Walk) -> None:
+        super().__init__(walk)
+        self._quiet = 0
+        self._factories: dict[FunctionInfo, bool] = {}
+
+    def call_function(
+        self,
+        callee: Function,
+        arguments: Arguments,
+        node: cst.CSTNode,
+        state: State,
+        *,
+        follow: bool = False,
+    ) -> Results:
+        """Return what calling a function of the source tree does."""
+        info = callee.info
+        given = [*arguments.values, *callee.leading]
+        own = isinstance(callee, Closure) and self.walk.variables.captures(callee, state)
+        communicates = own or self.walk.calls.communicate(given, state)
+        follow = follow or communicates or _is_expression(info) or self._is_worth_following(callee, given)
+        follow = follow or self.walk.generators.generator_body(info) is not None
+        if not follow:
+            return [(self._after_unfollowed(callee, given, state), UNKNOWN)]
+        if communicates:
+            unknown = [name for name in self.walk.lookups.decorators(info) if not is_transparent(name)]
+            if unknown and self.walk.decorators.decorated(info) is None:
+                self.walk.report(
+                    "MUP030",
+                    f"the decorator {unknown[0]!r} may change what {info.qualname!r} communicates",
+                    node,
+                    "call an undecorated function",
+                )
+        if any(c.function is info for c in self.walk.contexts) or len(self.walk.contexts) > MAX_INLINE_DEPTH:
+            if communicates:
+                self.walk.report(
+                    "MUP032",
+                    f"{info.qualname!r} communicates and calls itself",
+                    node,
+                    "write the communication as a loop with a visible bound",
+                )
+            return [(self._after_unfollowed(callee, given, state), UNKNOWN)]
+        frame = self._parameters(callee, arguments, node, state)
+        body = self.walk.generators.generator_body(info)
+        if body is not None:
+            return [self._made_generator(callee, body, frame, state, communicates=communicates)]
+        if info.is_async:
+            if communicates:
+                return [(state, Coroutine(callee, tuple(frame.items()), node))]
+            return [(self._after_unfollowed(callee, given, state), UNKNOWN)]
+        if communicates:
+            return self.inline(callee, frame, node, state)
+        return self._followed_quietly(callee, frame, node, state)
+
+    def _made_generator(
+        self,
+        callee: Function,
+        body: Block,
+        frame: dict[str, Value],
+        state: State,
+        *,
+        communicates: bool,
+    ) -> tuple[State, Value]:
+        context = Context(callee.info.module, callee.info, closure=callee.depth, captured=callee.captured)
+        return self.walk.generators.new_generator(context, body, frame, state, communicates=communicates)
+
+    def _is_worth_following(self, callee: Function, given: Sequence[Value]) -> bool:
+        """Return whether a function that does not communicate is walked for what it does to objects."""
+        if self._quiet >= MAX_QUIET_DEPTH:
+            return False
+        if isinstance(callee, FunctionValue) and isinstance(callee.bound, SharedObject):
+            return True
+        if isinstance(callee, Closure) or any(isinstance(value, ObjectRef) for value in given):
+            return True
+        effects = self.walk.variables.effects(callee.info)
+        if callee.info not in self._factories:
+            made = (self.walk.names.dotted(callee.info.module, name) for name in effects.called)
+            self._factories[callee.info] = any(isinstance(kind, ClassValue) for kind in made)
+        return effects.defines or self._factories[callee.info]
+
+    def _after_unfollowed(self, callee: Function, given: Sequence[Value], state: State) -> State:
+        """Return the state after a function that was not walked: what it can reach may have changed."""
+        reached = given if self.walk.variables.effects(callee.info).contents else ()
+        return self.walk.variables.forget_contents(
+            [callee, *reached] if isinstance(callee, Closure) else reached, state
+        )
+
+    @contextmanager
+    def _quietly(self) -> Iterator[None]:
+        """Walk a function only for what it does to objects."""
+        self._quiet += 1
+        try:
+            yield
+        finally:
+            self._quiet -= 1
+
+    def _followed_quietly(
+        self, callee: Function, frame: dict[str, Value], node: cst.CSTNode, state: State
+    ) -> Results:
+        """Walk a function that does not communicate: its exceptions and lines are local work as any other."""
+        with self.walk.catching() as raised, self._quietly():
+            results = self.inline(callee, frame, node, state)
+        # Without a way on, the exception is what happens; inside `try`, it says what the handler gets.
+        if self.walk.is_protected or not results:
+            self.walk.raised += raised
+        return [
+            (replace(s, local_lines=state.local_lines) if s.operations == state.operations else s, v)
+            for s, v in results
+        ]
+
+    def call_method(
+        self,
+        method: FunctionInfo,
+        owner: Value,
+        given: Sequence[Value],
+        node: cst.CSTNode,
+        state: State,
+        *,
+        follow: bool = False,
+    ) -> Results:
+        """Return what calling a method of the source tree with these arguments does."""
+        callee = FunctionValue(method, owner)
+        return self.call_function(callee, Arguments.of(*given), node, state, follow=follow)
+
+    def inline(self, callee: Function, frame: dict[str, Value], node: cst.CSTNode, state: State) -> Results:
+        """Return what running a function of the source tree with these variables does."""
+        self.walk.spend(INLINING)
+        info = callee.info
+        depth = len(state.frames)
+        line = self.walk.module.line(node)
+        context = Context(info.module, info, closure=callee.depth, captured=callee.captured)
+        results: Results = []
+        with self.walk.within(context):
+            if isinstance(info.node, cst.Lambda):
+                for s, v in self.walk.expressions.evaluate(info.node.body, state.enter(frame)):
+                    after, (value,) = self.walk.variables.left([v], s, depth)
+                    results.append((after, value))
+                return results
+            with self.walk.catching() as raised:
+                flows = self.walk.statements.run_body(info, state.enter(frame))
+            for flow in [*flows, *raised]:
+                after, (value,) = self.walk.variables.left([flow.value], flow.state, depth)
+                if flow.kind == "raise":
+                    self.walk.raised.append(Flow(after, "raise", value, flow.line or line))
+                else:
+                    results.append((after, value if flow.kind == "return" else NONE))
+        return merge_results(results)
+
+    def _parameters(
+        self, callee: Function, arguments: Arguments, node: cst.CSTNode, state: State
+    ) -> dict[str, Value]:
+        """Bind arguments to parameters; what cannot be matched must not be tracked."""
+        info = callee.info
+        declared = info.node.params
+        names = [p.name.value for p in (*declared.posonly_params, *declared.params)]
+        frame: dict[str, Value] = {}
+        # With `*` or `**` it is not known how many there are, nor which parameter gets which.
+        given = [*callee.leading, *(arguments.positional() if arguments.plain else ())]
+        frame.update(zip(names, given, strict=False))
+        rest = given[len(names) :]
+        keywords = dict(arguments.keywords())
+        known = {*names, *(p.name.value for p in declared.kwonly_params)}
+        extra: dict[str, Value] = {}
+        for name, value in keywords.items():
+            (frame if name in known else extra)[name] = value
+        if isinstance(declared.star_arg, cst.Param):
+            frame[declared.star_arg.name.value] = TupleValue(tuple(rest))
+            rest = []
+        if declared.star_kwarg is not None:
+            pairs = tuple((Const.of(name), value) for name, value in extra.items())
+            frame[declared.star_kwarg.name.value] = MapValue(pairs)
+            extra = {}
+        spread = [v for a, v in zip(arguments.nodes, arguments.values, strict=True) if a.star]
+        self.walk.calls.release(
+            [*rest, *extra.values(), *spread], state, node, f"{info.qualname!r} in a way not followed"
+        )
+        for parameter in (*declared.posonly_params, *declared.params, *declared.kwonly_params):
+            name = parameter.name.value
+            if name not in frame:
+                frame[name] = UNKNOWN if parameter.default is None else self._default(info, parameter.default)
+                if isinstance(callee, Closure):
+                    frame[name] = dict(callee.defaults).get(name, UNKNOWN)
+            frame[name] = self.walk.stated.local(info, name, frame[name])
+        return frame
+
+    def _default(self, info: FunctionInfo, node: cst.BaseExpression) -> Value:
+        # The scratch binding makes the default a constant of the helper's module.
+        return self.walk.lookups.constant(info.module, Assigned(node))
+
+    def communication_of(self, function: FunctionInfo, receiver: ClassInfo) -> dict[str, Value]:
+        """Return the first frame of an endpoint or scenario: ``self`` and its Communication."""
+        frame = self.first_frame(function, (Instance(receiver), COMM))
+        if self.walk.role == "endpoint":
+            # What stands behind comm comes from the request; a default says nothing about that.
+            declared = function.node.params
+            own = [p.name.value for p in (*declared.posonly_params, *declared.params)][:2]
+            frame = {name: value if name in own else UNKNOWN for name, value in frame.items()}
+        return frame
+
+    def first_frame(self, function: FunctionInfo, values: Sequence[Value]) -> dict[str, Value]:
+        """Return the frame of a function that the framework calls with these values."""
+        declared = function.node.params
+        names = [p.name.value for p in (*declared.posonly_params, *declared.params)]
+        frame = dict(zip(names, values, strict=False))
+        for parameter in (*declared.params, *declared.kwonly_params):
+            name = parameter.name.value
+            if name not in frame:
+                frame[name] = (
+                    UNKNOWN if parameter.default is None else self._default(function, parameter.default)
+                )
+        return frame
+
+
+def _is_expression(info: FunctionInfo) -> bool:
+    """Return whether a function is worth evaluating for its value: one ``return`` and nothing else."""
+    if isinstance(info.node, cst.Lambda):
+        return True
+    statements: list[cst.CSTNode] = []
+    for line in info.node.body.body:
+        statements += line.body if isinstance(line, cst.SimpleStatementLine) else [line]
+    if statements and isinstance(statements[0], cst.Expr) and literal(statements[0].value) is not None:
+        statements = statements[1:]
+    return len(statements) == 1 and isinstance(statements[0], cst.Return)

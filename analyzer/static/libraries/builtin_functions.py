@@ -1,0 +1,292 @@
+"""What do built-in functions and classes do?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import libcst as cst
+
+from analyzer.static.libraries.library_call import Known, LibraryCall
+from analyzer.static.state import Results
+from analyzer.static.values import (
+    NONE,
+    UNKNOWN,
+    ClassValue,
+    Closure,
+    Const,
+    EnumMember,
+    FunctionValue,
+    Instance,
+    ObjectRef,
+    Partial,
+    SharedObject,
+    Super,
+    TupleValue,
+    Value,
+    alternatives,
+    distinct,
+    from_python,
+    join,
+)
+
+__all__ = ["FUNCTIONS", "dict_of"]
+
+ORDERED = {str, bytes, int, float, bool}
+"""Kinds of constants that can be compared."""
+
+OWNER = "__owner__"
+"""Variable for an object that an attribute is set of by name."""
+
+
+def _super(call: LibraryCall) -> Results | None:
+    if call.given or call.keywords:
+        return None
+    function = call.walk.contexts[-1].function
+    me = next(iter(call.state.frames[-1].values()), None)
+    if function is None or function.owner is None:
+        return None
+    if not isinstance(me, Instance | ObjectRef | SharedObject | ClassValue):
+        return None
+    return call.returns(Super(me.info, function.owner, me))
+
+
+def _computed(function: Callable[..., object]) -> Known:
+    """Return what a function does that is computed of constants."""
+
+    def known(call: LibraryCall) -> Results | None:
+        plain = [value.python() for value in call.given]
+        if not plain or call.keywords or not all(is_known for is_known, _ in plain):
+            return None
+        try:
+            return call.returns(from_python(function(*(value for _, value in plain))))
+        except (TypeError, ValueError, OverflowError):
+            return call.returns(UNKNOWN)
+
+    return known
+
+
+def _converted(kind: Callable[[Any], object]) -> Known:
+    """Return what a class does that is made of one constant."""
+
+    def known(call: LibraryCall) -> Results | None:
+        if len(call.given) != 1 or call.keywords or not isinstance(call.given[0], Const):
+            return None
+        try:
+            return call.returns(from_python(kind(call.given[0].value)))
+        except (TypeError, ValueError, OverflowError):
+            return call.returns(UNKNOWN)
+
+    return known
+
+
+def _only(call: LibraryCall) -> tuple[Value, ...] | None:
+    """Return the items of the only argument, none of no argument; None if they are not known."""
+    if call.keywords or len(call.given) > 1:
+        return None
+    return call.items(call.given[0]) if call.given else ()
+
+
+def _len(call: LibraryCall) -> Results | None:
+    items = _only(call)
+    return None if items is None else call.returns(Const.of(len(items)))
+
+
+def _list(call: LibraryCall) -> Results | None:
+    items = _only(call)
+    return None if items is None else call.new_list(items)
+
+
+def _tuple(call: LibraryCall) -> Results | None:
+    items = _only(call)
+    return None if items is None else call.returns(TupleValue(items))
+
+
+def _reversed(call: LibraryCall) -> Results | None:
+    items = _only(call)
+    return None if items is None else call.returns(TupleValue(items[::-1]))
+
+
+def dict_of(call: LibraryCall) -> Results | None:
+    """Return what ``dict`` and its like make."""
+    if len(call.given) > 1:
+        return None
+    named = tuple((Const.of(name), value) for name, value in call.keywords.items())
+    if not call.given:
+        return call.new_dict(named)
+    more = call.walk.library.as_pairs(call.given[0], call.state)
+    if more is None:
+        return call.new_dict(call.state.content_of([*call.given, *call.keywords.values()]))
+    return call.new_dict(distinct((*more, *named), call.state))
+
+
+def _set(call: LibraryCall) -> Results | None:
+    if len(call.given) > 1 or call.keywords:
+        return None
+    items = call.items(call.given[0]) if call.given else ()
+    if items is not None and len(set(items)) < 2 and all(isinstance(item, Const) for item in items):
+        return call.new_list(dict.fromkeys(items))
+    return call.new_unknown_list(call.given)  # a set has no order that the source could tell
+
+
+def _type(call: LibraryCall) -> Results | None:
+    if len(call.given) == 1 and isinstance(call.given[0], Instance | ObjectRef | SharedObject | EnumMember):
+        return call.returns(ClassValue(call.given[0].info))
+    return None
+
+
+def _isinstance(call: LibraryCall) -> Results | None:
+    if len(call.given) != 2:
+        return None
+    value, kind = call.given
+    kinds = kind.values if isinstance(kind, TupleValue) else (kind,)
+    answers = {one.instance_of(k, call.walk) for one in alternatives(value) for k in kinds}
+    known = answers.pop() if len(answers) == 1 else None
+    return call.returns(UNKNOWN if known is None else Const.of(known))
+
+
+def _callable(call: LibraryCall) -> Results | None:
+    if len(call.given) == 1 and isinstance(call.given[0], Closure | FunctionValue | Partial):
+        return call.returns(Const.of(value=True))
+    return None
+
+
+def _names(value: Value) -> list[str] | None:
+    """Return the names of attributes that a text may be; None if they are not known."""
+    texts = [one.python()[1] for one in alternatives(value)]
+    names = [text for text in texts if isinstance(text, str)]
+    return names if len(names) == len(texts) else None
+
+
+def _getattr(call: LibraryCall) -> Results | None:
+    names = _names(call.given[1]) if len(call.given) in (2, 3) else None
+    if names is None:
+        return None
+    results: Results = []
+    for name in names:
+        for owner in alternatives(call.given[0]):
+            there = not isinstance(owner, ObjectRef) or owner.has(name, call.state, call.walk)
+            if there or len(call.given) == 2:
+                results += owner.read(name, call.node, call.state, call.walk)
+            else:
+                results.append((call.state, call.given[2]))
+    return results
+
+
+def _setattr(call: LibraryCall) -> Results | None:
+    if len(call.given) != 3 or not isinstance(call.given[0], ObjectRef):
+        return None
+    owner, name, value = call.given
+    names = _names(name)
+    if names is None or len(names) != 1:
+        return None
+    target = cst.Attribute(cst.Name(OWNER), cst.Name(names[0]))
+    after = call.walk.assignment.assign_attribute(target, value, call.state.bind(OWNER, owner), call.node)
+    return [(after, NONE)]
+
+
+def _enumerate(call: LibraryCall) -> Results | None:
+    items = call.items(call.given[0]) if call.given else None
+    if items is None:
+        return None
+    start = call.keywords.get("start", call.given[1] if len(call.given) > 1 else Const.of(0))
+    first = start.python()[1]
+    numbers = [Const.of(first + i) if isinstance(first, int) else UNKNOWN for i in range(len(items))]
+    rows = zip(numbers, items, strict=True)
+    return call.returns(TupleValue(tuple(TupleValue(row) for row in rows)))
+
+
+def _zip(call: LibraryCall) -> Results | None:
+    sequences = [call.items(value) for value in call.given]
+    known = [sequence for sequence in sequences if sequence is not None]
+    if not known or len(known) < len(sequences):
+        return None
+    return call.returns(TupleValue(tuple(TupleValue(row) for row in zip(*known, strict=False))))
+
+
+def _any(call: LibraryCall) -> Results | None:
+    answers = _answers(call)
+    if answers is None:
+        return None
+    known = True if True in answers else None if None in answers else False
+    return call.returns(UNKNOWN if known is None else Const.of(known))
+
+
+def _all(call: LibraryCall) -> Results | None:
+    answers = _answers(call)
+    if answers is None:
+        return None
+    known = False if False in answers else None if None in answers else True
+    return call.returns(UNKNOWN if known is None else Const.of(known))
+
+
+def _answers(call: LibraryCall) -> list[bool | None] | None:
+    items = call.items(call.given[0]) if len(call.given) == 1 else None
+    return None if items is None else [item.truth(call.state.heap) for item in items]
+
+
+def _comparable(call: LibraryCall, items: Sequence[Value]) -> list[object] | None:
+    """Return constants in their order; None if it is not known."""
+    reverse = call.keywords.get("reverse", Const.of(value=False))
+    plain = [item.value for item in items if isinstance(item, Const)]
+    kinds = {type(value) for value in plain}
+    known = len(plain) == len(items) and len(kinds) <= 1 and kinds <= ORDERED and isinstance(reverse, Const)
+    if not known or set(call.keywords) - {"reverse"}:
+        return None
+    return sorted(plain, reverse=bool(reverse.python()[1]))
+
+
+def _sorted(call: LibraryCall) -> Results | None:
+    items = call.items(call.given[0]) if call.given else None
+    if items is None:
+        return None
+    ordered = _comparable(call, items)
+    if ordered is None:
+        return call.new_unknown_list(items)
+    return call.new_list([Const.of(value) for value in ordered])
+
+
+def _extreme(place: int) -> Known:
+    """Return what ``min`` (place 0) or ``max`` (place -1) does."""
+
+    def known(call: LibraryCall) -> Results | None:
+        several = len(call.given) > 1
+        items = tuple(call.given) if several else call.items(call.given[0]) if call.given else None
+        if not items:
+            return None
+        ordered = _comparable(call, items)
+        if ordered is not None:
+            return call.returns(from_python(ordered[place]))
+        # One of them it is, whichever.
+        return call.returns(join(items)) if any(item.tracked() for item in items) else None
+
+    return known
+
+
+FUNCTIONS: dict[str, Known] = {
+    "builtins.all": _all,
+    "builtins.any": _any,
+    "builtins.callable": _callable,
+    "builtins.dict": dict_of,
+    "builtins.enumerate": _enumerate,
+    "builtins.float": _converted(float),
+    "builtins.frozenset": _set,
+    "builtins.getattr": _getattr,
+    "builtins.int": _converted(int),
+    "builtins.isinstance": _isinstance,
+    "builtins.iter": _tuple,
+    "builtins.len": _len,
+    "builtins.list": _list,
+    "builtins.max": _extreme(-1),
+    "builtins.min": _extreme(0),
+    "builtins.range": _computed(range),
+    "builtins.reversed": _reversed,
+    "builtins.set": _set,
+    "builtins.setattr": _setattr,
+    "builtins.sorted": _sorted,
+    "builtins.str": _converted(str),
+    "builtins.super": _super,
+    "builtins.tuple": _tuple,
+    "builtins.type": _type,
+    "builtins.zip": _zip,
+}

@@ -1,0 +1,67 @@
+"""What does a function of a library get, and how does it say what it does?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from analyzer.static.arguments import Arguments
+from analyzer.static.state import Content, Results, State
+from analyzer.static.values import DictRef, ListRef, Value
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+    from analyzer.static.walk import Walk
+
+__all__ = ["Known", "LibraryCall"]
+
+
+@dataclass(frozen=True)
+class LibraryCall:
+    """A call of a function of a library, without ``*`` and ``**``.
+
+    Attributes:
+        walk: The walk it is met in.
+        given: Arguments without keyword.
+        keywords: Arguments with keyword.
+        node: The code that calls it.
+        state: The state in which it is called.
+    """
+
+    walk: Walk
+    given: Sequence[Value]
+    keywords: dict[str, Value]
+    node: cst.CSTNode
+    state: State
+
+    def items(self, value: Value) -> tuple[Value, ...] | None:
+        """Return what iterating over a value yields; None if that is not known."""
+        return value.items(self.state, self.walk)
+
+    def returns(self, value: Value) -> Results:
+        """Return a value, and nothing else has changed."""
+        return [(self.state, value)]
+
+    def new_list(self, items: Iterable[Value]) -> Results:
+        """Return a new list."""
+        return [self.walk.expressions.new_list(items, self.state)]
+
+    def new_unknown_list(self, held: Iterable[Value]) -> Results:
+        """Return a new list or set whose order is not known, of what some values hold."""
+        number = self.walk.allocate()
+        return [(self.state.store(number, self.state.content_of(held)), ListRef(number))]
+
+    def new_dict(self, content: Content | Value) -> Results:
+        """Return a new dict."""
+        number = self.walk.allocate()
+        return [(self.state.store(number, content), DictRef(number))]
+
+    def made(self, keywords: dict[str, Value]) -> Arguments:
+        """Return arguments with these keywords only."""
+        return Arguments((), ()).behind((), list(keywords.items()))
+
+
+Known: TypeAlias = Callable[[LibraryCall], Results | None]
+"""Returns what a call does; None if it is not known."""

@@ -1,0 +1,121 @@
+"""What is a name worth: of a variable, of a module or class, of an imported one?"""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from analyzer.static.names import (
+    Assigned,
+    ClassInfo,
+    FunctionInfo,
+)
+from analyzer.static.source import Module
+from analyzer.static.state import (
+    State,
+)
+from analyzer.static.values import (
+    NONE,
+    UNKNOWN,
+    External,
+    ModuleValue,
+    SharedObject,
+    Value,
+    join,
+)
+from analyzer.static.walk import Context, Part, TooManyPathsError, Walk
+
+__all__ = ["Lookups"]
+
+
+class Lookups(Part):
+    """Looks names up."""
+
+    def __init__(self, walk: Walk) -> None:
+        super().__init__(walk)
+        self.constants: dict[Assigned, Value] = {}
+        self._busy: set[Assigned] = set()
+
+    def constant(self, module: Module, binding: Assigned, owner: ClassInfo | None = None) -> Value:
+        """Return what a module or class constant is worth; unknown if it is not one."""
+        if binding.value is None or binding in self._busy:
+            return self.walk.stated.constant(module, binding, UNKNOWN)
+        if binding not in self.constants:
+            self._busy.add(binding)
+            with self.walk.unhurried(), self.walk.apart(Context(module, owner=owner)):
+                try:
+                    results = self.walk.expressions.evaluate(binding.value, State(({},)))
+                except (TooManyPathsError, RecursionError):
+                    results = []
+                value = join(self.freeze(v, s) for s, v in results) if results else UNKNOWN
+            self._busy.discard(binding)
+            self.constants[binding] = self.walk.stated.constant(module, binding, value)
+        return self.constants[binding]
+
+    def lookup(self, name: str, state: State) -> Value:
+        """Return what a name is worth."""
+        if name in state.frames[-1]:
+            return state.frames[-1][name]
+        context = self.walk.contexts[-1]
+        inner: Context | None = context
+        while inner is not None:
+            for captured, value in inner.captured:
+                if captured == name:
+                    return value
+            depth = inner.closure
+            if depth is None or depth >= len(state.frames):
+                break
+            if name in state.frames[depth]:
+                return state.frames[depth][name]
+            inner = self.walk.contexts[depth] if depth < len(self.walk.contexts) else None
+        if context.owner is not None and name in context.owner.bindings:
+            binding = context.owner.bindings[name]
+            if isinstance(binding, Assigned):
+                return self.constant(context.module, binding, context.owner)
+            return self.walk.names.binding_value(binding) or UNKNOWN
+        return self.global_value(context.module, name)
+
+    def global_value(self, module: Module, name: str) -> Value:
+        """Return what a name of a module is worth."""
+        found = self.walk.names.find(module, name)
+        if isinstance(found, tuple) and isinstance(found[1], FunctionInfo):
+            wrapped = self.walk.decorators.decorated(found[1])
+            if wrapped is not None:
+                return wrapped
+        value = self.walk.names.value_of(found)
+        if value is None and isinstance(found, tuple) and isinstance(found[1], Assigned):
+            if self.walk.contexts and name in self.walk.names.changes(self.walk.module).attributes:
+                return UNKNOWN
+            if found[0] is module and self.walk.names.rebound(module, name):
+                return self._rebound(module, name)
+            return self.constant(found[0], found[1])
+        return value or UNKNOWN
+
+    def _rebound(self, module: Module, name: str) -> Value:
+        """Return what a global name is worth that functions rebind: an object that is made when needed."""
+        values = [self.constant(module, binding) for binding in self.walk.names.rebound(module, name)]
+        made_once = all(value == NONE or isinstance(value, SharedObject) for value in values)
+        return join(values) if made_once else UNKNOWN
+
+    def member(self, owner: ModuleValue, name: str) -> Value:
+        """Return a name of a module of the source tree."""
+        value = self.walk.names.member(owner, name)
+        return self.global_value(owner.module, name) if value is None else value
+
+    def decorators(self, function: FunctionInfo) -> list[str]:
+        """Return the dotted names of a function's decorators; code for those that have none."""
+        if not isinstance(function.node, cst.FunctionDef):
+            return []
+        found = []
+        for decorator in function.node.decorators:
+            target = decorator.decorator
+            base = target.func if isinstance(target, cst.Call) else target
+            value = self.walk.names.dotted(function.module, base)
+            if isinstance(value, External):
+                found.append(value.name)
+            else:
+                found.append(function.module.tree.code_for_node(base))
+        return found
+
+    def freeze(self, value: Value, state: State) -> Value:
+        """Return a value that needs no heap."""
+        return value.frozen(state, frozenset(), self.walk)

@@ -1,0 +1,301 @@
+"""What do loops do: those that are unrolled, and those of which any number of iterations may happen?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+import libcst as cst
+
+from analyzer.static.control import (
+    Loop,
+)
+from analyzer.static.evaluation import merge_results
+from analyzer.static.facts import changed_in_loop
+from analyzer.static.names import (
+    assigned_names,
+    target_names,
+)
+from analyzer.static.repetition import Repetition, carried, repetition
+from analyzer.static.state import (
+    Flow,
+    Results,
+    State,
+    merge,
+    merge_flows,
+)
+from analyzer.static.values import (
+    LOST,
+    UNKNOWN,
+    Const,
+    Generator,
+    ObjectRef,
+    SharedObject,
+    Value,
+    alternatives,
+    mapped,
+)
+from analyzer.static.walk import Part, TooManyPathsError
+
+__all__ = ["Loops"]
+
+SHORT_SEQUENCE = 32
+"""Loops of at most so many iterations, nested ones together, are always unrolled, others if they
+communicate."""
+
+
+class Loops(Part):
+    """Walks loops."""
+
+    def repeated(
+        self, node: cst.CSTNode, before: State, iteration: Callable[[State], list[Flow]]
+    ) -> tuple[Repetition, State, list[Flow]]:
+        """Walk a loop that may have any number of iterations.
+
+        Args:
+            node: The loop.
+            before: The state in which an iteration may begin.
+            iteration: Walks one from a state; tells how it ends.
+
+        Returns:
+            The loop, the state that any iteration may begin in, and how an iteration ends from there.
+            Failures and exceptions inside have been noted as ways out of the loop.
+        """
+        start = replace(before, local_lines=(*before.local_lines[:-1], 0))
+        while True:
+            with self.walk.catching() as raised, self.walk.watched() as points:
+                flows = iteration(start)
+            again = [f.state.leave(len(before.frames)) for f in flows if f.kind in ("next", "continue")]
+            following = changed_in_loop(carried(start, again), again)
+            if following == start:
+                break
+            # What an iteration leaves behind, the next one finds.
+            start = following
+        loop = repetition(before, again, self.walk.place(node))
+        misplaced = loop.has_tasks_that_wait_for_earlier([*flows, *raised])
+        self.walk.raised += [loop.leave(flow) for flow in raised]
+        for kind, state in points.merged(len(before.frames)):
+            self.walk.may_fail(loop.leave(Flow(state)).state, kind)
+        if loop.loop is not None:
+            self.walk.loops_found += 1
+            if sum(body.size for body in loop.loop.bodies) > self.walk.limit:
+                raise TooManyPathsError
+        if loop.waits_for_earlier or misplaced:
+            self.walk.report(
+                "MUP031",
+                "a loop without a visible bound waits for an operation made before it",
+                node,
+                "wait for it before the loop",
+            )
+        return loop, start, flows
+
+    def iterables(self, node: cst.BaseExpression, state: State) -> Results:
+        """Evaluate what a loop is over; objects of known classes say what that is."""
+        results: Results = []
+        for after, value in self.walk.expressions.evaluate(node, state):
+            for one in alternatives(value):
+                found = None
+                if isinstance(one, ObjectRef | SharedObject):
+                    found = self.walk.attributes.method_named(one.info, ("__iter__",))
+                if found is None:
+                    results.append((after, one))
+                else:
+                    results += self.walk.functions.call_method(found, one, (), node, after)
+        for after, value in results:
+            for one in alternatives(value):
+                if (
+                    isinstance(one, ObjectRef)
+                    and self.walk.expressions.items(one, after) is None
+                    and after.holds_tracked(one)
+                ):
+                    self.walk.report(
+                        "MUP030",
+                        f"{one.info.qualname!r} communicates and iterates over itself: not analysed yet",
+                        node,
+                        "make __iter__ a generator",
+                    )
+        return merge_results(results)
+
+    def loop(self, node: Loop, state: State) -> list[Flow]:
+        """Walk a loop."""
+        if node.iterable is None:
+            counted = self._counted(node, state)
+            return self._unbounded(node, state, UNKNOWN) if counted is None else counted
+        flows: list[Flow] = []
+        self.walk.may_fail(state, "local")
+        for before, iterable in self.iterables(node.iterable, state):
+            self.walk.may_fail_behind(state, before)
+            for one in alternatives(iterable):
+                if isinstance(one, Generator):
+                    flows += self._over_generator(node, before, one)
+                    continue
+                items = self.walk.expressions.items(one, before)
+                if items is None:
+                    flows += self._unbounded(node, before, one)
+                    continue
+                if self.walk.unrolls(items, SHORT_SEQUENCE):
+                    found = self._unrolled(node, before, items)
+                else:
+                    found = self._long(node, before, one, items)
+                if any(self.walk.expressions.items(one, flow.state) != items for flow in found):
+                    # What is changed while somebody goes through it yields nobody knows what.
+                    found = self._unbounded(node, before, one)
+                flows += found
+        return flows
+
+    def _counted(self, node: Loop, state: State) -> list[Flow] | None:
+        """Unroll a ``while`` whose every test has a known answer; None if there is one that has not."""
+        assert node.test is not None  # noqa: S101  (only `while` has no iterable)
+        if _constant(node.test).truth({}) is not None:
+            return None
+        with suppress(TooManyPathsError), self.walk.trying() as trial:
+            flows = self._tested(node, node.test, state)
+            if flows is not None:
+                trial.kept = True
+            return flows
+        return None
+
+    def _tested(self, node: Loop, test: cst.BaseExpression, state: State) -> list[Flow] | None:
+        states, finished, done = [state], list[State](), list[Flow]()
+        for _ in range(SHORT_SEQUENCE + 1):
+            inside: list[State] = []
+            for before in states:
+                answers = self.walk.conditions.test(test, before)
+                if len({holds for _, holds in answers}) > 1:
+                    return None
+                for after, holds in answers:
+                    (inside if holds else finished).append(after)
+            if not inside:
+                rest = self.walk.statements.block(node.orelse, merge(finished)) if finished else []
+                line = self.walk.module.line(node.node)
+                return [_marked(f, state, line) for f in merge_flows([*done, *rest])]
+            following: list[State] = []
+            for flow in self.walk.statements.block(node.body, merge(inside)):
+                if flow.kind in ("next", "continue"):
+                    following.append(flow.state)
+                else:
+                    done.append(replace(flow, kind="next") if flow.kind == "break" else flow)
+            states = merge(following)
+        return None
+
+    def _over_generator(self, node: Loop, state: State, generator: Generator) -> list[Flow]:
+        """Walk a loop that takes the items of a generator."""
+
+        def each(inner: State, item: Value) -> list[Flow]:
+            assert node.target is not None  # noqa: S101  (only `for` has an iterable)
+            return self.walk.statements.block(
+                node.body, [self.walk.assignment.assign(node.target, item, inner, node.node)]
+            )
+
+        done: list[Flow] = []
+        finished: list[State] = []
+        for flow in self.walk.generators.consume(generator, state, node.node, each):
+            if flow.kind == "next":
+                finished.append(flow.state)
+            else:
+                done.append(replace(flow, kind="next") if flow.kind == "break" else flow)
+        rest = self.walk.statements.block(node.orelse, merge(finished)) if finished else []
+        line = self.walk.module.line(node.node)
+        return [_marked(f, state, line) for f in merge_flows([*done, *rest])]
+
+    def _long(self, node: Loop, state: State, iterable: Value, items: tuple[Value, ...]) -> list[Flow]:
+        """Unroll a long loop only if it has to be: if iterations that others follow communicate."""
+        if not self.walk.unrolls(items):
+            return self._unbounded(node, state, iterable)
+        loops = self.walk.loops_found
+        with self.walk.trying() as trial:
+            flows = self._unbounded(node, state, iterable)
+            found = {finding.code for finding in trial.diagnostics.all()}
+            trial.kept = self.walk.loops_found == loops and not found & {"MUP031", "MUP040"}
+        return flows if trial.kept else self._unrolled(node, state, items)
+
+    def _unrolled(self, node: Loop, state: State, items: tuple[Value, ...]) -> list[Flow]:
+        assert node.target is not None  # noqa: S101  (only `for` has items)
+        states, done, left = [state], [], []
+        with self.walk.widened(items):
+            for item in items:
+                following = []
+                states = [self.walk.assignment.assign(node.target, item, s, node.node) for s in states]
+                for flow in self.walk.statements.block(node.body, states) if states else ():
+                    if flow.kind in ("next", "continue"):
+                        following.append(flow.state)
+                    elif flow.kind == "break":
+                        left.append(Flow(flow.state))
+                    else:
+                        done.append(flow)
+                states = self.walk.statements.folded_states(
+                    merge(following), len(state.operations), node.node
+                )
+                if len(states) + len(done) + len(left) > self.walk.limit:
+                    raise TooManyPathsError
+        rest = self.walk.statements.block(node.orelse, states) if states else []
+        flows = merge_flows([*done, *left, *rest])
+        line = self.walk.module.line(node.node)
+        return [_marked(f, state, line) for f in flows]
+
+    def _unbounded(self, node: Loop, state: State, iterable: Value) -> list[Flow]:
+        """Walk one iteration, knowing nothing that an earlier one may have changed."""
+        line = self.walk.module.line(node.node)
+        before = state
+        names = assigned_names(getattr(node.node, "body", node.node))
+        if node.target is not None:
+            names |= target_names(node.target)
+        for name in sorted(names & set(before.frames[-1])):
+            # An answer that is already there is nothing special.
+            value = mapped(before.frames[-1][name], lambda f: UNKNOWN if f.index in state.joined else LOST)
+            before = before.bind(name, LOST if before.holds_tracked(value) else UNKNOWN)
+        last: list[State] = []
+
+        def iteration(start: State) -> list[Flow]:
+            inside, last[:] = self._next(node, start, iterable)
+            return self.walk.statements.block(node.body, merge(inside)) if inside else []
+
+        loop, _, flows = self.repeated(node.node, before, iteration)
+        endless = node.test is not None and _constant(node.test).truth({}) is True
+        asks = any(s.operations != before.operations for s in last)
+        around = [f for f in flows if f.kind in ("next", "continue")]
+        finished = [loop.leave(Flow(_adopted(s, around) if asks else s)).state for s in last]
+        done: list[Flow] = []
+        for flow in flows:
+            if flow.kind == "break":
+                done.append(replace(loop.leave(flow), kind="next"))
+            elif flow not in around:
+                done.append(loop.leave(flow))
+            elif not endless and not asks:
+                finished.append(loop.end(flow).state)
+        rest = self.walk.statements.block(node.orelse, merge(finished)) if finished else []
+        return [_marked(f, state, line) for f in merge_flows([*done, *rest])]
+
+    def _next(self, node: Loop, start: State, iterable: Value) -> tuple[list[State], list[State]]:
+        """Return the states in which another iteration begins, and those in which none does."""
+        if node.target is not None:
+            item = LOST if start.holds_tracked(iterable) else UNKNOWN
+            return [self.walk.assignment.assign(node.target, item, start, node.node)], [start]
+        assert node.test is not None  # noqa: S101  (a loop has a target or a test)
+        answers = self.walk.conditions.test(node.test, start)
+        return [s for s, holds in answers if holds], [s for s, holds in answers if not holds]
+
+
+def _constant(node: cst.BaseExpression) -> Value:
+    if isinstance(node, cst.Name) and node.value == "True":
+        return Const.of(value=True)
+    if isinstance(node, cst.Integer):
+        return Const.of(node.evaluated_value)
+    return UNKNOWN
+
+
+def _marked(flow: Flow, before: State, line: int) -> Flow:
+    """Return the flow of a loop that only computed as local work; one that communicated speaks for itself."""
+    if flow.kind != "next" or flow.state.operations != before.operations:
+        return flow
+    return Flow(flow.state.at_local_work(line))
+
+
+def _adopted(state: State, around: Sequence[Flow]) -> State:
+    """Return the state behind the last test of a loop with the names that only its iterations bind."""
+    for flow in around:
+        for name, value in flow.state.frames[-1].items():
+            if name not in state.frames[-1]:
+                state = state.bind(name, LOST if flow.state.holds_tracked(value) else UNKNOWN)
+    return state

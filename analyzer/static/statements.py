@@ -1,0 +1,309 @@
+"""What does a statement do, in every state that can reach it?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+import libcst as cst
+
+from analyzer.static.control import (
+    Arm,
+    Block,
+    Branch,
+    Define,
+    Exit,
+    Loop,
+    Managed,
+    Node,
+    Protected,
+    Run,
+    Step,
+    Unsupported,
+    With,
+    lower,
+)
+from analyzer.static.decorators import is_transparent
+from analyzer.static.exceptions import HANDLED
+from analyzer.static.names import (
+    FunctionInfo,
+)
+from analyzer.static.state import (
+    Flow,
+    State,
+    merge,
+    merge_flows,
+)
+from analyzer.static.values import (
+    NONE,
+    UNKNOWN,
+    ClassValue,
+    Closure,
+    External,
+    ObjectRef,
+    SharedObject,
+    Value,
+)
+from analyzer.static.walk import Part, TooManyPathsError, Walk
+from analyzer.static.walking import names_in
+
+__all__ = ["Statements"]
+
+SUBJECT = "<subject>"
+"""Local variable that holds what a ``match`` is about."""
+
+
+class Statements(Part):
+    """Walks blocks of statements."""
+
+    def __init__(self, walk: Walk) -> None:
+        super().__init__(walk)
+        self._lowered: dict[cst.CSTNode, Block] = {}
+
+    def run_body(self, function: FunctionInfo, state: State) -> list[Flow]:
+        """Run the body of a function whose frame and context are in place."""
+        assert isinstance(function.node, cst.FunctionDef)  # noqa: S101  (lambdas are expressions)
+        block = self._lowered.get(function.node)
+        if block is None:
+            block = self._lowered[function.node] = lower(function.node.body)
+        if not self.walk.factoring:
+            return self.block(block, [state])
+        with self.walk.liveness.during(len(self.walk.contexts) - 1, self.walk.liveness.nested(function.node)):
+            return self.block(block, [state])
+
+    def block(self, block: Block, states: list[State]) -> list[Flow]:
+        """Walk statements, one after the other, in every state."""
+        done: list[Flow] = []
+        roots = states
+        behind = (
+            self.walk.liveness.behind(block) if self.walk.factoring else [frozenset[str]()] * (len(block) + 1)
+        )
+        for number, node in enumerate(block):
+            self.walk.spend(len(states))
+            following: list[State] = []
+            for state in states:
+                with self.walk.catching() as raised:
+                    flows = self._walked(node, state, behind[number + 1])
+                for flow in [*flows, *raised]:
+                    if flow.kind == "next":
+                        following.append(flow.state)
+                    else:
+                        done.append(flow)
+            states = merge(following)
+            done = merge_flows(done)
+            if self.walk.factoring and len(states) > 1:
+                with self.walk.liveness.during(len(self.walk.contexts) - 1, behind[number + 1]):
+                    states = self._folded_block(states, roots, node)
+            if len(states) + len(done) > self.walk.limit:
+                raise TooManyPathsError
+            if not states:
+                break
+        return [*done, *(Flow(s) for s in states)]
+
+    def _walked(self, node: Node, state: State, behind: frozenset[str]) -> list[Flow]:
+        """Walk a node, knowing what is read in it and behind it."""
+        if not self.walk.factoring:
+            return self._node(node, state)
+        with self.walk.liveness.during(len(self.walk.contexts) - 1, behind | self.walk.liveness.own(node)):
+            return self._node(node, state)
+
+    def _folded_block(self, states: list[State], roots: list[State], node: Node) -> list[State]:
+        """Fold the states behind a node of a block that was entered in the same state."""
+        entered = {root.operations for root in roots}
+        lengths = sorted({len(root) for root in entered}, reverse=True)
+        families: dict[int, list[State]] = {}
+        for state in states:
+            done = state.operations
+            base = next((n for n in lengths if done[:n] in entered), 0)
+            families.setdefault(base, []).append(state)
+        return merge(
+            state
+            for base, family in families.items()
+            for state in self.folded_states(family, base, node.node)
+        )
+
+    def folded_states(self, states: Iterable[State], base: int, node: cst.CSTNode) -> list[State]:
+        """Return states that came from one place with those folded that nothing can tell apart later."""
+        return merge(flow.state for flow in self.walk.folded([Flow(s) for s in states], base, node))
+
+    def _node(self, node: Node, state: State) -> list[Flow]:
+        if isinstance(node, Step):
+            return [Flow(s) for s in self._step(node, state)]
+        if isinstance(node, Branch):
+            return self._branch(node, state)
+        if isinstance(node, Loop):
+            return self.walk.loops.loop(node, state)
+        if isinstance(node, Protected):
+            return self.walk.exceptions.protected(node, state)
+        if isinstance(node, Managed):
+            return self.walk.waiting.managed(node, state)
+        if isinstance(node, With):
+            return self.walk.managers.with_block(node, state)
+        if isinstance(node, Exit):
+            return self._exit(node, state)
+        if isinstance(node, Run):
+            return node.action(state)
+        if isinstance(node, Define):
+            return [Flow(self._define(node, state))]
+        return self._unsupported(node, state)
+
+    def _step(self, node: Step, state: State) -> Iterator[State]:
+        line = self.walk.module.line(node.node)
+        self.walk.may_fail(state, "local")
+        if node.value is None:
+            for target in node.targets:
+                state = self.walk.assignment.delete(target, state)
+            yield state.at_local_work(line)
+            return
+        for evaluated, result in self.walk.expressions.evaluate(node.value, state):
+            after, value = evaluated, result
+            if isinstance(node.node, cst.Assert) and node.node.msg is not None:
+                self._check_message(node.node.msg, evaluated)
+            if isinstance(node.node, cst.Assert) or not all(isinstance(t, cst.Name) for t in node.targets):
+                self.walk.may_fail_behind(state, evaluated)
+            for target in node.targets:
+                if node.augmented:
+                    after, value = self.walk.assignment.augment(node, target, value, after)
+                else:
+                    after = self.walk.assignment.assign(target, value, after, node.node)
+            # A statement without operations is local work of its own; one with operations is what they are.
+            yield after if after.operations != state.operations else after.at_local_work(line)
+
+    def _check_message(self, message: cst.BaseExpression, state: State) -> None:
+        """Report a message of an assertion that communicates; it is only made when the assertion fails."""
+        with self.walk.catching(), self.walk.collected():
+            results = self.walk.expressions.evaluate(message, state)
+        if any(after.operations != state.operations for after, _ in results):
+            self.walk.report(
+                "MUP030",
+                "the message of an assertion communicates: not analysed yet",
+                message,
+                "raise AssertionError(...) in an `if`",
+            )
+
+    def _define(self, node: Define, state: State) -> State:
+        definition = node.node
+        if isinstance(definition, cst.FunctionDef):
+            name = definition.name.value
+            made: Value = self.walk.variables.closure(definition, f"{self.walk.qualname}{name}", state)
+            if definition.decorators:
+                made = self._decorated_closure(definition, made, state)
+            return self.walk.variables.bind(name, made, state)
+        if isinstance(definition, cst.ClassDef):
+            for used in sorted(_communicating(definition, state)):
+                self.walk.report(
+                    "MUP041",
+                    f"the local class {definition.name.value!r} uses {used!r}, which communicates",
+                    definition.name,
+                    "use a function instead",
+                )
+            return state.bind(definition.name.value, UNKNOWN)
+        for name, value in self.walk.names.imported(self.walk.module, definition):
+            known = self.walk.lookups.global_value(*value) if isinstance(value, tuple) else value
+            state = self.walk.variables.bind(name, known, state)
+        return state
+
+    def _decorated_closure(self, definition: cst.FunctionDef, made: Value, state: State) -> Value:
+        """Return a nested function with its decorators; those that wrap it are not followed."""
+        assert isinstance(made, Closure)  # noqa: S101  (what the caller has made)
+        own = [name for name in self.walk.lookups.decorators(made.info) if not is_transparent(name)]
+        if not own:
+            return made
+        if self.walk.variables.captures(made, state):
+            self.walk.report(
+                "MUP030",
+                f"the decorator {own[0]!r} may change what {made.info.qualname!r} communicates",
+                definition.name,
+                "call an undecorated function",
+            )
+        return UNKNOWN
+
+    def _unsupported(self, node: Unsupported, state: State) -> list[Flow]:
+        self.walk.report("MUP030", f"{node.what} is not analysed yet", node.node)
+        return [Flow(state)]
+
+    def _exit(self, node: Exit, state: State) -> list[Flow]:
+        if node.kind in ("break", "continue"):
+            return [Flow(state, node.kind)]
+        line = self.walk.module.line(node.node)
+        if node.kind == "raise":
+            if node.value is None:
+                return [Flow(state, "raise", state.frames[-1].get(HANDLED, UNKNOWN), line)]
+            return [Flow(s, "raise", _exception(v), line) for s, v in self._raised_value(node.value, state)]
+        if node.value is None:
+            return [Flow(state, "return", NONE)]
+        self.walk.may_fail(state, "local")
+        return [Flow(s, "return", value) for s, value in self.walk.expressions.evaluate(node.value, state)]
+
+    def _raised_value(self, value: cst.BaseExpression, state: State) -> list[tuple[State, Value]]:
+        """Evaluate ``raise X(...)`` without losing what X is."""
+        if not isinstance(value, cst.Call):
+            return self.walk.expressions.evaluate(value, state)
+        kinds = self.walk.expressions.evaluate(value.func, state)
+        if not all(isinstance(kind, External | ClassValue) for _, kind in kinds):
+            return self.walk.expressions.evaluate(value, state)
+        arguments = [a.value for a in value.args]
+        results = []
+        for before, kind in kinds:
+            for after, values in self.walk.expressions.evaluate_all(arguments, before):
+                self.walk.calls.release(values, after, value, "an exception")
+                results.append((after, kind))
+        return results
+
+    def _branch(self, node: Branch, state: State) -> list[Flow]:
+        line = self.walk.module.line(node.node)
+        states = [state]
+        if node.subject is not None:
+            states = [s.bind(SUBJECT, v) for s, v in self.walk.expressions.evaluate(node.subject, state)]
+        self.walk.may_fail(state, "local")
+        flows: list[Flow] = []
+        for arm in node.arms:
+            entered, states = self._arm(arm, states, line)
+            if entered:
+                flows += self.block(arm.body, merge(entered))
+            states = merge(states)
+        flows += [Flow(s) for s in states]
+        if node.subject is not None:
+            flows = [replace(flow, state=flow.state.unbind(SUBJECT)) for flow in flows]
+        return flows
+
+    def _arm(self, arm: Arm, states: list[State], line: int) -> tuple[list[State], list[State]]:
+        """Return the states that enter an arm and those that go on to the next."""
+        entered: list[State] = []
+        passed: list[State] = []
+        for state in states:
+            matching, missed = self._matching(arm, state)
+            passed += [s.at_local_work(line) for s in missed]
+            for start in matching:
+                if arm.test is None:
+                    entered.append(start)
+                    continue
+                for after, holds in self.walk.conditions.test(arm.test, start):
+                    if after.operations == start.operations:
+                        after = after.at_local_work(line)  # noqa: PLW2901
+                    (entered if holds else passed).append(after)
+        return entered, passed
+
+    def _matching(self, arm: Arm, state: State) -> tuple[list[State], list[State]]:
+        """Return the state if the subject may match the arm's pattern, and if it may not."""
+        if arm.pattern is None:
+            return [state], ([state] if arm.test is None and not arm.certain else [])
+        match = self.walk.patterns.match(arm.pattern, state.frames[-1].get(SUBJECT, UNKNOWN), state)
+        missed = [] if match.holds is True else [state]
+        if match.holds is False:
+            return [], missed
+        for name, value in match.captured.items():
+            state = self.walk.variables.bind(name, value, state)
+        return [state], missed
+
+
+def _exception(value: Value) -> Value:
+    if isinstance(value, ObjectRef | SharedObject):
+        return ClassValue(value.info)
+    return value if isinstance(value, External | ClassValue) else UNKNOWN
+
+
+def _communicating(node: cst.CSTNode, state: State) -> set[str]:
+    """Return the names in a piece of code that hold communication or futures."""
+    frame = state.frames[-1]
+    return {name for name in names_in(node) if name in frame and state.holds_tracked(frame[name])}

@@ -1,0 +1,481 @@
+"""What does code do that runs beside the flow that started it?
+
+Such a coroutine is one element of the path, a ``task`` with what it does, and waiting for it is a ``join``.
+It is walked where it is started, in a state that knows nothing which others could change meanwhile. Plain
+futures need no task: waiting for several is waiting for each.
+
+What goes wrong in a task shows where it is waited for: the path there has the operations the task did until
+then. Tasks that are not waited for any more (as the others of a gather after one has failed) may stop anywhere.
+"""
+
+# ruff: noqa: N802  (visit_NODE is how libcst spells it)
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeGuard
+
+import libcst as cst
+
+from analyzer.static.application import Operation, Path
+from analyzer.static.names import (
+    target_names,
+)
+from analyzer.static.state import (
+    Content,
+    Failure,
+    Flow,
+    Frame,
+    Results,
+    State,
+    forget,
+    join_contents,
+)
+from analyzer.static.values import (
+    LOST,
+    UNKNOWN,
+    Awaitable,
+    ClassValue,
+    Closure,
+    Comm,
+    Coroutine,
+    External,
+    FunctionValue,
+    Future,
+    Group,
+    Instance,
+    Lost,
+    ObjectRef,
+    Slot,
+    Value,
+    join,
+    mapped,
+)
+from analyzer.static.walk import Context, Part, TooManyPathsError, Walk
+from analyzer.static.walking import names_in
+
+__all__ = ["Tasks"]
+
+MAX_EFFORT = 2500
+"""What walking the tasks of one endpoint may cost, in ways to end that are looked at."""
+
+
+WALK = 5
+"""What walking a task once costs."""
+
+
+GROUP_ERROR = External("builtins.ExceptionGroup")
+
+
+Task = tuple[State, Value]
+"""A state after something was started, and what to wait for."""
+
+
+@dataclass(slots=True)
+class _Outcome:
+    """How tasks of one kind may end.
+
+    Attributes:
+        result: What waiting for one gives.
+        raised: The exception one ends with, if its path ends with one.
+        failures: Where else it may end: what failed, and its path until then.
+    """
+
+    result: Value
+    raised: Value
+    failures: tuple[tuple[Failure, Path], ...] = ()
+
+
+class Tasks(Part):
+    """Starts tasks, and waits for them."""
+
+    def __init__(self, walk: Walk) -> None:
+        super().__init__(walk)
+        self._outcomes: dict[Operation, _Outcome] = {}
+        self._operations: dict[Operation, Operation] = {}
+        self._effort = 0
+
+    def forget_tasks(self) -> None:
+        """Begin with a new endpoint or scenario."""
+        self._outcomes.clear()
+        self._operations.clear()
+        self._effort = 0
+
+    def started_all(
+        self, items: Iterable[Value], node: cst.Call | cst.Await, state: State
+    ) -> list[tuple[State, tuple[Value, ...]]]:
+        """Start each of several awaitables as a task while the flow goes on."""
+        results: list[tuple[State, tuple[Value, ...]]] = [(state, ())]
+        for item in items:
+            results = [
+                (after, (*handles, handle))
+                for before, handles in results
+                for after, handle in self.start(item, node, before)
+            ]
+            self._check(results)
+        return results
+
+    def started_beside(
+        self, items: Sequence[Value], node: cst.Call | cst.Await, state: State
+    ) -> list[tuple[State, tuple[Value, ...]]]:
+        """Start the coroutines among several awaitables as tasks while the flow waits for all of them."""
+        forgotten: dict[int, Content | Value] = {}
+        while True:
+            view = replace(state, heap={**state.heap, **forgotten})
+            results: list[tuple[State, tuple[Value, ...]]] = [(view, ())]
+            for item in items:
+                results = [
+                    (after, (*handles, handle))
+                    for before, handles in results
+                    for after, handle in self._start_beside(item, node, before)
+                ]
+                self._check(results)
+            changed = {n for s, _ in results for n, content in view.heap.items() if s.heap[n] != content}
+            if not changed:
+                return results
+            # What one of them changes, the others may find changed or not.
+            for number in changed:
+                contents = [view.heap[number], *(s.heap[number] for s, _ in results)]
+                forgotten[number] = _any_of(contents, view)
+
+    def _start_beside(self, item: Value, node: cst.Call | cst.Await, state: State) -> Results:
+        if not isinstance(item, Coroutine | Awaitable) or not item.tracked():
+            return [(state, item)]
+        return self._run(item, node, state, state)
+
+    def _check(self, results: Sequence[object]) -> None:
+        if len(results) > self.walk.limit:
+            raise TooManyPathsError
+
+    def _spend(self, effort: int) -> None:
+        """Give up when tasks with many ways to go on or fail have multiplied beyond measure."""
+        self._effort += effort
+        if self._effort > MAX_EFFORT:
+            raise TooManyPathsError
+
+    def start(self, item: Value, node: cst.Call | cst.Await, state: State) -> Results:
+        """Start an awaitable as a task; return what to wait for."""
+        if isinstance(item, Lost):
+            self.walk.calls.unknown_future(node, state)
+        if isinstance(item, Future) and state.operations[item.index].op == "task":
+            return [(state, item)]
+        if not isinstance(item, Coroutine | Awaitable | Future) or not item.tracked():
+            self.walk.calls.release([] if isinstance(item, Lost) else [item], state, node, node)
+            return [(state, UNKNOWN)]
+        return self._run(item, node, state, self._private(item, node, state))
+
+    def _run(self, item: Value, node: cst.Call | cst.Await, before: State, start: State) -> Results:
+        """Walk a task that is started in ``before`` and knows what ``start`` knows."""
+        self._spend(WALK)
+        start = replace(start, local_lines=(*start.local_lines[:-1], 0))
+        with (
+            self.walk.catching() as raised,
+            self.walk.waiting.cancellable(0),
+            self.walk.collected() as points,
+        ):
+            flows = [Flow(s, "return", value) for s, value in item.awaited(node, start, self.walk)]
+        flows += raised
+        base = len(before.operations)
+        failures = tuple(
+            (kind, Path(self._body(state, base), "return", 0, state.local_lines[base:]))
+            for kind, state in points.merged(len(before.frames))
+        )
+        self._spend(len(flows) + len(failures))
+        return [self._started(flow, failures, node, before, start) for flow in flows]
+
+    def _started(
+        self,
+        flow: Flow,
+        failures: tuple[tuple[Failure, Path], ...],
+        node: cst.Call | cst.Await,
+        before: State,
+        start: State,
+    ) -> Task:
+        base = len(before.operations)
+        operations, lines = self._body(flow.state, base), flow.state.local_lines[base:]
+        ended = _without_futures(flow.state.leave(len(before.frames)), base)
+        value = mapped(flow.value, _forgetting(flow.state, base))
+        result = LOST if ended.holds_tracked(value) else UNKNOWN
+        after = _beside(before, start, ended)
+        raises = flow.kind == "raise"
+        if not operations and not raises:
+            return (after.at_local_work(lines[-1]) if lines[-1] else after), result
+        path = Path(operations, "raise" if raises else "return", flow.line if raises else 0, lines)
+        operation = self._same(Operation("task", self.walk.module.site(node), bodies=(path,)))
+        outcome = self._outcomes.setdefault(operation, _Outcome(result, UNKNOWN))
+        outcome.result = join([outcome.result, result])
+        outcome.raised = flow.value if raises else UNKNOWN
+        if outcome.failures != failures:
+            outcome.failures = tuple(dict.fromkeys((*outcome.failures, *failures)))
+        waited = frozenset(i for i in flow.state.joined if i < base)
+        return replace(after.after(operation), joined=after.joined | waited), Future(base)
+
+    def _body(self, state: State, base: int) -> tuple[Operation, ...]:
+        """Return the operations of a task, counted from its first."""
+        return tuple(
+            self._same(o if o.of is None else replace(o, of=o.of - base)) for o in state.operations[base:]
+        )
+
+    def _same(self, operation: Operation) -> Operation:
+        """Return the one object that stands for all equal operations: large tasks are compared in no time."""
+        return self._operations.setdefault(operation, operation)
+
+    def _private(self, item: Value, node: cst.CSTNode, state: State) -> State:
+        """Return what a task can rely on while the flow that started it goes on."""
+        mine, others = _Reach(state, self.walk.contexts), _Reach(state, self.walk.contexts)
+        mine.value(item)
+        for frame in state.frames:
+            for value in frame.values():
+                others.value(value)
+        for number in sorted(mine.numbers & others.numbers):
+            content = _shared(state.heap[number], state)
+            if content is None:
+                self.walk.report(
+                    "MUP052",
+                    "a list of futures is shared with a task that runs beside this code",
+                    node,
+                    "hand over a copy: tuple(...)",
+                )
+            else:
+                state = state.store(number, content)
+        for depth, name in sorted(mine.names):
+            function = self.walk.contexts[depth].function if depth < len(self.walk.contexts) else None
+            if function is not None and name in _rebound(function.node):
+                frame = state.frames[depth]
+                value = LOST if state.holds_tracked(frame[name]) else UNKNOWN
+                frames = (*state.frames[:depth], {**frame, name: value}, *state.frames[depth + 1 :])
+                state = replace(state, frames=frames)
+        return state
+
+    def result(self, task: Future, state: State) -> Value:
+        """Return what a task returns."""
+        operation = state.operations[task.index]
+        return self._outcomes[operation].result if operation.op == "task" else UNKNOWN
+
+    def joined(
+        self,
+        tasks: Sequence[Future],
+        node: cst.CSTNode,
+        state: State,
+        *,
+        collect: bool = False,
+        kind: Failure | None = None,
+    ) -> list[State]:
+        """Return the states in which tasks have ended; errors go where they are caught.
+
+        Args:
+            tasks: Those to wait for.
+            node: What waits for them.
+            state: Where they run.
+            collect: Errors are results like others, and tell nobody where a task has stopped.
+            kind: What an error of a task is to the flow that waits; None = the same.
+        """
+        for task in tasks:
+            self.walk.waiting.check_waiting(task.index, node, state)
+        waiting = list(dict.fromkeys(task.index for task in tasks if task.index not in state.joined))
+        site = (
+            self.walk.module.site(node) if isinstance(node, cst.Call | cst.Await) else self.walk.place(node)
+        )
+        states = [state]
+        for index in waiting:
+            join_ = Operation("join", site, "early" if collect else "", index)
+            outcome = self._outcomes[state.operations[index]]
+            (path,) = state.operations[index].bodies
+            for what, failed in () if collect else self._failed(index, outcome, state):
+                self.walk.may_fail(failed.after(join_), kind or what)
+            if path.ends == "raise" and not collect:
+                error = outcome.raised if kind is None else GROUP_ERROR
+                self.walk.raised.append(Flow(state.after(join_), "raise", error, path.end_line))
+                states = []
+            states = [s.after(join_) for s in states]
+        return states
+
+    def _failed(self, index: int, outcome: _Outcome, state: State) -> Iterator[tuple[Failure, State]]:
+        """Yield the states in which a task has ended early."""
+        whole = state.operations[index]
+        for kind, path in outcome.failures:
+            self._spend(1)
+            task = whole
+            if path.operations != whole.bodies[0].operations:
+                task = self._same(replace(whole, bodies=(path,)))
+                self._outcomes.setdefault(task, _Outcome(UNKNOWN, UNKNOWN))
+            operations = (*state.operations[:index], task, *state.operations[index + 1 :])
+            yield kind, replace(state, operations=operations)
+
+
+def _forgetting(state: State, base: int) -> Callable[[Future], Value]:
+    """Return what becomes of the futures of a task outside of it: an answer that is there is no future."""
+
+    def change(future: Future) -> Value:
+        return future if future.index < base else UNKNOWN if future.index in state.joined else LOST
+
+    return change
+
+
+def _without_futures(state: State, base: int) -> State:
+    """Return a state at the end of a task as others see it, who cannot wait for what the task has called."""
+    change = _forgetting(state, base)
+    frames: list[Frame] = [{n: mapped(v, change) for n, v in frame.items()} for frame in state.frames]
+    heap: dict[int, Content | Value] = {}
+    for number, content in state.heap.items():
+        if isinstance(content, Value):
+            heap[number] = mapped(content, change)
+        else:
+            heap[number] = tuple((mapped(k, change), mapped(v, change)) for k, v in content)
+    return replace(state, frames=tuple(frames), heap=heap)
+
+
+def _beside(before: State, start: State, after: State) -> State:
+    """Return the state of a flow while a task runs that changes ``start`` to ``after`` at some time."""
+    frames: list[Frame] = []
+    for mine, known, left in zip(before.frames, start.frames, after.frames, strict=True):
+        changed = [n for n, value in left.items() if n not in known or known[n] != value]
+        frames.append({**mine, **{n: join([mine[n], left[n]]) if n in mine else left[n] for n in changed}})
+    heap: dict[int, Content | Value] = dict(after.heap)
+    for number, content in before.heap.items():
+        same = after.heap[number] == start.heap[number]
+        heap[number] = content if same else join_contents([content, after.heap[number]], after.heap)
+    return replace(before, frames=tuple(frames), heap=heap)
+
+
+def _is_record(content: Content | Value) -> TypeGuard[Content]:
+    """Return whether contents are the attributes of an object; those of one without are not known."""
+    return not isinstance(content, Value) and content != () and all(isinstance(k, Slot) for k, _ in content)
+
+
+def _any_of(contents: Sequence[Content | Value], state: State) -> Content | Value:
+    """Return what is known of contents that may be any of these, and others like them, at any time."""
+    records = [dict(content) for content in contents if _is_record(content)]
+    if len(records) < len(contents):
+        return forget(contents, state.heap)
+    found: list[tuple[Value, Value]] = []
+    for key in dict.fromkeys(key for record in records for key in record):
+        values = {record[key] for record in records if key in record}
+        if len(values) == 1:
+            found.append((key, values.pop()))
+        else:
+            found.append((key, LOST if any(state.holds_tracked(value) for value in values) else UNKNOWN))
+    return tuple(found)
+
+
+def _shared(content: Content | Value, state: State) -> Content | Value | None:
+    """Return what a task can rely on in a container others can change; None if that may be a future.
+
+    Of an object, whom it talks through and which other objects it has.
+    """
+    if _is_record(content):
+        lasting = Comm | ObjectRef | Instance | ClassValue | FunctionValue | External
+        kept = tuple((key, value if isinstance(value, lasting) else UNKNOWN) for key, value in content)
+        held = any(state.holds_tracked(v) for _, v in content if not isinstance(v, lasting))
+        return None if held else kept
+    left = forget([content], state.heap)
+    return None if left.tracked() else left
+
+
+class _Reach:
+    """What can be reached from values: lists and dicts by number, variables of functions around closures."""
+
+    def __init__(self, state: State, contexts: Sequence[Context]) -> None:
+        self._state = state
+        self._contexts = contexts
+        self.numbers: set[int] = set()
+        self.names: set[tuple[int, str]] = set()
+
+    def value(self, value: Value) -> None:
+        if value.place is not None:
+            self._container(value.place)
+        elif isinstance(value, Group):
+            self._container(value.number)
+        elif isinstance(value, Closure):
+            self._closure(value)
+        else:
+            for part in value.parts():
+                self.value(part)
+
+    def _container(self, number: int) -> None:
+        if number in self.numbers:
+            return
+        self.numbers.add(number)
+        content = self._state.heap.get(number, UNKNOWN)
+        for pair in () if isinstance(content, Value) else content:
+            for one in pair:
+                self.value(one)
+
+    def _closure(self, closure: Closure) -> None:
+        mentioned = names_in(closure.info.node)
+        depth: int | None = closure.depth
+        while depth is not None and depth < len(self._state.frames):
+            frame = self._state.frames[depth]
+            for name in mentioned & set(frame):
+                if (depth, name) not in self.names:
+                    self.names.add((depth, name))
+                    self.value(frame[name])
+            depth = self._contexts[depth].closure if depth < len(self._contexts) else None
+
+
+def _rebound(function: cst.FunctionDef | cst.Lambda) -> set[str]:
+    """Return the variables of a function that may get another value after they have got one."""
+    visitor = _Rebinding()
+    for parameter in (
+        *function.params.posonly_params,
+        *function.params.params,
+        *function.params.kwonly_params,
+    ):
+        visitor.count[parameter.name.value] += 1
+    function.body.visit(visitor)
+    return {name for name, number in visitor.count.items() if number > 1}
+
+
+class _Rebinding(cst.CSTVisitor):
+    """Count how often names are bound; in a loop that is often. Read ``count`` after the visit."""
+
+    def __init__(self) -> None:
+        self.count: Counter[str] = Counter()
+        self._loops = 0
+
+    def _bind(self, target: cst.CSTNode) -> None:
+        self.count.update(dict.fromkeys(target_names(target), 2 if self._loops else 1))
+
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:
+        self._bind(node.name)
+        return False
+
+    def visit_Lambda(self, node: cst.Lambda) -> bool:  # noqa: ARG002
+        return False
+
+    def visit_For(self, node: cst.For) -> None:
+        self._loops += 1
+        self._bind(node.target)
+
+    def leave_For(self, original_node: cst.For) -> None:  # noqa: ARG002
+        self._loops -= 1
+
+    def visit_While(self, node: cst.While) -> None:  # noqa: ARG002
+        self._loops += 1
+
+    def leave_While(self, original_node: cst.While) -> None:  # noqa: ARG002
+        self._loops -= 1
+
+    def visit_CompFor(self, node: cst.CompFor) -> None:  # noqa: ARG002
+        self._loops += 1
+
+    def leave_CompFor(self, original_node: cst.CompFor) -> None:
+        self._bind(original_node.target)
+        self._loops -= 1
+
+    def visit_AssignTarget(self, node: cst.AssignTarget) -> None:
+        self._bind(node.target)
+
+    def visit_AnnAssign(self, node: cst.AnnAssign) -> None:
+        self._bind(node.target)
+
+    def visit_AugAssign(self, node: cst.AugAssign) -> None:
+        self._bind(node.target)
+
+    def visit_NamedExpr(self, node: cst.NamedExpr) -> None:
+        self._bind(node.target)
+
+    def visit_AsName(self, node: cst.AsName) -> None:
+        self._bind(node.name)

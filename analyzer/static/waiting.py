@@ -1,0 +1,217 @@
+"""What does ``await`` do, and what may end it early?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from typing import TypeVar
+
+import libcst as cst
+
+from analyzer.static.control import (
+    Managed,
+)
+from analyzer.static.state import (
+    Failure,
+    Flow,
+    Results,
+    State,
+)
+from analyzer.static.tasks import GROUP_ERROR
+from analyzer.static.values import (
+    UNKNOWN,
+    Awaitable,
+    Coroutine,
+    External,
+    Future,
+    Group,
+    Lost,
+    TupleValue,
+    Value,
+)
+from analyzer.static.walk import Part, Walk
+
+__all__ = ["Waiting"]
+
+T = TypeVar("T")
+
+
+TIMEOUT = External("asyncio.<timeout>")
+
+
+class Waiting(Part):
+    """Waits for futures, tasks, and what functions of asyncio return."""
+
+    def __init__(self, walk: Walk) -> None:
+        super().__init__(walk)
+        self._awaiting: list[cst.BaseExpression] = []
+        self._cancellable = 0
+
+    def await_(self, node: cst.Await, state: State) -> Results:
+        """Return what ``await`` does."""
+        results: Results = []
+        self._awaiting.append(node.expression)
+        try:
+            evaluated = self.walk.expressions.evaluate(node.expression, state)
+        finally:
+            self._awaiting.pop()
+        for after, value in evaluated:
+            results += value.awaited(node, after, self.walk)
+        return results
+
+    def awaited_at_once(self, node: cst.Call) -> bool:
+        """Return whether a call is what an ``await`` is about."""
+        return any(one is node for one in self._awaiting)
+
+    def awaited_future(self, future: Future, node: cst.Call | cst.Await, state: State) -> Results:
+        """Return what waiting for a future or task does."""
+        if state.operations[future.index].op == "task":
+            self.interruptible(state)
+            return [
+                (s, self.walk.tasks.result(future, state))
+                for s in self.walk.tasks.joined([future], node, state)
+            ]
+        results = self.walk.operations.get(future, node, state)
+        for after, _ in results:
+            self.interruptible(after)
+        return results
+
+    def check_waiting(self, index: int, node: cst.CSTNode, state: State) -> None:
+        """Report an operation that a task waits for at the same time."""
+        if index in state.joined and any(
+            operation.op == "task"
+            and place not in state.joined
+            and any(place + distance == index for distance in operation.outward())
+            for place, operation in enumerate(state.operations)
+        ):
+            self.walk.report(
+                "MUP050",
+                f"a task that runs meanwhile waits for the same operation as '{self.walk.code(node)}'",
+                node,
+                "wait for it once, before the task starts or after it has ended",
+            )
+
+    def awaited_several(self, one: Awaitable, node: cst.Call | cst.Await, state: State) -> Results:
+        """Return what waiting for what a function of asyncio returned does."""
+        if one.kind == "limited":
+            return self.limited("timeout", state, lambda: one.values[0].awaited(node, state, self.walk))
+        if one.kind == "completed":
+            return self._next_completed(one, node, state)
+        if one.kind == "wait":
+            tasks = [item for item in one.values if isinstance(item, Future)]
+            return [
+                (s, TupleValue((UNKNOWN, UNKNOWN)))
+                for s in self.walk.tasks.joined(tasks, node, state, collect=True)
+            ]
+        return self._gathered(one, node, state)
+
+    def interruptible(self, state: State) -> None:
+        """Note that a timeout may end the wait that has just begun."""
+        if self._cancellable:
+            self.walk.may_fail(state, "cancelled")
+
+    @contextmanager
+    def cancellable(self, depth: int) -> Iterator[None]:
+        """Walk code whose waits so many timeouts or groups around may cut off."""
+        outer, self._cancellable = self._cancellable, depth
+        try:
+            yield
+        finally:
+            self._cancellable = outer
+
+    def limited(self, kind: Failure, state: State, run: Callable[[], T]) -> T:
+        """Run code whose waits may be cut off, which shows outside of it as a failure of this kind."""
+        with self.cancellable(self._cancellable + 1), self.walk.collected() as points:
+            result = run()
+        for what, place in points.merged(len(state.frames)):
+            cut = what == "cancelled"
+            # A group of tasks raises one error for whatever went wrong in it.
+            self.walk.may_fail(place, kind if cut or kind == "group" else what)
+            if cut:
+                self.interruptible(place)
+        return result
+
+    def managed(self, node: Managed, state: State) -> list[Flow]:
+        """Run the body of ``async with`` a timeout or a group of tasks."""
+        flows: list[Flow] = []
+        evaluated = self.walk.expressions.evaluate(node.call, state)
+        if not all(isinstance(value, Group) or value == TIMEOUT for _, value in evaluated):
+            return self.walk.statements.block((node.plain,), [state])
+        for after, value in evaluated:
+            entered = (
+                after
+                if node.target is None
+                else self.walk.assignment.assign(node.target, value, after, node.node)
+            )
+            if isinstance(value, Group):
+                flows += self._grouped(node, value, entered)
+            else:
+                flows += self.limited(
+                    "timeout", entered, partial(self.walk.statements.block, node.body, [entered])
+                )
+        return flows
+
+    def _grouped(self, node: Managed, group: Group, state: State) -> list[Flow]:
+        flows: list[Flow] = []
+        # A task that fails cancels the others and the body.
+        for flow in self.limited("group", state, partial(self.walk.statements.block, node.body, [state])):
+            content = flow.state.heap[group.number]
+            if flow.kind == "raise":
+                flows.append(replace(flow, value=GROUP_ERROR))
+            elif isinstance(content, Value):
+                if content.tracked():
+                    self.walk.calls.unknown_future(node.call, flow.state)
+                flows.append(flow)
+            else:
+                tasks = [task for _, task in content if isinstance(task, Future)]
+                with self.walk.catching() as raised:
+                    joined = self.walk.tasks.joined(tasks, node.node, flow.state, kind="group")
+                flows += [replace(flow, state=s) for s in joined]
+                flows += raised
+        return flows
+
+    def _gathered(self, one: Awaitable, node: cst.Call | cst.Await, state: State) -> Results:
+        waiting = [item for item in one.values if item.tracked()]
+        collect = one.kind == "collect"
+        if len(waiting) == 1 and isinstance(waiting[0], Coroutine | Awaitable) and not collect:
+            # Nobody else is there to run beside it.
+            after_all = waiting[0].awaited(node, state, self.walk)
+            return [self.walk.expressions.new_list((UNKNOWN,) * len(one.values), s) for s, _ in after_all]
+        results: Results = []
+        for started, handles in self.walk.tasks.started_beside(one.values, node, state):
+            after = started
+            failures: set[Failure] = set()
+            for handle in handles:
+                if isinstance(handle, Future) and after.operations[handle.index].op != "task":
+                    # All of them are waited for, also when the first one fails.
+                    with self.walk.collected() as points:
+                        ((after, _),) = self.walk.operations.get(handle, node, after)
+                    failures.update(points.states)
+                elif isinstance(handle, Lost):
+                    self.walk.calls.unknown_future(node, state)
+            for kind in sorted(failures if not collect else ()):
+                self.walk.may_fail(after, kind)
+            self.interruptible(after)
+            tasks = [h for h in handles if isinstance(h, Future) and after.operations[h.index].op == "task"]
+            values = [self.walk.tasks.result(h, after) if isinstance(h, Future) else UNKNOWN for h in handles]
+            for joined in self.walk.tasks.joined(tasks, node, after, collect=collect):
+                results.append(self.walk.expressions.new_list(values, joined))
+        return results
+
+    def _next_completed(self, one: Awaitable, node: cst.Call | cst.Await, state: State) -> Results:
+        """Wait for the next of several tasks to end: in the order they were given, whatever happens."""
+        tasks = {task.index for task in one.values if isinstance(task, Future)}
+        joins = [i for i, o in enumerate(state.operations) if o.op == "join" and o.of in tasks]
+        between = state.operations[joins[-1] + 1 :] if joins else ()
+        bodies = [state.operations[index].bodies[0].operations for index in sorted(tasks)]
+        if between and any(len(body) > 1 for body in bodies):
+            self.walk.report(
+                "MUP030",
+                "communication between tasks of asyncio.as_completed is not analysed yet",
+                node,
+                "wait for all tasks with asyncio.gather first",
+            )
+        self.walk.may_fail(state, "timeout")
+        return one.values[0].awaited(node, state, self.walk)

@@ -1,0 +1,46 @@
+"""What decorators of the source tree make of a function."""
+
+from __future__ import annotations
+
+import pytest
+from probing import Probe
+
+from analyzer.static.decorators import Decorators, is_transparent
+
+MODULE = """
+import functools
+
+def twice(function):
+    @functools.wraps(function)
+    def wrapper(*args):
+        return (function(*args), function(*args))
+    return wrapper
+
+def tagged(text):
+    def decorate(function):
+        def wrapper(x):
+            return text + function(x)
+        return wrapper
+    return decorate
+
+@twice
+def one(x):
+    return x
+
+@tagged("<")
+def name(x):
+    return x
+"""
+
+
+@pytest.mark.parametrize(("code", "expected"), [("one(1)", (1, 1)), ("name('a')", "<a")])
+def test_a_wrapper_runs_instead(probe: Probe, code: str, expected: object) -> None:
+    done = probe(f"return {code}", MODULE)
+    assert isinstance(done.walk.decorators, Decorators)
+    assert done.value.python() == (True, expected)
+
+
+def test_what_leaves_a_function_alone() -> None:
+    assert is_transparent("mup.EP")
+    assert is_transparent("builtins.property")
+    assert not is_transparent("functools.lru_cache")

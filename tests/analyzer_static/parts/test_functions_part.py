@@ -1,0 +1,41 @@
+"""What calling a function of the source tree does."""
+
+from __future__ import annotations
+
+import pytest
+from probing import Probe
+
+from analyzer.static.functions import Functions
+from analyzer.static.values import UNKNOWN, Const
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ("f(1)", (1, 2, (), ())),
+        ("f(1, 3, 4)", (1, 3, (4,), ())),
+        ("f(1, b=5)", (1, 5, (), ())),
+    ],
+)
+def test_parameters_get_their_arguments(probe: Probe, call: str, expected: object) -> None:
+    module = "def f(a, b=2, *rest, c=()):\n    return (a, b, rest, c)\n"
+    done = probe(f"return {call}", module)
+    assert isinstance(done.walk.functions, Functions)
+    assert done.value.python() == (True, expected)
+
+
+def test_a_helper_that_communicates_is_inlined(probe: Probe) -> None:
+    module = "def helper(comm):\n    return comm.call('B', '/b/').get()\n"
+    assert probe("helper(comm)", module).ways == ["callB/b/ get next"]
+
+
+def test_recursion_that_communicates_is_reported(probe: Probe) -> None:
+    module = "def again(comm):\n    comm.call('B', '/b/').get()\n    again(comm)\n"
+    assert probe("again(comm)", module).codes == ["MUP032"]
+
+
+def test_a_nested_function_sees_the_variables_around_it(probe: Probe) -> None:
+    assert probe("x = 1\ndef inner():\n    return x\nx = 2\nreturn inner()").value == Const.of(2)
+    module = "def make():\n    x = 1\n    def inner():\n        return x\n    return inner\n"
+    assert probe("return make()()", module).value == Const.of(1)
+    assert probe("return send(1)", send=UNKNOWN).value == UNKNOWN

@@ -1,0 +1,40 @@
+"""What functions of the standard library return."""
+
+from __future__ import annotations
+
+import pytest
+from probing import Probe
+
+from analyzer.static.library import Library
+
+CASES = [
+    ("len([1, 2])", 2),
+    ("sorted([3, 1, 2])[0]", 1),
+    ("max(1, 5)", 5),
+    ("list(zip('ab', (1, 2)))[1]", ("b", 2)),
+    ("list(enumerate('ab', start=1))[0]", (1, "a")),
+    ("any([False, True])", True),
+    ("all([])", True),
+    ("dict(a=1)['a']", 1),
+    ("dict([('a', 2)])['a']", 2),
+    ("isinstance('x', str)", True),
+    ("int('7')", 7),
+    ("'-'.join(['a', 'b'])", "a-b"),
+    ("'{} {x}'.format(1, x=2)", "1 2"),
+    ("list(reversed((1, 2)))[0]", 2),
+    ("functools.partial(max, 4)(3)", 4),
+    ("collections.defaultdict(list, )['k'] == []", None),
+    ("collections.deque([1, 2]).popleft()", 1),
+    ("collections.namedtuple('P', 'x y')(1, 2).y", 2),
+    ("types.SimpleNamespace(x=3).x", 3),
+    ("getattr(types.SimpleNamespace(x=3), 'x')", 3),
+]
+
+
+@pytest.mark.parametrize(("code", "expected"), CASES)
+def test_a_function_returns_what_python_says(probe: Probe, code: str, expected: object) -> None:
+    done = probe(f"return {code}", "import collections, functools, types\n")
+    assert isinstance(done.walk.library, Library)
+    known, value = done.value.python()
+    assert (value == expected) if known else expected is None
+    assert done.codes == []

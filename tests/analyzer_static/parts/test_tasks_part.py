@@ -1,0 +1,37 @@
+"""What runs beside the flow that started it."""
+
+from __future__ import annotations
+
+from probing import Probe
+
+from analyzer.static.tasks import Tasks
+
+MODULE = """
+import asyncio
+
+async def one(comm):
+    await comm.call('B', '/b/')
+
+async def failing(comm):
+    await comm.call('B', '/b/')
+    raise ValueError
+"""
+
+
+def test_a_task_is_one_element_of_the_path(probe: Probe) -> None:
+    done = probe("t = asyncio.create_task(one(comm))\ncomm.respond(1)\nawait t", MODULE, "async def")
+    assert isinstance(done.walk.tasks, Tasks)
+    assert done.ways == ["task[callB/b/ get] respond join next"]
+
+
+def test_what_it_raises_shows_where_it_is_waited_for(probe: Probe) -> None:
+    body = (
+        "t = asyncio.create_task(failing(comm))\ntry:\n    await t\nexcept ValueError:\n    comm.respond(1)"
+    )
+    assert probe(body, MODULE, "async def").ways == ["task[callB/b/ get] join respond next"]
+
+
+def test_a_list_of_futures_is_not_shared_with_a_task(probe: Probe) -> None:
+    body = "xs = [comm.call('B', '/b/')]\nt = asyncio.create_task(use(xs))\nawait t\nawait xs[0]"
+    module = MODULE + "async def use(xs):\n    await xs[0]\n"
+    assert "MUP052" in probe(body, module, "async def").codes
