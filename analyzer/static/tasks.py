@@ -5,7 +5,8 @@ It is walked where it is started, in a state that knows nothing which others cou
 futures need no task: waiting for several is waiting for each.
 
 What goes wrong in a task shows where it is waited for: the path there has the operations the task did until
-then. Tasks that are not waited for any more (as the others of a gather after one has failed) may stop anywhere.
+then. Tasks that are not waited for any more, as the others of a gather after one has failed, may stop
+anywhere.
 """
 
 # ruff: noqa: N802  (visit_NODE is how libcst spells it)

@@ -11,7 +11,7 @@ import libcst as cst
 
 from analyzer.static.control import lower
 from analyzer.static.diagnostics import Diagnostics
-from analyzer.static.names import ClassInfo, FunctionInfo, Names
+from analyzer.static.names import Assigned, ClassInfo, FunctionInfo, Names
 from analyzer.static.source import Module, SourceTree
 from analyzer.static.values import (
     COMM,
@@ -99,7 +99,10 @@ def zoo() -> Zoo:
     statement = module.tree.body[-1]
     call = statement.body[0].value  # type: ignore[union-attr, index]
     assert isinstance(call, cst.Call)
-    nested = FunctionInfo(module, cst.ensure_type(cst.parse_expression("lambda x: x"), cst.Lambda), "nested")
+    written = scope["nested"]
+    assert isinstance(written, Assigned)
+    assert isinstance(written.value, cst.Lambda)
+    nested = FunctionInfo(module, written.value, "nested")
     future = Future(0)
     kinds = (
         UNKNOWN,

@@ -1,0 +1,39 @@
+"""Executions that have done the same are the same."""
+
+from __future__ import annotations
+
+from analyzer.static.application import Operation
+from analyzer.static.state import Flow, State, forget, holds_tracked, merge, merge_flows
+from analyzer.static.values import LOST, UNKNOWN, Const, Future, ListRef, join
+from mup.events.sites import Site
+
+CALL = Operation("call", Site("app.py", "f", 0, 1, 0), "B/b/")
+
+
+def test_states_with_equal_operations_become_one() -> None:
+    one, other = State(({"x": Const.of(1)},)), State(({"x": Const.of(2), "y": UNKNOWN},))
+    (merged,) = merge([one, other])
+    assert merged.frames == ({"x": join([Const.of(1), Const.of(2)]), "y": UNKNOWN},)
+    assert len(merge([one, one.after(CALL)])) == 2
+
+
+def test_ways_to_end_stay_apart() -> None:
+    state = State(({},))
+    flows = merge_flows(
+        [Flow(state, "return", Const.of(1)), Flow(state, "raise"), Flow(state, "return", Const.of(2))]
+    )
+    assert [flow.kind for flow in flows] == ["return", "raise"]
+    assert flows[0].value == join([Const.of(1), Const.of(2)])
+
+
+def test_a_future_is_found_through_the_heap() -> None:
+    heap = {1: ((UNKNOWN, ListRef(2)),), 2: ((UNKNOWN, Future(0)), (UNKNOWN, ListRef(1)))}
+    assert holds_tracked(ListRef(1), heap)
+    assert not holds_tracked(ListRef(3), heap)
+    assert forget([heap[1]], heap) == LOST
+    assert State((), heap=heap).content_of([ListRef(3)]) == UNKNOWN
+
+
+def test_operations_keep_their_lines() -> None:
+    state = State(({},)).at_local_work(3).at_local_work(4).after(CALL).at_local_work(5)
+    assert state.local_lines == (3, 5)
