@@ -16,7 +16,7 @@ BOTH = join([Const.of("B"), Const.of("C")])
     [
         ("Literal['B', 'C']", BOTH),
         ('\'Literal["B"] | Literal["C"]\'', BOTH),
-        ("Optional[Literal['B']]", UNKNOWN),
+        ("Optional[Literal['B']]", Const.of("B")),
         ("Name", BOTH),
         ("Annotated[Name, 1]", BOTH),
         ("Place", Const.of("B")),
