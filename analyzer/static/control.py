@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import libcst as cst
 
@@ -188,62 +188,96 @@ def lower(body: cst.BaseSuite) -> Block:
     return tuple(nodes)
 
 
-def _small(node: cst.BaseSmallStatement) -> Sequence[Node]:
-    if isinstance(node, cst.Expr):
-        # A docstring or `...` is not work.
-        if isinstance(node.value, cst.SimpleString | cst.ConcatenatedString | cst.Ellipsis):
-            return ()
-        return (Step(node, node.value),)
-    if isinstance(node, cst.Assign):
-        return (Step(node, node.value, tuple(t.target for t in node.targets)),)
-    if isinstance(node, cst.AnnAssign):
-        return (Step(node, node.value, (node.target,)),) if node.value is not None else ()
-    if isinstance(node, cst.AugAssign):
-        operator = type(node.operator).__name__.removesuffix("Assign")
-        return (Step(node, node.value, (node.target,), operator),)
-    if isinstance(node, cst.Return):
-        return (Exit(node, "return", node.value),)
-    if isinstance(node, cst.Raise):
-        return (Exit(node, "raise", node.exc),)
-    if isinstance(node, cst.Break):
-        return (Exit(node, "break"),)
-    if isinstance(node, cst.Continue):
-        return (Exit(node, "continue"),)
-    if isinstance(node, cst.Assert):
-        return (Step(node, node.test),)
-    if isinstance(node, cst.Import | cst.ImportFrom):
-        return (Define(node),)
-    if isinstance(node, cst.Del):
-        parts = node.target.elements if isinstance(node.target, cst.Tuple) else ()
-        return (Step(node, None, tuple(p.value for p in parts) or (node.target,)),)
-    return ()  # pass, global, nonlocal, type aliases
+def _expression(node: cst.Expr) -> Block:
+    # A docstring or `...` is not work.
+    idle = isinstance(node.value, cst.SimpleString | cst.ConcatenatedString | cst.Ellipsis)
+    return () if idle else (Step(node, node.value),)
 
 
-def _compound(node: cst.BaseStatement) -> Sequence[Node]:
-    if isinstance(node, cst.If):
-        return (_if(node),)
-    if isinstance(node, cst.For):
-        return (Loop(node, node.target, node.iter, None, lower(node.body), _orelse(node.orelse)),)
-    if isinstance(node, cst.While):
-        return (Loop(node, None, None, node.test, lower(node.body), _orelse(node.orelse)),)
-    if isinstance(node, cst.Try | cst.TryStar):
-        handlers = tuple(
-            Handler(
-                h.type,
-                h.name.name.value if h.name is not None and isinstance(h.name.name, cst.Name) else "",
-                lower(h.body),
-            )
-            for h in node.handlers
+def _assignment(node: cst.Assign) -> Block:
+    return (Step(node, node.value, tuple(target.target for target in node.targets)),)
+
+
+def _annotated(node: cst.AnnAssign) -> Block:
+    return () if node.value is None else (Step(node, node.value, (node.target,)),)
+
+
+def _augmented(node: cst.AugAssign) -> Block:
+    operator = type(node.operator).__name__.removesuffix("Assign")
+    return (Step(node, node.value, (node.target,), operator),)
+
+
+def _deletion(node: cst.Del) -> Block:
+    parts = node.target.elements if isinstance(node.target, cst.Tuple) else ()
+    return (Step(node, None, tuple(part.value for part in parts) or (node.target,)),)
+
+
+SMALL: dict[type, Callable[[Any], Block]] = {
+    cst.AnnAssign: _annotated,
+    cst.Assert: lambda node: (Step(node, node.test),),
+    cst.Assign: _assignment,
+    cst.AugAssign: _augmented,
+    cst.Break: lambda node: (Exit(node, "break"),),
+    cst.Continue: lambda node: (Exit(node, "continue"),),
+    cst.Del: _deletion,
+    cst.Expr: _expression,
+    cst.Import: lambda node: (Define(node),),
+    cst.ImportFrom: lambda node: (Define(node),),
+    cst.Raise: lambda node: (Exit(node, "raise", node.exc),),
+    cst.Return: lambda node: (Exit(node, "return", node.value),),
+}
+"""What statements of one line become; `pass`, `global`, `nonlocal` and type aliases become nothing."""
+
+
+def _small(node: cst.BaseSmallStatement) -> Block:
+    lowered = SMALL.get(type(node))
+    return () if lowered is None else lowered(node)
+
+
+def _for(node: cst.For) -> Block:
+    return (Loop(node, node.target, node.iter, None, lower(node.body), _orelse(node.orelse)),)
+
+
+def _while(node: cst.While) -> Block:
+    return (Loop(node, None, None, node.test, lower(node.body), _orelse(node.orelse)),)
+
+
+def _try(node: cst.Try | cst.TryStar) -> Block:
+    handlers = tuple(
+        Handler(
+            handler.type,
+            handler.name.name.value
+            if handler.name is not None and isinstance(handler.name.name, cst.Name)
+            else "",
+            lower(handler.body),
         )
-        final = () if node.finalbody is None else lower(node.finalbody.body)
-        return (Protected(node, lower(node.body), handlers, _orelse(node.orelse), final),)
-    if isinstance(node, cst.With):
-        return _with(node, node.items)
-    if isinstance(node, cst.Match):
-        return (Branch(node, tuple(_case(case) for case in node.cases), node.subject),)
-    if isinstance(node, cst.FunctionDef | cst.ClassDef):
-        return (Define(node),)
-    return (Unsupported(node, type(node).__name__.lower()),)
+        for handler in node.handlers
+    )
+    final = () if node.finalbody is None else lower(node.finalbody.body)
+    return (Protected(node, lower(node.body), handlers, _orelse(node.orelse), final),)
+
+
+def _match(node: cst.Match) -> Block:
+    return (Branch(node, tuple(_case(case) for case in node.cases), node.subject),)
+
+
+COMPOUND: dict[type, Callable[[Any], Block]] = {
+    cst.ClassDef: lambda node: (Define(node),),
+    cst.For: _for,
+    cst.FunctionDef: lambda node: (Define(node),),
+    cst.If: lambda node: (_if(node),),
+    cst.Match: _match,
+    cst.Try: _try,
+    cst.TryStar: _try,
+    cst.While: _while,
+    cst.With: lambda node: tuple(_with(node, node.items)),
+}
+"""What statements with blocks become; any other is not followed."""
+
+
+def _compound(node: cst.BaseStatement) -> Block:
+    lowered = COMPOUND.get(type(node))
+    return (Unsupported(node, type(node).__name__.lower()),) if lowered is None else lowered(node)
 
 
 def _if(node: cst.If) -> Branch:

@@ -29,11 +29,10 @@ from analyzer.static.values import (
     join,
     keyed,
 )
+from analyzer.static.values.callables import BUILT_IN
 from analyzer.static.walk import Part
 
 __all__ = ["Patterns"]
-
-BUILT_IN = {"str": str, "int": int, "float": float, "bool": bool, "bytes": bytes}
 
 
 @dataclass(frozen=True, slots=True)

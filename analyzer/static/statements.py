@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import cached_property
+from typing import Any
 
 import libcst as cst
 
@@ -127,25 +129,24 @@ class Statements(Part):
         return merge(flow.state for flow in self.walk.folded([Flow(s) for s in states], base, node))
 
     def _node(self, node: Node, state: State) -> list[Flow]:
-        if isinstance(node, Step):
-            return [Flow(s) for s in self._step(node, state)]
-        if isinstance(node, Branch):
-            return self._branch(node, state)
-        if isinstance(node, Loop):
-            return self.walk.loops.loop(node, state)
-        if isinstance(node, Protected):
-            return self.walk.exceptions.protected(node, state)
-        if isinstance(node, Managed):
-            return self.walk.waiting.managed(node, state)
-        if isinstance(node, With):
-            return self.walk.managers.with_block(node, state)
-        if isinstance(node, Exit):
-            return self._exit(node, state)
-        if isinstance(node, Run):
-            return node.action(state)
-        if isinstance(node, Define):
-            return [Flow(self._define(node, state))]
-        return self._unsupported(node, state)
+        return self._nodes[type(node)](node, state)
+
+    @cached_property
+    def _nodes(self) -> dict[type, Callable[[Any, State], list[Flow]]]:
+        """What walks which node of the control flow."""
+        walk = self.walk
+        return {
+            Branch: self._branch,
+            Define: lambda node, state: [Flow(self._define(node, state))],
+            Exit: self._exit,
+            Loop: walk.loops.loop,
+            Managed: walk.waiting.managed,
+            Protected: walk.exceptions.protected,
+            Run: lambda node, state: node.action(state),
+            Step: lambda node, state: [Flow(after) for after in self._step(node, state)],
+            Unsupported: self._unsupported,
+            With: walk.managers.with_block,
+        }
 
     def _step(self, node: Step, state: State) -> Iterator[State]:
         line = self.walk.module.line(node.node)
