@@ -7,27 +7,12 @@ from collections.abc import Sequence
 import libcst as cst
 
 from analyzer.static.arguments import Arguments
-from analyzer.static.control import (
-    Step,
-)
+from analyzer.static.control import Step
 from analyzer.static.expressions import operands
 from analyzer.static.facts import without_facts
-from analyzer.static.names import (
-    ClassInfo,
-    FunctionInfo,
-)
-from analyzer.static.state import (
-    State,
-)
-from analyzer.static.values import (
-    UNKNOWN,
-    FunctionValue,
-    ObjectRef,
-    Value,
-    alternatives,
-    binary,
-    join,
-)
+from analyzer.static.names import ClassInfo, FunctionInfo
+from analyzer.static.state import State
+from analyzer.static.values import UNKNOWN, FunctionValue, ObjectRef, Value, alternatives, binary, join
 from analyzer.static.walk import Part
 
 __all__ = ["Assignment"]

@@ -9,11 +9,7 @@ from itertools import product
 import libcst as cst
 
 from analyzer.static.arguments import Arguments
-from analyzer.static.state import (
-    Results,
-    State,
-    forget,
-)
+from analyzer.static.state import Results, State, forget
 from analyzer.static.values import (
     LOST,
     UNKNOWN,

@@ -8,15 +8,8 @@ import libcst as cst
 
 from analyzer.static.arguments import Arguments
 from analyzer.static.evaluation import merge_results
-from analyzer.static.names import (
-    Assigned,
-    ClassInfo,
-    FunctionInfo,
-)
-from analyzer.static.state import (
-    Results,
-    State,
-)
+from analyzer.static.names import Assigned, ClassInfo, FunctionInfo
+from analyzer.static.state import Results, State
 from analyzer.static.values import (
     UNKNOWN,
     ClassValue,

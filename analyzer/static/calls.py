@@ -10,20 +10,8 @@ import libcst as cst
 from analyzer.static.arguments import Arguments
 from analyzer.static.evaluation import merge_results
 from analyzer.static.facts import without_facts
-from analyzer.static.state import (
-    Results,
-    State,
-)
-from analyzer.static.values import (
-    UNKNOWN,
-    Const,
-    DictRef,
-    Future,
-    Generator,
-    MapValue,
-    Method,
-    Value,
-)
+from analyzer.static.state import Results, State
+from analyzer.static.values import UNKNOWN, Const, DictRef, Future, Generator, MapValue, Method, Value
 from analyzer.static.values.escape import HERE, Escape
 from analyzer.static.values.reading import called_name
 from analyzer.static.walk import Part

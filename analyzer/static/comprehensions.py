@@ -10,23 +10,8 @@ from collections.abc import Sequence
 import libcst as cst
 
 from analyzer.static.application import Operation
-from analyzer.static.state import (
-    Content,
-    Flow,
-    Results,
-    State,
-    forget,
-    merge,
-)
-from analyzer.static.values import (
-    UNKNOWN,
-    DictRef,
-    Generator,
-    ListRef,
-    TupleValue,
-    Value,
-    distinct,
-)
+from analyzer.static.state import Content, Flow, Results, State, forget, merge
+from analyzer.static.values import UNKNOWN, DictRef, Generator, ListRef, TupleValue, Value, distinct
 from analyzer.static.walk import Context, Part, TooManyPathsError
 
 __all__ = ["Comprehensions"]

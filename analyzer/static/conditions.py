@@ -9,21 +9,8 @@ import libcst as cst
 from analyzer.static.evaluation import merge_results
 from analyzer.static.expressions import literal
 from analyzer.static.facts import holding
-from analyzer.static.state import (
-    Results,
-    State,
-)
-from analyzer.static.values import (
-    NONE,
-    UNKNOWN,
-    Const,
-    ObjectRef,
-    OneOf,
-    Unknown,
-    Value,
-    alternatives,
-    join,
-)
+from analyzer.static.state import Results, State
+from analyzer.static.values import NONE, UNKNOWN, Const, ObjectRef, OneOf, Unknown, Value, alternatives, join
 from analyzer.static.walk import Part
 
 __all__ = ["Conditions"]

@@ -6,13 +6,8 @@ import libcst as cst
 
 from analyzer.static.arguments import Arguments
 from analyzer.static.diagnostics import Diagnostics
-from analyzer.static.names import (
-    FunctionInfo,
-)
-from analyzer.static.state import (
-    Results,
-    State,
-)
+from analyzer.static.names import FunctionInfo
+from analyzer.static.state import Results, State
 from analyzer.static.values import (
     UNKNOWN,
     ClassValue,

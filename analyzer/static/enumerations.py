@@ -7,17 +7,8 @@ from collections.abc import Sequence
 import libcst as cst
 
 from analyzer.static.making import external_name
-from analyzer.static.names import (
-    Assigned,
-    ClassInfo,
-)
-from analyzer.static.values import (
-    UNKNOWN,
-    Const,
-    EnumMember,
-    External,
-    Value,
-)
+from analyzer.static.names import Assigned, ClassInfo
+from analyzer.static.values import UNKNOWN, Const, EnumMember, External, Value
 from analyzer.static.walk import Part
 
 __all__ = ["Enumerations"]

@@ -14,12 +14,7 @@ import libcst as cst
 
 from analyzer.static.application import Operation
 from analyzer.static.expressions import combine, literal, operands
-from analyzer.static.state import (
-    Flow,
-    Results,
-    State,
-    merge,
-)
+from analyzer.static.state import Flow, Results, State, merge
 from analyzer.static.values import (
     LOST,
     NONE,
@@ -42,6 +37,7 @@ from analyzer.static.walk import Part, TooManyPathsError
 __all__ = ["Expressions"]
 
 MAX_PATHS = 1000
+"""Ways on from one expression that are told apart."""
 
 
 class Expressions(Part):

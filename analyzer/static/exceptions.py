@@ -9,21 +9,9 @@ from dataclasses import replace
 
 import libcst as cst
 
-from analyzer.static.control import (
-    Handler,
-    Protected,
-)
-from analyzer.static.names import (
-    ClassInfo,
-    mup_name,
-)
-from analyzer.static.state import (
-    Failure,
-    Flow,
-    State,
-    merge,
-    merge_flows,
-)
+from analyzer.static.control import Handler, Protected
+from analyzer.static.names import ClassInfo, mup_name
+from analyzer.static.state import Failure, Flow, State, merge, merge_flows
 from analyzer.static.values import (
     UNKNOWN,
     ClassValue,

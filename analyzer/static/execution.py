@@ -52,6 +52,7 @@ from analyzer.static.walk import MAX_STEPS, Context, Role, TooLongError, TooMany
 __all__ = ["Execution", "assembled"]
 
 MAX_PATHS = 1000
+"""Paths an endpoint may have, its independent branches aside."""
 
 MAX_ENUMERATED = 64
 """Endpoints with more paths than this, those of iterations included, are described with choices."""

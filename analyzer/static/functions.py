@@ -12,22 +12,12 @@ from dataclasses import replace
 import libcst as cst
 
 from analyzer.static.arguments import Arguments
-from analyzer.static.control import (
-    Block,
-)
+from analyzer.static.control import Block
 from analyzer.static.decorators import is_transparent
 from analyzer.static.evaluation import merge_results
 from analyzer.static.expressions import literal
-from analyzer.static.names import (
-    Assigned,
-    ClassInfo,
-    FunctionInfo,
-)
-from analyzer.static.state import (
-    Flow,
-    Results,
-    State,
-)
+from analyzer.static.names import Assigned, ClassInfo, FunctionInfo
+from analyzer.static.state import Flow, Results, State
 from analyzer.static.values import (
     COMM,
     NONE,

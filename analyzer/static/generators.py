@@ -18,29 +18,10 @@ from dataclasses import dataclass, replace
 import libcst as cst
 
 from analyzer.static.arguments import Arguments
-from analyzer.static.control import (
-    Arm,
-    Block,
-    Branch,
-    Loop,
-    Run,
-    Step,
-    lower,
-)
+from analyzer.static.control import Arm, Block, Branch, Loop, Run, Step, lower
 from analyzer.static.evaluation import merge_results
-from analyzer.static.names import (
-    FunctionInfo,
-)
-from analyzer.static.state import (
-    Content,
-    Failure,
-    Flow,
-    Results,
-    State,
-    forget,
-    merge,
-    merge_flows,
-)
+from analyzer.static.names import FunctionInfo
+from analyzer.static.state import Content, Failure, Flow, Results, State, forget, merge, merge_flows
 from analyzer.static.values import (
     LOST,
     NONE,

@@ -11,11 +11,7 @@ from analyzer.static.arguments import Arguments
 from analyzer.static.conditions import TRUTH
 from analyzer.static.evaluation import merge_results
 from analyzer.static.libraries import KNOWN, LibraryCall
-from analyzer.static.state import (
-    Content,
-    Results,
-    State,
-)
+from analyzer.static.state import Content, Results, State
 from analyzer.static.values import (
     UNKNOWN,
     Closure,

@@ -4,24 +4,10 @@ from __future__ import annotations
 
 import libcst as cst
 
-from analyzer.static.names import (
-    Assigned,
-    ClassInfo,
-    FunctionInfo,
-)
+from analyzer.static.names import Assigned, ClassInfo, FunctionInfo
 from analyzer.static.source import Module
-from analyzer.static.state import (
-    State,
-)
-from analyzer.static.values import (
-    NONE,
-    UNKNOWN,
-    External,
-    ModuleValue,
-    SharedObject,
-    Value,
-    join,
-)
+from analyzer.static.state import State
+from analyzer.static.values import NONE, UNKNOWN, External, ModuleValue, SharedObject, Value, join
 from analyzer.static.walk import Context, Part, TooManyPathsError, Walk
 
 __all__ = ["Lookups"]

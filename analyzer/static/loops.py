@@ -8,23 +8,12 @@ from dataclasses import replace
 
 import libcst as cst
 
-from analyzer.static.control import (
-    Loop,
-)
+from analyzer.static.control import Loop
 from analyzer.static.evaluation import merge_results
 from analyzer.static.facts import changed_in_loop
-from analyzer.static.names import (
-    assigned_names,
-    target_names,
-)
+from analyzer.static.names import assigned_names, target_names
 from analyzer.static.repetition import Repetition, carried, repetition
-from analyzer.static.state import (
-    Flow,
-    Results,
-    State,
-    merge,
-    merge_flows,
-)
+from analyzer.static.state import Flow, Results, State, merge, merge_flows
 from analyzer.static.values import (
     LOST,
     UNKNOWN,

@@ -9,16 +9,9 @@ from dataclasses import dataclass
 import libcst as cst
 
 from analyzer.static.arguments import Arguments
-from analyzer.static.names import (
-    Assigned,
-    ClassInfo,
-    FunctionInfo,
-)
+from analyzer.static.names import Assigned, ClassInfo, FunctionInfo
 from analyzer.static.source import Module
-from analyzer.static.state import (
-    Results,
-    State,
-)
+from analyzer.static.state import Results, State
 from analyzer.static.values import (
     NONE,
     UNKNOWN,

@@ -3,19 +3,10 @@
 from __future__ import annotations
 
 from analyzer.static.arguments import Arguments
-from analyzer.static.control import (
-    With,
-)
+from analyzer.static.control import With
 from analyzer.static.generators import Each
-from analyzer.static.names import (
-    FunctionInfo,
-)
-from analyzer.static.state import (
-    Flow,
-    Results,
-    State,
-    merge_flows,
-)
+from analyzer.static.names import FunctionInfo
+from analyzer.static.state import Flow, Results, State, merge_flows
 from analyzer.static.values import (
     NONE,
     UNKNOWN,

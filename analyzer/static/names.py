@@ -17,14 +17,7 @@ from typing import TypeAlias
 import libcst as cst
 
 from analyzer.static.source import Module, SourceTree
-from analyzer.static.values import (
-    UNKNOWN,
-    ClassValue,
-    External,
-    FunctionValue,
-    ModuleValue,
-    Value,
-)
+from analyzer.static.values import UNKNOWN, ClassValue, External, FunctionValue, ModuleValue, Value
 from analyzer.static.walking import show, statements_in, walk
 
 __all__ = ["ClassInfo", "FunctionInfo", "Names", "assigned_names", "class_line", "mup_name"]

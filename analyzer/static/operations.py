@@ -9,10 +9,7 @@ import libcst as cst
 
 from analyzer.static.application import Operation, OperationKind
 from analyzer.static.arguments import Arguments
-from analyzer.static.state import (
-    Results,
-    State,
-)
+from analyzer.static.state import Results, State
 from analyzer.static.values import (
     NONE,
     UNKNOWN,

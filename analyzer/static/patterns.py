@@ -8,9 +8,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from analyzer.static.expressions import literal
-from analyzer.static.state import (
-    State,
-)
+from analyzer.static.state import State
 from analyzer.static.values import (
     LOST,
     UNKNOWN,

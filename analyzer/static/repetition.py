@@ -14,16 +14,7 @@ from dataclasses import dataclass, replace
 
 from analyzer.static.application import Operation, Path
 from analyzer.static.state import Content, Flow, Frame, State, holds_tracked
-from analyzer.static.values import (
-    LOST,
-    UNKNOWN,
-    Closure,
-    Future,
-    Slot,
-    Value,
-    join,
-    mapped,
-)
+from analyzer.static.values import LOST, UNKNOWN, Closure, Future, Slot, Value, join, mapped
 from mup.events.sites import Site
 
 __all__ = ["Repetition", "carried", "repetition"]

@@ -8,22 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from analyzer.static.diagnostics import Diagnostics
-from analyzer.static.names import (
-    ClassInfo,
-    FunctionInfo,
-)
-from analyzer.static.state import (
-    Flow,
-    State,
-)
-from analyzer.static.values import (
-    UNKNOWN,
-    MapValue,
-    ObjectRef,
-    TupleValue,
-    Value,
-    join,
-)
+from analyzer.static.names import ClassInfo, FunctionInfo
+from analyzer.static.state import Flow, State
+from analyzer.static.values import UNKNOWN, MapValue, ObjectRef, TupleValue, Value, join
 from analyzer.static.walk import Context, Part, TooManyPathsError, Walk
 
 __all__ = ["Shared"]

@@ -27,15 +27,8 @@ from analyzer.static.control import (
 )
 from analyzer.static.decorators import is_transparent
 from analyzer.static.exceptions import HANDLED
-from analyzer.static.names import (
-    FunctionInfo,
-)
-from analyzer.static.state import (
-    Flow,
-    State,
-    merge,
-    merge_flows,
-)
+from analyzer.static.names import FunctionInfo
+from analyzer.static.state import Flow, State, merge, merge_flows
 from analyzer.static.values import (
     NONE,
     UNKNOWN,

@@ -21,19 +21,8 @@ from typing import TypeGuard
 import libcst as cst
 
 from analyzer.static.application import Operation, Path
-from analyzer.static.names import (
-    target_names,
-)
-from analyzer.static.state import (
-    Content,
-    Failure,
-    Flow,
-    Frame,
-    Results,
-    State,
-    forget,
-    join_contents,
-)
+from analyzer.static.names import target_names
+from analyzer.static.state import Content, Failure, Flow, Frame, Results, State, forget, join_contents
 from analyzer.static.values import (
     LOST,
     UNKNOWN,

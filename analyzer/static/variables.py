@@ -8,23 +8,9 @@ from dataclasses import replace
 import libcst as cst
 
 from analyzer.static.effects import Effects, declared_elsewhere, effects_of
-from analyzer.static.names import (
-    FunctionInfo,
-)
-from analyzer.static.state import (
-    Content,
-    State,
-    forget,
-)
-from analyzer.static.values import (
-    LOST,
-    UNKNOWN,
-    Closure,
-    Generator,
-    Value,
-    alternatives,
-    join,
-)
+from analyzer.static.names import FunctionInfo
+from analyzer.static.state import Content, State, forget
+from analyzer.static.values import LOST, UNKNOWN, Closure, Generator, Value, alternatives, join
 from analyzer.static.walk import Part, Walk
 from analyzer.static.walking import names_in
 

@@ -10,15 +10,8 @@ from typing import TypeVar
 
 import libcst as cst
 
-from analyzer.static.control import (
-    Managed,
-)
-from analyzer.static.state import (
-    Failure,
-    Flow,
-    Results,
-    State,
-)
+from analyzer.static.control import Managed
+from analyzer.static.state import Failure, Flow, Results, State
 from analyzer.static.tasks import GROUP_ERROR
 from analyzer.static.values import (
     UNKNOWN,
