@@ -21,13 +21,10 @@ __all__ = ["Calls"]
 LOGGING = {"debug", "info", "warning", "error", "exception", "critical", "log"}
 """Methods of unknown objects that do not change what they are given."""
 
-
 # These reach every variable there is.
 SEE_EVERYTHING = {f"builtins.{n}" for n in ("eval", "exec", "locals", "vars")}
 
-
 _THREAD_STARTERS = {"Thread", "submit", "to_thread", "run_in_executor", "start_new_thread", "apply_async"}
-
 
 _THREAD_HINT = "calls need no threads: make all calls first, then wait for each; they run meanwhile"
 

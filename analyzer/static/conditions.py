@@ -17,7 +17,6 @@ __all__ = ["Conditions"]
 
 TRUTH = ("__bool__", "__len__")
 
-
 OPERATORS = (
     *(
         "__add__",

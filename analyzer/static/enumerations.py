@@ -15,9 +15,7 @@ __all__ = ["Enumerations"]
 
 ENUMERATIONS = {"Enum", "StrEnum", "IntEnum", "Flag", "IntFlag"}
 
-
 TEXTUAL = {"enum.StrEnum", "enum.IntEnum", "enum.IntFlag", "builtins.str", "builtins.int"}
-
 
 PRINTING = {"enum.StrEnum", "enum.IntEnum", "enum.IntFlag"}
 

@@ -28,7 +28,6 @@ __all__ = ["Exceptions"]
 
 CATCH_ALL = {"Exception", "BaseException"}
 
-
 ANCESTORS = {
     "MupError": (),
     "CommunicationError": ("MupError",),
@@ -43,7 +42,6 @@ ANCESTORS = {
     "QueryTimeoutError": ("QueryError", "CommunicationError", "MupError"),
 }
 """The framework's exceptions, as in mup.errors."""
-
 
 RAISES: dict[Failure, tuple[str, ...]] = {
     "call": ("NoReplicaError", "UnknownServiceError", "CallTimeoutError"),
@@ -65,14 +63,12 @@ RAISES: dict[Failure, tuple[str, ...]] = {
 }
 """What a failing operation may raise."""
 
-
 ASYNCIO: dict[Failure | Value, set[str]] = {
     "timeout": {"TimeoutError", "OSError", "Exception", "BaseException"},
     "cancelled": {"CancelledError", "BaseException"},
     "group": {"ExceptionGroup", "BaseExceptionGroup", "Exception", "BaseException"},
 }
 """What certainly catches what asyncio raises."""
-
 
 HANDLED = "<handled>"
 """Local variable that holds what is being handled; no Python name looks like it.

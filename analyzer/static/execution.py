@@ -57,10 +57,8 @@ MAX_PATHS = 1000
 MAX_ENUMERATED = 64
 """Endpoints with more paths than this, those of iterations included, are described with choices."""
 
-
 MAX_LISTING_STEPS = 20_000
 """Listing paths is given up after so many steps, for factoring follows the same code in a few of them."""
-
 
 MAX_SIZE = 10_000
 """Paths and bodies of loops and choices an endpoint may have in all."""

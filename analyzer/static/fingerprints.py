@@ -233,7 +233,6 @@ def _nodes(tree: ast.AST) -> list[ast.AST]:
 
 _ATOMS = ATOMS | {ast.Load, ast.Store, ast.Del}
 
-
 _BINDING = frozenset({ast.Global, *_VARIABLES}) - {ast.alias}
 
 

@@ -41,10 +41,8 @@ __all__ = ["Functions"]
 
 MAX_INLINE_DEPTH = 50
 
-
 MAX_QUIET_DEPTH = 3
 """Functions that do not communicate are walked this deep for what they do to objects."""
-
 
 INLINING = 50
 """Steps that inlining a helper counts for."""

@@ -46,14 +46,11 @@ __all__ = ["Generators"]
 
 Each = Callable[[State, Value], list[Flow]]
 
-
 NEW, BEGUN, DONE = Const.of("new"), Const.of("begun"), Const.of("done")
 """What the heap says about a generator."""
 
-
 PENDING = "<pending>"
 """Variable of a context manager's generator: how its ``with`` block ended."""
-
 
 EXHAUSTING = {"list", "tuple", "set", "frozenset", "sorted", "sum", "max", "min", "dict", "deque", "Counter"}
 
@@ -81,9 +78,7 @@ class Consumer:
 
 FIRST = "__iterable__"
 
-
 ITEM = "__item__"
-
 
 COUNT = "__count__"
 """Variables of a generator that the source does not spell out."""

@@ -35,9 +35,7 @@ HARMLESS = {
     f"builtins.{n}" for n in ("isinstance", "len", "print", "repr", "str", "id", "type", "bool", "hash")
 }
 
-
 TEXT = ("__str__", "__repr__")
-
 
 CONVERSIONS = {
     "builtins.bool": TRUTH,
@@ -49,7 +47,6 @@ CONVERSIONS = {
     "builtins.str": TEXT,
 }
 """Which methods of an object a built-in function runs: the first of these that it has."""
-
 
 # Functions of these modules do not change what they are given.
 LOOKS_ONLY = (
@@ -69,10 +66,8 @@ LOOKS_ONLY = (
     "uuid.",
 )
 
-
 # What these return is known, but not what the functions they are given do meanwhile.
 CALLING = {"builtins.max", "builtins.min", "builtins.sorted"}
-
 
 CHANGING = {
     f"operator.{n}" for n in ("setitem", "delitem", "iadd", "iconcat", "ior", "iand", "isub", "ixor", "imul")

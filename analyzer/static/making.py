@@ -41,7 +41,6 @@ PLAIN_BASES = {
 }
 """Bases outside the source tree that change nothing about how an object is made or what it has."""
 
-
 DATA_CLASSES = {
     "dataclasses.dataclass",
     "attr.define",
@@ -51,18 +50,13 @@ DATA_CLASSES = {
     "attrs.frozen",
 }
 
-
 FIELDS = {"dataclasses.field", "attr.field", "attrs.field", "attr.ib", "pydantic.Field"}
-
 
 MODELS = {"pydantic.BaseModel"}
 
-
 NAMED_TUPLES = {"typing.NamedTuple"}
 
-
 TYPED_DICTS = {"typing.TypedDict", "typing_extensions.TypedDict"}
-
 
 CLASS_DECORATORS = {
     "functools.total_ordering",
@@ -71,7 +65,6 @@ CLASS_DECORATORS = {
     "enum.unique",
     *DATA_CLASSES,
 }
-
 
 METACLASSES = {"abc.ABCMeta", "enum.EnumMeta", "enum.EnumType"}
 

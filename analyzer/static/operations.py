@@ -34,26 +34,19 @@ __all__ = ["Operations"]
 MAX_OPERATIONS = 3000
 """In one path; more are no program somebody wants to see as a path."""
 
-
 CALL_PARAMETERS = (("dest_ms",), ("path", "path_or_name", "endpoint"))
-
 
 METHOD_PARAMETER = (5, ("method",))
 
-
 QUERY_PARAMETERS = (("db_name",), ("qry_name",))
 
-
 QUERY_TEXT = (3, ("qry_txt",))
-
 
 MAX_NESTED = 20
 """Parts of a query's text that lie deeper than this are not looked at."""
 
-
 RECORDED_TIMES = 500
 """Values that are kept of a file of think times."""
-
 
 THINK_PARAMETERS = (("seconds", "mean", "time"), ("distribution", "family", "kind"))
 

@@ -51,13 +51,10 @@ __all__ = ["Tasks"]
 MAX_EFFORT = 2500
 """What walking the tasks of one endpoint may cost, in ways to end that are looked at."""
 
-
 WALK = 5
 """What walking a task once costs."""
 
-
 GROUP_ERROR = External("builtins.ExceptionGroup")
-
 
 Task = tuple[State, Value]
 """A state after something was started, and what to wait for."""

@@ -85,7 +85,6 @@ PAIRS: Mapping[type, tuple[type, ...]] = {
 
 KINDS = {kind for kinds in PAIRS.values() for kind in kinds}
 
-
 IMPORTS = frozenset({cst.Import, cst.ImportFrom})
 """The interpreter has the dotted names in these as texts."""
 

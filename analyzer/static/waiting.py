@@ -30,7 +30,6 @@ __all__ = ["Waiting"]
 
 T = TypeVar("T")
 
-
 TIMEOUT = External("asyncio.<timeout>")
 
 
