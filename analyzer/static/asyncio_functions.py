@@ -151,7 +151,7 @@ class Asyncio(Part):
                 "MUP051",
                 "a sleep in a scenario counts as response time",
                 node,
-                "users think with 'await self.walk.operations.think(seconds)'",
+                "users think with 'await self.think(seconds)'",
             )
         self.walk.calls.release(arguments.values, state, node, node.func)
         return [(state, UNKNOWN)]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from probing import Probe
+from source_outline import analyse_files
 
 from analyzer.static.asyncio_functions import LOOP, Asyncio
 
@@ -34,3 +37,12 @@ def test_a_function_of_asyncio(probe: Probe, body: str, ways: list[str]) -> None
 
 def test_the_loop_has_a_name_no_module_has() -> None:
     assert not LOOP.rpartition(".")[2].isidentifier()
+
+
+def test_a_sleeping_user_is_told_to_think(tmp_path: Path) -> None:
+    source = (
+        "import asyncio\nfrom mup import Client\nclass User(Client):\n    async def scenario(self, comm):\n"
+    )
+    application = analyse_files(tmp_path, app=f"{source}        await asyncio.sleep(1)\n")
+    (finding,) = [one for one in application.diagnostics if one.code == "MUP051"]
+    assert finding.hint == "users think with 'await self.think(seconds)'"
