@@ -47,17 +47,27 @@ def arrivals(fronts: Iterable[Log]) -> npt.NDArray[np.void]:
 def executions(log: Log, arrived: npt.NDArray[np.void], endpoint: str = "") -> Executions:
     """Return the executions of a log that were done.
 
-    Whoever need not wait gets a worker on arrival, all others when somebody in the same process is done.
+    A request that need not wait gets a worker on arrival. One that waits gets it when that worker is done
+    with the last one. Where executions overlap, on an event loop or in threads, each that is done makes room
+    for the one that waits longest; until the loop comes to it, that one has its worker already.
 
     Args:
         log: Of a worker, or of all workers of an event loop or of threads.
         arrived: What `arrivals` found; executions it lacks count from ``begin``.
         endpoint: Only executions of this one; "" = all.
     """
+    found, names = _all_executions(log, arrived)
+    if not endpoint:
+        return found
+    wanted = np.isin(names, [number for number, name in log.names.items() if name == endpoint])
+    return Executions(*(moments[wanted] for moments in found))
+
+
+def _all_executions(
+    log: Log, arrived: npt.NDArray[np.void]
+) -> tuple[Executions, npt.NDArray[np.unsignedinteger]]:
+    """Return the executions of a log, and the numbers of their endpoints' names."""
     begun = log.records[log.records["event"] == Event.BEGIN]
-    if endpoint:
-        wanted = [number for number, name in log.names.items() if name == endpoint]
-        begun = begun[np.isin(begun["name"], wanted)]
     ended = log.records[log.records["event"] == Event.DONE]
     # On an event loop, executions overlap. A begin without a done belongs to a worker that died.
     _, first, second = np.intersect1d(begun["request"], ended["request"], return_indices=True)
@@ -65,15 +75,38 @@ def executions(log: Log, arrived: npt.NDArray[np.void], endpoint: str = "") -> E
     begin, done = begun["time"], ended["time"]
     cpu = ended["cpu"] - begun["cpu"]
     if not len(arrived) or not len(begin):
-        return Executions(begin, begin, done, cpu)
+        return Executions(begin, begin, done, cpu), begun["name"]
     at = np.minimum(np.searchsorted(arrived["request"], begun["request"]), len(arrived) - 1)
     known = arrived["request"][at] == begun["request"]
     came = np.where(known, np.minimum(arrived["time"][at], begin), begin)
-    # The last time anybody was done before they began; 0 is before everything.
-    ends = np.concatenate(([0], np.sort(log.records["time"][log.records["event"] == Event.DONE])))
-    freed = ends[np.searchsorted(ends, begin, side="right") - 1]
     waited = known & ((arrived["flags"][at] & QUEUED) != 0)
-    return Executions(came, np.where(waited, np.maximum(came, freed), came), done, cpu)
+    taken = came.copy()
+    ends = np.sort(log.records["time"][log.records["event"] == Event.DONE])
+    free = _first_freed(came[waited], ends) if _overlap(begin, done) else _last_freed(begin[waited], ends)
+    taken[waited] = np.clip(free, came[waited], begin[waited])
+    return Executions(came, taken, done, cpu), begun["name"]
+
+
+def _overlap(begin: Times, done: Times) -> bool:
+    order = np.argsort(begin)
+    return bool(np.any(begin[order][1:] < done[order][:-1]))
+
+
+def _last_freed(begin: Times, ends: Times) -> Times:
+    """Return when the one worker was done last, before it began each of these; 0 is before everything."""
+    return np.concatenate(([0], ends))[np.searchsorted(ends, begin, side="right")]
+
+
+def _first_freed(came: Times, ends: Times) -> Times:
+    """Return when each of these had room: one end makes room for one of them, first come first served."""
+    order = np.argsort(came, kind="stable")
+    numbers = np.arange(len(came))
+    # The first end behind the arrival that is not another one's.
+    first = np.searchsorted(ends, came[order], side="right")
+    which = np.maximum.accumulate(first - numbers) + numbers
+    free = np.empty_like(came)
+    free[order] = np.concatenate((ends, [np.iinfo(np.int64).max]))[np.minimum(which, len(ends))]
+    return free
 
 
 def busy_seconds(

@@ -134,6 +134,30 @@ def test_workers_are_taken_before_they_begin(tmp_path: Path) -> None:
     assert found.cpu.tolist() == [7] * 5
 
 
+def test_workers_of_a_busy_loop_are_taken_before_it_comes_to_them(tmp_path: Path) -> None:
+    """Two slots, four requests, a loop that computes: who waits has a slot when one is free, not at begin."""
+    front = EventWriter(tmp_path / "A.0.front.mlog", {"role": "front", "service": "A"})
+    for number, seconds, flags in ((1, 1.0, 0), (2, 1.1, 0), (3, 1.2, QUEUED), (4, 1.3, QUEUED)):
+        front.write(Event.ARRIVE, number, 1, time=int(seconds * SECOND), flags=flags)
+    front.close()
+    loop = EventWriter(tmp_path / "A.0.w0.mlog", {"role": "worker", "service": "A", "runtime": "async"})
+    # 1 is done at 3; the loop goes on with 2, which is done at 4, and then begins with 3 and 4.
+    spans = ((1, 1.5, 3.0), (2, 2.0, 4.0), (3, 4.5, 6.0), (4, 5.0, 7.0))
+    moments = [(begin, number, Event.BEGIN) for number, begin, _ in spans]
+    moments += [(done, number, Event.DONE) for number, _, done in spans]
+    for seconds, number, event in sorted(moments):
+        loop.write(
+            event, number, 1, name=loop.name("A/x/" if number < 4 else "A/y/"), time=int(seconds * SECOND)
+        )
+    loop.close()
+    log, arrived = read_log(loop.path), arrivals([read_log(front.path)])
+    assert (executions(log, arrived).taken / SECOND).tolist() == [1.0, 1.1, 3.0, 4.0]
+    assert (executions(log, arrived, "A/y/").taken / SECOND).tolist() == [4.0]
+    # Both slots are taken from 1.1 to 6: by the old rule, the last to be done before 3 began was 2, at 4.
+    busy = busy_seconds(log, Window(2 * SECOND, 6 * SECOND), arrived)
+    assert busy.sum() == pytest.approx(8.0)
+
+
 @pytest.mark.parametrize("data", [{}, {"cycles": [[1, 0.5, 0.25]]}])
 def test_failed_share_counts_failed_cycles(data: dict[str, Any]) -> None:
     """Failed cycles are compared with all that began."""
