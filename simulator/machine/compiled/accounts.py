@@ -28,16 +28,24 @@ from simulator.machine.compiled.state import (
     V_ROOT,
     V_SPEED,
     V_STARTS,
+    Floats,
     Flows,
     Servers,
 )
 from simulator.machine.compiling import compiled, internal
 from simulator.program import FCFS, PREEMPTIVE, SHARED
 
-__all__ = ["server_accounts", "tree_accounts", "underway_at"]
+__all__ = ["server_accounts", "tree_accounts", "underway_at", "write_accounts"]
 
 
 @compiled
+def write_accounts(v: Servers, f: Flows, now: float, accounts: Floats) -> None:
+    """Write both accounts of every processor, one row each."""
+    for server in range(len(accounts)):
+        accounts[server, 0], accounts[server, 1] = server_accounts(v, f, server, now)
+
+
+@internal
 def server_accounts(v: Servers, f: Flows, server: int, now: float) -> tuple[float, float]:
     """Return busy core-seconds and service given in core-seconds of a processor, its parts included."""
     ints, floats = v.ints, v.floats

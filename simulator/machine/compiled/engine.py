@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from simulator.machine.budget import Budget
 from simulator.machine.compiled import state as run
-from simulator.machine.compiled.accounts import server_accounts
+from simulator.machine.compiled.accounts import write_accounts
 from simulator.machine.compiled.interpreter import advance
 from simulator.machine.failures import (
     MAX_INSIDE,
@@ -145,11 +145,12 @@ class CompiledEngine:
         rows[:, AREA] = levels[:, run.L_AREA] + content * (now - levels[:, run.L_LAST])
         rows[:, RESIDENCE] = levels[:, run.L_TIME] + (content * now - levels[:, run.L_SINCE])
         rows[:, COMPLETED_TIME] = levels[:, run.L_TIME]
-        accounts = [server_accounts(s.servers, s.flows, server, now) for server in range(layout.servers)]
+        accounts = np.empty((layout.servers, 2))
+        write_accounts(s.servers, s.flows, now, accounts)
         return np.concatenate(
             [
                 rows.ravel(),
-                np.array(accounts, dtype=np.float64).ravel(),
+                accounts.ravel(),
                 s.records.cycles.ravel(),
                 s.records.site_sums[: layout.sites].ravel(),
                 s.records.join_sums[: layout.joins].ravel(),
@@ -550,7 +551,22 @@ def _servers(program: Program, layout: Layout, bits: np.uint64) -> run.Servers:
         seat_cores=np.array(_seats(program, layout) or [0], dtype=np.int32),
         part_seats=_array(part_seats, run.PART_INTS, np.int64),
         falls=falls,
+        winners=_winners(ints),
     )
+
+
+def _winners(ints: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+    """Return who wins the tournament of processors while none of them has an event: the first of any two.
+
+    Parts of processors, which come behind all others, do not take part.
+    """
+    own = ints[:, run.V_ROOT] == np.arange(len(ints))
+    entrants = len(ints) if own.all() else int(np.argmin(own))
+    winners = np.zeros(2 * entrants, dtype=np.int32)
+    winners[entrants:] = np.arange(entrants)
+    for at in range(entrants - 1, 0, -1):
+        winners[at] = min(winners[2 * at], winners[2 * at + 1])
+    return winners
 
 
 def _falls(program: Program, ints: npt.NDArray[np.int64]) -> FloatArray:

@@ -41,6 +41,7 @@ from simulator.machine.compiled.servers import (
     preemptive_finish,
     preemptive_use,
     running_account,
+    soonest_after,
     soonest_server,
     take_from_server,
     tree_finish,
@@ -179,6 +180,7 @@ from simulator.machine.compiled.state import (
     V_NODES,
     V_OWN_NODE,
     V_PACE,
+    V_ROOT,
     V_SPEED,
     V_STARTS,
     WAITED_FOR_CORE,
@@ -365,7 +367,7 @@ def advance(s: State, until: float) -> int:
                     preemptive_finish(v, f, scalars, server, now)
                 else:
                     sticky_act(v, f, scalars, server, now)
-                server_next = soonest_server(v)
+                server_next = soonest_after(v, server)
                 scalars[STANDSTILL] += 1
                 continue
             if upcoming >= until:
@@ -766,7 +768,7 @@ def advance(s: State, until: float) -> int:
                         scalars[TRACED] += 1
                     if kind == SHARED:
                         tree_use(v, f, server, flow, time, t)
-                        server_next = soonest_server(v)
+                        server_next = soonest_after(v, server_ints[server, V_ROOT])
                     elif kind == FCFS:
                         if server_ints[server, V_FREE] > 0:
                             running_account(v, server, t)
@@ -787,7 +789,7 @@ def advance(s: State, until: float) -> int:
                     elif kind == PREEMPTIVE:
                         rank = tasks[entries[frame_ints[frame, ENTRY], E_TASK], T_RANK]
                         preemptive_use(v, f, server, flow, time, rank, t)
-                        server_next = soonest_server(v)
+                        server_next = soonest_after(v, server_ints[server, V_ROOT])
                     else:
                         seat = -1
                         if by == BY_FRONT:
@@ -795,7 +797,7 @@ def advance(s: State, until: float) -> int:
                         elif frame_ints[frame, CARRIER] == flow:
                             seat = frame_ints[frame, SEAT]
                         sticky_use(v, f, server, flow, time, seat, t)
-                        server_next = soonest_server(v)
+                        server_next = soonest_after(v, server_ints[server, V_ROOT])
                     break
 
                 if operation == JOIN or operation == BRANCH_END:

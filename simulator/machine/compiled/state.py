@@ -324,6 +324,7 @@ class Servers(NamedTuple):
     seat_cores: Ints
     part_seats: Longs
     falls: Floats
+    winners: Ints
 
 
 class Flows(NamedTuple):
