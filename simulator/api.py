@@ -14,7 +14,7 @@ from simulator.figures.laws import check_identities, check_stability, doubts
 from simulator.figures.output import BATCHES, Window, open_window
 from simulator.figures.result import Precision, Result
 from simulator.machine.budget import MAX_SECONDS, Budget, Reached, limit_error
-from simulator.machine.recording import MAX_BINS, Bins, FloatArray, Layout, Samples
+from simulator.machine.recording import MAX_BINS, Bins, FloatArray, Layout, Samples, most_bins
 from simulator.preparing import Observed, prepared
 from simulator.program import Program, compile_model
 
@@ -120,7 +120,7 @@ def simulate(
     program = compile_model(ready.model, activities=activities)
     layout = Layout(program)
     machine = _engine(engine, program, seed)
-    bins = Bins(layout.width, _bin_width(program, horizon))
+    bins = Bins(layout.width, _bin_width(program, horizon, most_bins(layout.width)))
     next_check = FIRST_CHECK * bins.width
     while True:
         try:
@@ -269,13 +269,14 @@ def _check_arguments(
         raise UsageError(f"max_events must be >= 1, got {max_events!r}")
 
 
-def _bin_width(program: Program, horizon: float | None) -> float:
+def _bin_width(program: Program, horizon: float | None, most: int = MAX_BINS) -> float:
     """Return a first bin width: a fraction of the shortest cycle, and such that bins end at the horizon."""
     cycles = [p.nominal.total if not p.is_open else 1 / p.rate for p in program.populations]
     width = min(cycles) / BINS_PER_CYCLE
     if horizon is None:
         return width
-    return horizon / min(max(FIRST_CHECK, math.ceil(horizon / width)), MAX_BINS // 2)
+    # So few that none are ever added up: then the last one ends at the horizon.
+    return horizon / min(max(FIRST_CHECK, math.ceil(horizon / width)), MAX_BINS // 2, most - 1)
 
 
 def _sufficient(window: Window) -> bool:

@@ -121,22 +121,26 @@ def doubts(window: Window) -> list[str]:
                 f"Little's law: {program.tasks[population.task].name!r} has {population.clients} clients, "
                 f"but throughput x (response time + nominal think time) is {clients:.6g}"
             )
+    inside = [
+        float(sums[:, layout.inside(p.entry) + AREA].sum() / (length * len(sums))) if p.is_open else p.clients
+        for p in program.populations
+    ]
+    setups = _setups_on_servers(program)
     for server, indices in processor_servers(program):
         # Of its copies together: how many requests come to each is left to chance.
         copies = len(indices)
         nominal = np.full(len(sums), server.background / server.speed * length)
-        edge = present = 0.0
+        edge = 0.0
         for number, population in enumerate(program.populations):
             demand = copies * population.nominal.demand[indices[0]] / server.speed
-            nominal += sums[:, layout.cycles(number)] * demand
-            inside = sums[:, layout.inside(population.entry) + AREA].sum() / (length * len(sums))
-            present += inside if population.is_open else population.clients
-            edge += (inside if population.is_open else population.clients) * demand
-        for at in _setups_on(program, indices[0]):
+            if demand:
+                nominal += sums[:, layout.cycles(number)] * demand
+                edge += inside[number] * demand
+        for at in setups.get(indices[0], ()):
             # What sleep has added is no part of the nominal demand; it is counted when a use begins.
             added = sums[:, layout.setup(at) + 1] / program.servers[program.setups[at].server].pace
             nominal += added
-            edge += present * float(added.sum()) / max(1.0, float(sums[:, layout.setup(at)].sum()))
+            edge += sum(inside) * float(added.sum()) / max(1.0, float(sums[:, layout.setup(at)].sum()))
         busy = sums[:, [layout.server(i) for i in indices]].sum(axis=1)
         if _breached(busy - nominal, edge):
             span = length * len(sums) * server.cores * copies
@@ -147,15 +151,14 @@ def doubts(window: Window) -> list[str]:
     return found
 
 
-def _setups_on(program: Program, server: int) -> list[int]:
-    """Return the set-ups whose time is spent on a server, or on a part of it."""
-    found = []
+def _setups_on_servers(program: Program) -> dict[int, list[int]]:
+    """Return, per server, the set-ups whose time is spent on it, or on a part of it."""
+    found: dict[int, list[int]] = {}
     for at, setup in enumerate(program.setups):
         place = setup.server
-        while place >= 0 and place != server:
+        while place >= 0:
+            found.setdefault(place, []).append(at)
             place = program.servers[place].parent
-        if place >= 0:
-            found.append(at)
     return found
 
 

@@ -119,9 +119,10 @@ class Window:
         for index, entry in enumerate(self.program.entries):
             if entry.token not in GIVE_BACK:  # what counts is how often a semaphore or lock is acquired
                 answered[entry.task].append(self.layout.inside(index) + LEFT)
+        setups = self.setups()
         for index, task in enumerate(self.program.tasks):
             if index in populations:
-                result[task.name] = self.population(populations[index], samples)
+                result[task.name] = self.population(populations[index], samples, setups.get(index))
                 continue
             places = self.layout.places_of[index]
             threads = task.threads * task.replicas
@@ -131,21 +132,25 @@ class Window:
                 utilization=None if threads == math.inf else self.rate(*busy, divisor=threads),
                 busy=self.rate(*busy),
                 queue=self.rate(*(self.layout.waiting(p) + AREA for p in places)),
-                setup=self.setup(index, self.sums[:, answered[index]].sum(axis=1)),
+                setup=self.setup(setups.get(index), self.sums[:, answered[index]].sum(axis=1)),
                 replicas=tuple(self.replica(p, task.threads) for p in places) if len(places) > 1 else (),
             )
         return result
 
-    def setup(self, task: int, requests: FloatArray) -> Figure | None:
+    def setups(self) -> dict[int, list[int]]:
+        """Return, of every task that has a set-up, the columns with the seconds that it added."""
+        result: dict[int, list[int]] = {i: [] for i, task in enumerate(self.program.tasks) if task.sleep >= 0}
+        for index, setup in enumerate(self.program.setups):
+            task = self.program.sleeps[setup.sleep].task
+            if task in result and not setup.pause:
+                result[task].append(self.layout.setup(index) + 1)
+        return result
+
+    def setup(self, columns: list[int] | None, requests: FloatArray) -> Figure | None:
         """Return the processor time that sleep added to a request of a task; None if it has no set-up."""
-        if self.program.tasks[task].sleep < 0 or not requests.any():
+        if columns is None or not requests.any():
             return None
-        mine = [
-            self.layout.setup(i) + 1
-            for i, setup in enumerate(self.program.setups)
-            if self.program.sleeps[setup.sleep].task == task and not setup.pause
-        ]
-        return ratio(self.sums[:, mine].sum(axis=1), requests)
+        return ratio(self.sums[:, columns].sum(axis=1), requests)
 
     def replica(self, place: int, threads: float) -> ReplicaResult:
         """Return the figures of one replica."""
@@ -156,7 +161,7 @@ class Window:
             queue=self.rate(self.layout.waiting(place) + AREA),
         )
 
-    def population(self, index: int, samples: list[Samples]) -> TaskResult:
+    def population(self, index: int, samples: list[Samples], setups: list[int] | None) -> TaskResult:
         """Return the figures of one reference task."""
         at = self.layout.cycles(index)
         population = self.program.populations[index]
@@ -171,7 +176,7 @@ class Window:
             utilization=None,
             busy=ratio(present - thinking, self.batch_seconds),
             queue=None,
-            setup=self.setup(population.task, cycles) if population.task >= 0 else None,
+            setup=self.setup(setups, cycles),
             response_time=response,
             cycle_time=None if response is None else ratio(durations, cycles),
         )
@@ -293,19 +298,33 @@ def open_window(program: Program, layout: Layout, bins: Bins) -> Window:
     warmup = mser5(series)
     settled = warmup < 0.45 * len(rows)
     warmup = min(warmup, len(rows) - BATCHES[-1])
+    independent = False
+    begin, count, size = 0.0, 0, 0
     for count in BATCHES:
         if len(rows) - warmup < count:
             continue
         size = (len(rows) - warmup) // count
-        first = len(rows) - size * count
-        sums = rows[first:].reshape(count, size, layout.width).sum(axis=1)
-        window = Window(program, layout, first * bins.width, bins.end, sums, True, settled)
-        counts = window.cycle_sums(0)
-        limit = 1.96 / math.sqrt(count)
-        noise = [
-            lag1(residuals(counts, window.batch_seconds)),
-            lag1(residuals(window.cycle_sums(1), counts)),
-        ]
-        if max(noise) <= limit:
-            return window
-    return Window(program, layout, window.begin, window.end, window.sums, False, settled)
+        begin = (len(rows) - size * count) * bins.width
+        seconds = np.full(count, (bins.end - begin) / count)
+        # Only of the columns that decide.
+        counts, responses = (
+            _in_batches(rows, count, size, [c + offset for c in columns]).sum(axis=1) for offset in (0, 1)
+        )
+        noise = [lag1(residuals(counts, seconds)), lag1(residuals(responses, counts))]
+        independent = max(noise) <= 1.96 / math.sqrt(count)
+        if independent:
+            break
+    sums = _in_batches(rows, count, size, slice(None))
+    return Window(program, layout, begin, bins.end, sums, independent, settled)
+
+
+def _in_batches(rows: FloatArray, count: int, size: int, columns: slice | list[int]) -> FloatArray:
+    """Return the sums of some columns over the last bins, so many of them to a batch.
+
+    Where a bin is a batch, these are the bins themselves: of big models, there is no room for a copy.
+    """
+    last = rows[len(rows) - size * count :, columns]
+    if size == 1:
+        return last
+    result: FloatArray = last.reshape(count, size, -1).sum(axis=1)
+    return result

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
@@ -17,11 +18,25 @@ import numpy.typing as npt
 from simulator.machine.variates import mix
 from simulator.program import Program
 
-__all__ = ["MAX_BINS", "Bins", "FloatArray", "Layout", "Level", "Samples", "sample_capacities", "stays"]
+__all__ = [
+    "MAX_BINS",
+    "Bins",
+    "FloatArray",
+    "Layout",
+    "Level",
+    "Samples",
+    "most_bins",
+    "sample_capacities",
+    "stays",
+]
 
 FloatArray = npt.NDArray[np.float64]
 
 MAX_BINS = 2000
+MIN_MAX_BINS = 80
+"""So many bins are kept at least: twice as many as there are batches of a window."""
+BIN_CELLS = 1 << 26
+"""Sums that bins hold, half a gigabyte of them: models of which 2000 bins take more have fewer bins."""
 
 # Columns of a level, relative to its first.
 ENTERED, LEFT, CONTENT, AREA, RESIDENCE, COMPLETED_TIME = range(6)
@@ -122,7 +137,7 @@ class Layout:
         self.setups = len(program.setups)
         closed = {p.task for p in program.populations if not p.is_open}
         replicas = [0 if i in closed else t.replicas for i, t in enumerate(program.tasks)]
-        self.first_station = [sum(replicas[:i]) for i in range(self.tasks + 1)]
+        self.first_station = [0, *accumulate(replicas)]
         self.stations = self.first_station[-1]
         self.by_replica = self.stations <= MAX_REPLICA_LEVELS
         if self.by_replica:
@@ -185,14 +200,20 @@ class Layout:
         return self._setups_at + 2 * setup
 
 
+def most_bins(columns: int) -> int:
+    """Return how many bins of so many columns are kept: an even number, ``MAX_BINS`` of ordinary models."""
+    return min(MAX_BINS, max(MIN_MAX_BINS, BIN_CELLS // max(1, columns) // 2 * 2))
+
+
 class Bins:
-    """The differences between snapshots, fewer than ``MAX_BINS`` of equal width (seconds)."""
+    """The differences between snapshots, of equal width (seconds), fewer than ``most_bins`` of them."""
 
     def __init__(self, columns: int, width: float) -> None:
         self.width = width
         self.count = 0
+        self._most = most_bins(columns)
         self._previous = np.zeros(columns)
-        self._rows = np.empty((MAX_BINS, columns))
+        self._rows = np.empty((self._most, columns))
 
     @property
     def end(self) -> float:
@@ -210,9 +231,10 @@ class Bins:
         np.subtract(now, self._previous, out=self._rows[self.count])
         self._previous = now
         self.count += 1
-        if self.count == MAX_BINS:
-            self.count = MAX_BINS // 2
-            self._rows[: self.count] = self._rows[0::2] + self._rows[1::2]
+        if self.count == self._most:
+            self.count = self._most // 2
+            for row in range(self.count):  # in place: together they may take half of the memory there is
+                np.add(self._rows[2 * row], self._rows[2 * row + 1], out=self._rows[row])
             self.width *= 2
 
     @property
