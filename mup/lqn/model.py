@@ -589,8 +589,16 @@ class Task:
         raise KeyError(name)
 
 
+class _Indexed:
+    """What finds tasks and processors by name, once it has been made; no part of the model."""
+
+    __slots__ = ("_index",)
+
+    _index: tuple[dict[str, Task], dict[str, Processor]]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Model:
+class Model(_Indexed):
     """A whole layered queueing network.
 
     Attributes:
@@ -630,9 +638,9 @@ class Model:
         Raises:
             ModelError: There is none; the message suggests the closest name.
         """
-        for task in self.tasks:
-            if task.name == name:
-                return task
+        task = self._by_name()[0].get(name)
+        if task is not None:
+            return task
         known = [t.name for t in self.tasks]
         raise ModelError(f"the model has no task {name!r}; {did_you_mean(name, known)}", where=self.name)
 
@@ -642,11 +650,20 @@ class Model:
         Raises:
             ModelError: There is none; the message suggests the closest name.
         """
-        for processor in self.processors:
-            if processor.name == name:
-                return processor
+        processor = self._by_name()[1].get(name)
+        if processor is not None:
+            return processor
         known = [p.name for p in self.processors]
         raise ModelError(f"the model has no processor {name!r}; {did_you_mean(name, known)}", where=self.name)
+
+    def _by_name(self) -> tuple[dict[str, Task], dict[str, Processor]]:
+        """Return tasks and processors by name. (Big models are asked for thousands of each.)"""
+        try:
+            return self._index
+        except AttributeError:
+            index = {t.name: t for t in self.tasks}, {p.name: p for p in self.processors}
+            object.__setattr__(self, "_index", index)
+            return index
 
     @property
     def reference_tasks(self) -> tuple[Task, ...]:

@@ -46,10 +46,11 @@ def rule_problems(processors: Sequence[Processor], tasks: Sequence[Task]) -> lis
     found: list[ModelError] = []
     found += _name_problems((p.name for p in processors), "processors")
     found += _name_problems((t.name for t in tasks), "tasks")
+    known = {p.name: p for p in processors}
     for processor in processors:
-        found += _processor_problems(processors, processor)
+        found += _processor_problems(known, processor)
     names = _Names(
-        processors=[p.name for p in processors],
+        processors=known,
         tasks={t.name: (t, {e.name for e in t.entries}) for t in tasks},
     )
     for task in tasks:
@@ -63,7 +64,7 @@ def rule_problems(processors: Sequence[Processor], tasks: Sequence[Task]) -> lis
 class _Names:
     """What elements can refer to."""
 
-    processors: list[str]
+    processors: Mapping[str, Processor]
     tasks: Mapping[str, tuple[Task, set[str]]]
 
 
@@ -84,7 +85,7 @@ def _number(value: object, low: float, high: float) -> bool:
 # Processors.
 
 
-def _processor_problems(processors: Sequence[Processor], processor: Processor) -> Iterator[ModelError]:
+def _processor_problems(known: Mapping[str, Processor], processor: Processor) -> Iterator[ModelError]:
     where = f"processors[{processor.name!r}]"
     if processor.discipline == "cores" and processor.cores == math.inf:
         yield ModelError("a processor of discipline 'cores' needs finitely many", where=f"{where}.cores")
@@ -106,7 +107,6 @@ def _processor_problems(processors: Sequence[Processor], processor: Processor) -
                 f"must be a number of moves per second >= 0, got {migration.balance!r}",
                 where=f"{spot}.balance",
             )
-    known = {p.name: p for p in processors}
     if processor.background and processor.parent is not None:
         yield ModelError("only a machine has one, not a part of it", where=f"{where}.background")
     if processor.parent is not None:
@@ -160,7 +160,7 @@ def _task_problems(names: _Names, task: Task) -> Iterator[ModelError]:
     where = f"tasks[{task.name!r}]"
     if task.processor is not None and task.processor not in names.processors:
         yield ModelError(
-            f"no processor is named {task.processor!r}; {did_you_mean(task.processor, names.processors)}",
+            f"no processor is named {task.processor!r}; {did_you_mean(task.processor, list(names.processors))}",
             where=f"{where}.processor",
         )
     if not task.entries:

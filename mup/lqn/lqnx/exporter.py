@@ -75,7 +75,7 @@ def model_to_lqnx(model: Model, *, approximate: bool = False) -> Export:
     losses = Losses(approximate=approximate, reached=reached_activities(model))
     root = _Exporter(model, losses).root()
     losses.raise_problems(model.name)
-    return Export(_HEADER + root.text(), tuple(losses.approximated), tuple(losses.notes))
+    return Export(_HEADER + root.text(), tuple(losses.approximated), losses.notes)
 
 
 class _Exporter:
@@ -86,6 +86,7 @@ class _Exporter:
         self.losses = losses
         self.labels = self.entry_names()
         self.answered = self.entries_with_reply()
+        self.demands = self.demands_by_processor()
 
     # Names.
 
@@ -117,6 +118,14 @@ class _Exporter:
             if place not in found:
                 found.add(place)
                 stack.extend((f.task, f.entry) for f in entries[place].forwards)
+        return found
+
+    def demands_by_processor(self) -> dict[str | None, list[float]]:
+        """Return the mean demands of the activities on every processor, those without any left out."""
+        found: dict[str | None, list[float]] = {}
+        for task, _, activity in self.model.walk():
+            if activity.demand is not None and activity.demand.mean > 0:
+                found.setdefault(task.processor, []).append(activity.demand.mean)
         return found
 
     # The model, processors, tasks.
@@ -166,11 +175,7 @@ class _Exporter:
             element.attributes["multiplicity"] = number_text(processor.cores)
         element.attributes["scheduling"] = scheduling
         if scheduling == "ps":
-            demands = [
-                a.demand.mean
-                for t, _, a in self.model.walk()
-                if t.processor == processor.name and a.demand is not None and a.demand.mean > 0
-            ]
+            demands = self.demands.get(processor.name, [])
             element.attributes["quantum"] = number_text(QUANTUM * (fmean(demands) if demands else 1.0))
         speed = processor.speed * processor.available
         if speed != 1:

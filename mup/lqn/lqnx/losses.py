@@ -29,7 +29,7 @@ class Losses:
         self.reached = reached
         self.problems: list[str] = []
         self.approximated: list[str] = []
-        self.notes: list[str] = []
+        self._notes: dict[str, None] = {}
         self._can_approximate = False
 
     def problem(self, what: str, where: str) -> None:
@@ -47,8 +47,12 @@ class Losses:
 
     def note(self, text: str) -> None:
         """Add a note, once."""
-        if text not in self.notes:
-            self.notes.append(text)
+        self._notes[text] = None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was noted, in order."""
+        return tuple(self._notes)
 
     def raise_problems(self, model: str) -> None:
         """Refuse the export if there is a problem.

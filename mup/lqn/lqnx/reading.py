@@ -87,12 +87,12 @@ class Report:
 
     Attributes:
         problems: What makes the file unusable.
-        notes: What the file says and the model cannot hold, or holds in another form.
+        notes: What the file says and the model cannot hold, or holds in another form; the keys, in order.
     """
 
     def __init__(self) -> None:
         self.problems: list[ModelError] = []
-        self.notes: list[str] = []
+        self.notes: dict[str, None] = {}
 
     def problem(self, message: str, where: str, hint: str = "") -> None:
         """Add a problem."""
@@ -100,8 +100,7 @@ class Report:
 
     def note(self, text: str) -> None:
         """Add a note, once."""
-        if text not in self.notes:
-            self.notes.append(text)
+        self.notes[text] = None
 
     def vocabulary(self, root: Element) -> None:
         """Report elements and attributes that lqnx does not have, and variables that have no value."""
