@@ -657,7 +657,7 @@ class Model(_Indexed):
         raise ModelError(f"the model has no processor {name!r}; {did_you_mean(name, known)}", where=self.name)
 
     def _by_name(self) -> tuple[dict[str, Task], dict[str, Processor]]:
-        """Return tasks and processors by name. (Big models are asked for thousands of each.)"""
+        """Return tasks and processors by name: big models are asked for thousands of each."""
         try:
             return self._index
         except AttributeError:

@@ -160,7 +160,8 @@ def _task_problems(names: _Names, task: Task) -> Iterator[ModelError]:
     where = f"tasks[{task.name!r}]"
     if task.processor is not None and task.processor not in names.processors:
         yield ModelError(
-            f"no processor is named {task.processor!r}; {did_you_mean(task.processor, list(names.processors))}",
+            f"no processor is named {task.processor!r};"
+            f" {did_you_mean(task.processor, list(names.processors))}",
             where=f"{where}.processor",
         )
     if not task.entries:

@@ -6,6 +6,8 @@ Callees come before their callers. Times are moments: how steps of an entry make
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -15,7 +17,7 @@ from simulator.analytic.approximations.parallel_branches import ParallelBranches
 from simulator.analytic.approximations.second_phases import SecondPhases
 from simulator.analytic.entry_times import EntryTimes, Moments
 from simulator.analytic.layers import Plan, targets
-from simulator.analytic.loads import Rows
+from simulator.analytic.loads import Columns, Load, Places, Rows
 from simulator.analytic.operating_point import (
     BRANCH_DELAY,
     OWN_ROWS,
@@ -46,6 +48,10 @@ class Evaluation:
         self._second = second
         self.rows = [Rows(plan) for plan in point.plans]
         self.releases = [sum(times for _, times in rows.releasing) for rows in self.rows]
+        self._reaches = _reaches(point, self.rows)
+        for index, reach in enumerate(self._reaches):
+            # What leads back to its own beginning asks nothing at first.
+            point.as_called[index] = Load(reach.called, np.zeros((ROWS, len(reach.called))))
         self._inputs: list[tuple[dict[str, Moments], int]] = [({}, -1)] * len(point.plans)
         self._versions = [0] * len(point.plans)
 
@@ -125,51 +131,117 @@ class Evaluation:
 
     def _loads(self, index: int, plan: Plan, moments: dict[str, Moments], own: EntryTimes) -> None:
         """Add up what a request asks of the stations: while the thread is held, for the caller, at all."""
-        point, rows = self._point, self.rows[index]
-        load = np.zeros((len(plan.steps), ROWS, point.width))
-        local, released = np.zeros((ROWS, point.width)), np.zeros((ROWS, point.width))
-        at = point.width - 1 if plan.processor is None else plan.processor
-        load[:, :OWN_ROWS, at] = rows.work
-        local[:OWN_ROWS, at] = rows.work.sum(axis=0)
+        point, rows, reach = self._point, self.rows[index], self._reaches[index]
+        load = np.zeros((len(plan.steps), ROWS, len(reach.own)))
+        local, released = np.zeros((ROWS, len(reach.local))), np.zeros((ROWS, len(reach.called)))
+        at = -1 if plan.processor is None else plan.processor
+        load[:, :OWN_ROWS, reach.own.where[at]] = rows.work
+        local[:OWN_ROWS, reach.local.where[at]] = rows.work.sum(axis=0)
         load[:, TIME, -1] += rows.delay
-        for row, target, times in rows.calls:
-            load[row] += times * point.as_called[target]
-        for target, times in rows.releasing:
-            released += times * point.as_called[target]
+        for (row, target, times), places in zip(rows.calls, reach.calls, strict=True):
+            load[row][:, places] += times * point.as_called[target].values
+        for (target, times), places in zip(rows.releasing, reach.releasing, strict=True):
+            released[:, places] += times * point.as_called[target].values
         for back in self._second.overtaking[index]:
             load[rows.of[back.step], TIME, -1] += self._second.wait(back)
         if own.overlaps:
-            self._branches.meet(index, rows, own, load)
+            self._branches.meet(index, rows, own, reach.own, load)
         share = np.array([own.shares.get(name, 1.0) for name in rows.of])
         spent = share * rows.visits * np.array([moments[name][0] for name in rows.of])
         load[:, TIME] *= share[:, None]
-        local[BRANCH_DELAY] += load[:, BRANCH_DELAY].sum(axis=0)
-        flat, shape = load.reshape(len(load), -1), (ROWS, point.width)
+        local[BRANCH_DELAY, reach.own_in_local] += load[:, BRANCH_DELAY].sum(axis=0)
+        flat, shape = load.reshape(len(load), -1), (ROWS, len(reach.own))
         held, awaited = (rows.held @ flat).reshape(shape), (rows.awaited @ flat).reshape(shape)
         thread_time, caller_time = float(rows.held @ spent), float(rows.awaited @ spent)
         if thread_time > 0:
             held[TIME] *= own.hold[0] / thread_time
         if caller_time > 0:
             awaited[TIME] *= own.reply[0] / caller_time
-        point.held[index] = held
-        called = awaited if plan.station is None else self._at_pool(index, plan.station, own, local)
+        point.held[index] = Load(reach.own, held)
+        called = np.zeros((ROWS, len(reach.called)))
+        if plan.station is None:
+            called[:, reach.own_in_called] = awaited
+        else:
+            self._at_pool(index, plan.station, own, local, called)
         called = called + released
         for front in (plan.before, plan.behind):
             if front is not None:
-                called = called + point.as_called[front]
+                called[:, reach.others[front]] += point.as_called[front].values
         for target, chance in plan.forwards:
-            called = called + chance * point.as_called[target]
-        point.as_called[index] = called
-        point.local[index] = local
+            called[:, reach.others[target]] += chance * point.as_called[target].values
+        point.as_called[index] = Load(reach.called, called)
+        point.local[index] = Load(reach.local, local)
 
-    def _at_pool(self, index: int, station: int, own: EntryTimes, local: FloatArray) -> FloatArray:
-        """Return what a request asks of its pool while its caller waits; add all of it to ``local``."""
-        called = np.zeros((ROWS, self._point.width))
+    def _at_pool(
+        self, index: int, station: int, own: EntryTimes, local: FloatArray, called: FloatArray
+    ) -> None:
+        """Add what a request asks of its pool: to ``called`` while its caller waits, all to ``local``."""
         (mean, variance), visits = own.reply, 1 + self.releases[index]
-        called[:OWN_ROWS, station] = visits, mean, (mean**2 + variance) / visits, mean
-        local[:, station] += called[:, station]
+        reach = self._reaches[index]
+        there, here = reach.called.where[station], reach.local.where[station]
+        called[:OWN_ROWS, there] = visits, mean, (mean**2 + variance) / visits, mean
+        local[:, here] += called[:, there]
         hold, noise = own.hold
-        local[WORK, station] += hold - mean
-        local[SQUARES, station] += (hold**2 + noise - mean**2 - variance) / visits
+        local[WORK, here] += hold - mean
+        local[SQUARES, here] += (hold**2 + noise - mean**2 - variance) / visits
         self._second.length[index] = max(hold - mean, 0.0)
-        return called
+
+
+@dataclass(frozen=True, slots=True)
+class _Reach:
+    """The stations that the requests of a plan can get to.
+
+    Attributes:
+        own: By its steps, what they wait for included.
+        local: Those, and the one whose server it holds.
+        called: While its caller waits.
+        own_in_local, own_in_called: Where the first are among the others; the latter if it holds no server.
+        calls, releasing: Where what is called is among ``own`` and ``called``, for each of ``Rows``.
+        others: Where what fronts and those that take over ask is among ``called``, by their plans.
+    """
+
+    own: Columns
+    local: Columns
+    called: Columns
+    own_in_local: Places
+    own_in_called: Places
+    calls: tuple[Places, ...]
+    releasing: tuple[Places, ...]
+    others: Mapping[int, Places]
+
+
+def _reaches(point: OperatingPoint, every: list[Rows]) -> list[_Reach]:
+    """Return what the requests of every plan can get to."""
+    plans, delays = point.plans, len(point.stations)
+    own: list[set[int]] = [set() if plan.processor is None else {plan.processor} for plan in plans]
+    called: list[set[int]] = [set() for _ in plans]
+    behind = [[n for n in (p.before, p.behind, *(t for t, _ in p.forwards)) if n is not None] for p in plans]
+    growing = True
+    while growing:  # a second time if messages lead back to their senders, else all is known after the first
+        growing = False
+        for index in reversed(point.layers.order):
+            rows, plan = every[index], plans[index]
+            size = len(own[index]) + len(called[index])
+            own[index].update(*(called[target] for _, target, _ in rows.calls))
+            called[index].update(own[index] if plan.station is None else (plan.station,))
+            called[index].update(*(called[target] for target, _ in rows.releasing))
+            called[index].update(*(called[target] for target in behind[index]))
+            growing = growing or len(own[index]) + len(called[index]) > size
+    of_called = [Columns(found, delays) for found in called]
+    reaches = []
+    for index, (rows, plan) in enumerate(zip(every, plans, strict=True)):
+        mine, asked = Columns(own[index], delays), of_called[index]
+        local = mine if plan.station is None else Columns((*own[index], plan.station), delays)
+        reaches.append(
+            _Reach(
+                own=mine,
+                local=local,
+                called=asked,
+                own_in_local=local.places(mine),
+                own_in_called=asked.places(mine if plan.station is None else Columns((), delays)),
+                calls=tuple(mine.places(of_called[target]) for _, target, _ in rows.calls),
+                releasing=tuple(asked.places(of_called[target]) for target, _ in rows.releasing),
+                others={target: asked.places(of_called[target]) for target in behind[index]},
+            )
+        )
+    return reaches

@@ -116,7 +116,7 @@ class Returns:
                 count, once = call.count[0], self._time.get(call.target, 0.0)
                 often = min(count, 1.0)
                 first = self._first.get(call.target, {})
-                reached = {at: replace(r, chance=often * r.chance, step=step.name) for at, r in first.items()}
+                reached = {at: _Reach(often * r.chance, r.gap, step.name) for at, r in first.items()}
                 yield _Part(count * once, often, reached, self._last.get(call.target), max(count - 1, 0.0))
 
 
@@ -208,7 +208,7 @@ class _Walk:
         ways: dict[int, list[_Reach]] = {}
         for after, chance, late in self._next.get(name, ()) if left > 0 else ():
             for at, reach in self._from(after, left - 1).items():
-                way = replace(reach, chance=chance * reach.chance, gap=late + reach.gap)
+                way = _Reach(chance * reach.chance, late + reach.gap, reach.step)
                 ways.setdefault(at, []).append(way)
         _continue(found, {at: _mixed(reaches) for at, reaches in ways.items()}, gap)
         return found
@@ -230,15 +230,15 @@ def _mixed(ways: list[_Reach]) -> _Reach:
     """Return what exclusive ways to a station are together."""
     chance = sum(way.chance for way in ways)
     gap = sum(way.chance * way.gap for way in ways) / chance if chance > 0 else 0.0
-    return replace(ways[0], chance=min(chance, 1.0), gap=gap)
+    return _Reach(min(chance, 1.0), gap, ways[0].step)
 
 
 def _continue(found: dict[int, _Reach], then: Mapping[int, _Reach], gap: float) -> None:
     """Add what is reached so many seconds later, by those who have not been there yet."""
     for at, reach in then.items():
-        later = replace(reach, gap=reach.gap + gap)
+        later = _Reach(reach.chance, reach.gap + gap, reach.step)
         if at in found:
             before = found[at]
-            rest = replace(later, chance=(1 - before.chance) * reach.chance)
+            rest = _Reach((1 - before.chance) * reach.chance, later.gap, later.step)
             later = _mixed([before, rest])
         found[at] = later

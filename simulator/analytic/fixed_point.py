@@ -15,7 +15,7 @@ import numpy as np
 from mup.errors import SimulationError
 from simulator.analytic.approximations.aggregation import busy_servers, job_rates
 from simulator.analytic.approximations.convolution import Chain, FloatArray
-from simulator.analytic.approximations.felt_variability import felt_variability
+from simulator.analytic.approximations.felt_variability import felt_variability, returns_to
 from simulator.analytic.approximations.general_service import Queue
 from simulator.analytic.approximations.interlock import Interlock
 from simulator.analytic.approximations.many_customers import LARGEST, customers_needed
@@ -71,8 +71,9 @@ class FixedPoint:
         self.point = OperatingPoint(layers)
         self.converged = False
         self._layers = layers
-        self._returning = Returns(layers).visits()
-        self._second = SecondPhases(self.point, self._returning)
+        returning = Returns(layers).visits()
+        self._returning = returns_to(returning, len(layers.stations))
+        self._second = SecondPhases(self.point, returning)
         self._branches = ParallelBranches(self.point)
         self._unawaited = Unawaited(self.point)
         self._evaluation = Evaluation(self.point, self._branches, self._second)
@@ -131,7 +132,7 @@ class FixedPoint:
         self._check_open()
         for customers in point.clients:
             if not customers.is_open:
-                customers.rate = customers.population / float(customers.profile[TIME].sum())
+                customers.rate = customers.population / customers.profile.total(TIME)
         self._flow()
         full = max((point.utilization(i) for i in range(len(point.stations))), default=0.0)
         if full > START:
@@ -152,8 +153,8 @@ class FixedPoint:
         task = self._layers.model.tasks[self.point.plans[root].task]
         profile = self.point.with_think(root)
         if task.is_open:
-            return Customers(1, np.zeros_like(profile), self.point.plans[root].arrivals, is_open=True)
-        if float(profile[TIME].sum()) <= 0:
+            return Customers(1, self.point.empty(), rate=self.point.plans[root].arrivals, is_open=True)
+        if profile.total(TIME) <= 0:
             raise SimulationError(
                 "a cycle takes no time at all, so it would repeat for ever at time 0",
                 where=f"tasks[{task.name!r}]",
@@ -165,9 +166,7 @@ class FixedPoint:
         """Return how many jobs there can be at a station, or are told apart if nothing bounds them."""
         point = self.point
         users = sum(
-            c.population * (PARALLEL_JOBS if has_parallel_jobs(c, at) else 1)
-            for c in point.everyone()
-            if c.profile[VISITS, at] > 0
+            c.population * (PARALLEL_JOBS if has_parallel_jobs(c, at) else 1) for _, c in point.visitors[at]
         )
         second = point.servers(at) if self._second.rate[at] else 0.0
         return users + second + OPEN_JOBS * (self._unawaited.visits[at] > 0)
@@ -191,8 +190,7 @@ class FixedPoint:
         order: list[int] = []
 
         def visit(customers: Customers) -> None:
-            for at in np.flatnonzero(customers.profile[VISITS, :-1]):
-                number = int(at)
+            for number in customers.profile.stations(VISITS):
                 if number in point.pools and number not in done:
                     done.add(number)
                     visit(point.pools[number])
@@ -231,19 +229,19 @@ class FixedPoint:
             own: That station.
         """
         profile = customers.profile
-        customers.stations = [int(i) for i in np.flatnonzero(profile[VISITS, :-1] > 0)]
+        customers.stations = profile.stations(VISITS)
         customers.views, customers.thetas = [], []
         visits, rates = [], []
         for at in customers.stations:
-            count, work = float(profile[VISITS, at]), float(profile[WORK, at])
-            theta = min(float(profile[TIME, at]) / work, 1.0) if work > 0 else 1.0
+            count, work = profile[VISITS, at], profile[WORK, at]
+            theta = min(profile[TIME, at] / work, 1.0) if work > 0 else 1.0
             theta = max(theta, LEAST_THETA)
             view, relative = self._interlock.of_customers(customers, own, at, theta)
             customers.views.append(view)
             customers.thetas.append(theta)
             visits.append(count * theta * relative)
             rates.append(rates_of_parallel(view, customers, at, theta))
-        delay = float(profile[TIME, -1])
+        delay = profile[TIME, -1]
         size = customers.population
         customers.capacity = min([np.inf, *(float(r[-1]) / v for v, r in zip(visits, rates, strict=True))])
         if own is None:
@@ -284,7 +282,7 @@ class FixedPoint:
                 wait = max(float(sums.waiting[at] / sums.visits[at]), 0.0)
                 point.wait[at] += gain * (wait - point.wait[at])
                 if point.iterations <= ADAPTIVE:
-                    point.queues[at].adapt(felt_variability(point, self._returning, at), occupancy)
+                    point.queues[at].adapt(felt_variability(point, self._returning[at], at), occupancy)
             point.jobs[at] = sums.jobs[at]
             if self._branches.tell_apart(at) and point.iterations <= ADAPTIVE:
                 self._branches.bound(at)
@@ -322,13 +320,13 @@ class _Sums:
         for k, at in enumerate(customers.stations):
             theta, view = customers.thetas[k], customers.views[k]
             there = network.marginal(k, customers.busy)
-            visited = cycles * float(customers.profile[VISITS, at])
+            visited = cycles * customers.profile[VISITS, at]
             present = float(there @ np.arange(len(there))) / theta
             surplus = customers.surplus / theta if customers.surplus and k == customers.slowest else 0.0
             present += surplus
             self.waiting[at] += surplus
             self.visits[at] += visited
-            self.work[at] += cycles * float(customers.profile[WORK, at])
+            self.work[at] += cycles * customers.profile[WORK, at]
             self.jobs[at] += present
             self.waiting[at] += view.waiting_of(there, theta)
             view.add_total(there, theta, self.occupancy[at], visited)

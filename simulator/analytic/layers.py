@@ -359,6 +359,7 @@ class _Builder:
         # Threads at work behind their reply come on top of those somebody waits for. How many there are
         # at once has no bound; that many are rare.
         for _ in crowd:
+            before = dict(crowd)
             for index in crowd:
                 task = model.tasks[index]
                 if task.is_reference:
@@ -369,6 +370,8 @@ class _Builder:
                         for caller, times in width.get(index, {}).items()
                         if times == math.inf or caller != index
                     )
+            if crowd == before:
+                break
         timeless = self._timeless()
         for index, most in crowd.items():
             task = model.tasks[index]

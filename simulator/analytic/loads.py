@@ -1,21 +1,76 @@
 """What do the requests of a plan ask of the stations, and how long do they take, given what they meet there?
 
-A *load* has a row per kind of quantity and a column per station, the last one for delays. The estimate adds
-up loads in every round; what stays the same from round to round is in ``Rows``. Times are moments
-(``entry_times``).
+A *load* has a row per kind of quantity and a column per station, the last one for delays. Requests get to few
+of the stations of a big system, so a load only has the columns of those. The estimate adds up loads in every
+round; what stays the same from round to round is in ``Rows`` and ``Columns``. Times are moments (``entry_times``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from simulator.analytic.approximations.convolution import FloatArray
 from simulator.analytic.entry_times import Overlap
 from simulator.analytic.layers import Plan
 
-__all__ = ["Rows"]
+__all__ = ["Columns", "Load", "Places", "Rows"]
+
+Places = npt.NDArray[np.intp]
+
+
+class Columns:
+    """The stations that a load can be on.
+
+    Attributes:
+        of: Their numbers, ascending; the last is that of delays, which is always there.
+        where: The place of each of them; also of -1, for delays.
+
+    Args:
+        stations: Their numbers.
+        delays: The number that stands for delays: that of stations there are.
+    """
+
+    __slots__ = ("of", "where")
+
+    def __init__(self, stations: Iterable[int], delays: int) -> None:
+        numbers = sorted({*stations, delays})
+        self.of: Places = np.array(numbers, dtype=np.intp)
+        self.where = {at: place for place, at in enumerate(numbers)}
+        self.where[-1] = len(numbers) - 1
+
+    def __len__(self) -> int:
+        return len(self.of)
+
+    def places(self, others: Columns) -> Places:
+        """Return where other columns, which must be among these, are."""
+        return np.searchsorted(self.of, others.of)
+
+
+class Load:
+    """What some requests ask of the stations: a number for each row at each of the columns, 0 elsewhere."""
+
+    __slots__ = ("columns", "values")
+
+    def __init__(self, columns: Columns, values: FloatArray) -> None:
+        self.columns = columns
+        self.values = values
+
+    def __getitem__(self, key: tuple[int, int]) -> float:
+        row, at = key
+        place = self.columns.where.get(at)
+        return 0.0 if place is None else float(self.values[row, place])
+
+    def stations(self, row: int) -> list[int]:
+        """Return the stations at which a row is more than 0, in order."""
+        found: list[int] = self.columns.of[:-1][self.values[row, :-1] > 0].tolist()
+        return found
+
+    def total(self, row: int, *, delays: bool = True) -> float:
+        """Return the sum of a row, with or without that of delays."""
+        return float(self.values[row].sum() if delays else self.values[row, :-1].sum())
 
 
 class Rows:

@@ -18,6 +18,7 @@ from simulator.analytic.approximations.general_service import Queue
 from simulator.analytic.approximations.shared_station import SharedView
 from simulator.analytic.entry_times import EntryTimes, Moments
 from simulator.analytic.layers import Layers
+from simulator.analytic.loads import Columns, Load, Places
 
 __all__ = [
     "BRANCH_DELAY",
@@ -35,7 +36,7 @@ __all__ = [
 ]
 
 VISITS, WORK, SQUARES, TIME, OVERLAP_HERE, OVERLAP_ANYWHERE, BRANCH_DELAY = range(7)
-"""Rows of a load, one column per station (the last: delays): visits, seconds of service, sum of squares
+"""Rows of a load (``simulator.analytic.loads``): visits, seconds of service, sum of squares
 of the service times, seconds of service as far as a customer waits for it (parallel work counts once), work
 times the work in parallel branches, at the same station and anywhere, and seconds that parallel branches of
 a request delay each other there."""
@@ -54,6 +55,7 @@ class Customers:
         population: N, how many there are at most.
         is_open: They come from outside and leave again: no customer waits for what they ask.
         profile: D, load per cycle.
+        through: The stations they visit that are pools, in the order of the pools.
         rate: X, cycles per second.
         network: The network of what they visit, solved; None before.
         stations: Those they visit.
@@ -66,7 +68,8 @@ class Customers:
     """
 
     population: int
-    profile: FloatArray
+    profile: Load
+    through: list[int] = field(default_factory=list)
     rate: float = 0.0
     is_open: bool = False
     network: Chain | None = None
@@ -100,6 +103,8 @@ class OperatingPoint:
         queues: Per station.
         clients: Those of the roots, in the order of the layers.
         pools: Customers who are servers of a station, by that station.
+        visitors: Per station, the customers who visit it, those of pools with that of the pool.
+        plans_of: Per station, the plans whose requests hold its servers.
         order: Stations of pools, those before others they visit first.
         iterations: Rounds so far.
     """
@@ -110,20 +115,32 @@ class OperatingPoint:
         self.stations = layers.stations
         count, plans = len(self.stations), len(self.plans)
         self.width = count + 1
-        empty = np.zeros((ROWS, self.width))
+        empty = self.empty()
         self.rates = [0.0] * plans
         self.times: list[EntryTimes] = [EntryTimes((0.0, 0.0), (0.0, 0.0))] * plans
         self.called: list[Moments] = [(0.0, 0.0)] * plans
         self.held, self.as_called, self.local = [empty] * plans, [empty] * plans, [empty] * plans
-        self.total = empty
+        self.total: FloatArray = np.zeros((ROWS, self.width))
         self.wait = [0.0] * count
         self.stretch = [1.0] * count
         self.jobs = [0.0] * count
         self.queues: list[Queue] = []
         self.clients: list[Customers] = []
         self.pools: dict[int, Customers] = {}
+        self.visitors: list[list[tuple[int | None, Customers]]] = [[] for _ in self.stations]
+        self.plans_of: list[list[int]] = [[] for _ in self.stations]
+        for index, plan in enumerate(self.plans):
+            if plan.station is not None:
+                self.plans_of[plan.station].append(index)
+        self._of_pools: dict[int, Columns] = {}
+        self._in_pools: dict[int, Places] = {}
         self.order: list[int] = []
         self.iterations = 0
+
+    def empty(self) -> Load:
+        """Return the load of those who ask nothing."""
+        columns = Columns((), len(self.stations))
+        return Load(columns, np.zeros((ROWS, len(columns))))
 
     def flow(self) -> None:
         """Propagate the rates of the roots to all they call, and add up the loads (forced flow law)."""
@@ -134,7 +151,7 @@ class OperatingPoint:
         self.rates = rates = passed_on(layers.order, layers.caused, layers.handed, arriving)
         total = np.zeros((ROWS, self.width))
         for rate, load in zip(rates, self.local, strict=True):
-            total += rate * load
+            total[:, load.columns.of] += rate * load.values
         for at in range(len(self.stations) - 1, -1, -1):
             # Parts are listed behind what they are a part of.
             parent = self.stations[at].parent
@@ -151,26 +168,45 @@ class OperatingPoint:
         for customers, root in zip(self.clients, self.layers.roots, strict=True):
             if not customers.is_open:
                 customers.profile = self.with_think(root)
-        sums: dict[int, tuple[float, FloatArray]] = {}
+        sums: dict[int, tuple[float, Load]] = {}
         for index, plan in enumerate(self.plans):
             if plan.station is not None and self.rates[index] > 0:
-                rate, load = sums.get(plan.station, (0.0, np.zeros((ROWS, self.width))))
+                rate, load = sums.get(plan.station) or (0.0, self._of_pool(plan.station))
                 cycles = self.rates[index] * (1 + releases[index])
-                sums[plan.station] = rate + cycles, load + self.rates[index] * self.held[index]
+                load.values[:, self._in_pools[index]] += self.rates[index] * self.held[index].values
+                sums[plan.station] = rate + cycles, load
         for at, station in enumerate(self.stations):
             if station.parent is not None and self.total[VISITS, at] > 0:
-                load = np.zeros((ROWS, self.width))
-                load[:, station.parent] = self.total[:, at]
-                sums[at] = self.total[VISITS, at], load
+                columns = Columns((station.parent,), len(self.stations))
+                load = Load(columns, np.zeros((ROWS, len(columns))))
+                load.values[:, columns.where[station.parent]] = self.total[:, at]
+                sums[at] = float(self.total[VISITS, at]), load
         for at, (rate, load) in sums.items():
             if at not in self.pools:
                 self.pools[at] = Customers(int(min(self.servers(at), LONGEST)), load)
             pool = self.pools[at]
-            pool.rate, pool.profile = rate, load / rate
+            pool.rate, pool.profile = rate, Load(load.columns, load.values / rate)
+        self._note_visitors()
 
-    def everyone(self) -> tuple[Customers, ...]:
-        """Return all customers."""
-        return *self.clients, *self.pools.values()
+    def _of_pool(self, at: int) -> Load:
+        """Return an empty load with the columns of all that the servers of a pool can get to."""
+        if at not in self._of_pools:
+            held = [self.held[index].columns for index in self.plans_of[at]]
+            columns = Columns((number for each in held for number in each.of.tolist()), len(self.stations))
+            self._of_pools[at] = columns
+            for index, each in zip(self.plans_of[at], held, strict=True):
+                self._in_pools[index] = columns.places(each)
+        return Load(self._of_pools[at], np.zeros((ROWS, len(self._of_pools[at]))))
+
+    def _note_visitors(self) -> None:
+        """Note who visits which station."""
+        order = {at: number for number, at in enumerate(self.pools)}
+        self.visitors = [[] for _ in self.stations]
+        for number, customers in (*((None, c) for c in self.clients), *self.pools.items()):
+            visited = customers.profile.stations(VISITS)
+            for at in visited:
+                self.visitors[at].append((number, customers))
+            customers.through = sorted((at for at in visited if at in order), key=order.__getitem__)
 
     def servers(self, at: int) -> float:
         """Return how many servers a station has, all replicas together."""
@@ -180,12 +216,13 @@ class OperatingPoint:
         """Return how busy the servers of a station are; more than 1 if they cannot do what is asked."""
         return float(self.total[WORK, at]) / self.servers(at)
 
-    def with_think(self, root: int) -> FloatArray:
+    def with_think(self, root: int) -> Load:
         """Return the load of a cycle, its think time included."""
         task = self.layers.model.tasks[self.plans[root].task]
-        profile = self.held[root].copy()
+        held = self.held[root]
+        profile = Load(held.columns, held.values.copy())
         if task.think is not None:
-            profile[TIME, -1] += task.think.mean
+            profile.values[TIME, -1] += task.think.mean
         return profile
 
     def think(self, root: int) -> float:

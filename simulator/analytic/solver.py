@@ -166,10 +166,12 @@ class _Report:
         tasks: dict[str, TaskEstimate] = {}
         entries: dict[str, tuple[float, float | None]] = {}
         cycles = responses = durations = 0.0
+        roots = zip(self.layers.roots, point.clients, strict=True)
+        clients = {self.layers.plans[root].task: customers for root, customers in roots}
         for index, task in enumerate(model.tasks):
             plans = self.layers.of_task.get(index, [])
             if task.is_reference:
-                customers = point.clients[[self.layers.plans[r].task for r in self.layers.roots].index(index)]
+                customers = clients[index]
                 root = plans[0]
                 think = point.think(root)
                 if customers.is_open:
@@ -205,9 +207,9 @@ class _Report:
             for entry in task.entries:
                 entries.setdefault(names.entries[EntryRef(task.name, entry.name)], (0.0, None))
         processors: dict[str, float | None] = {}
+        numbers = {station.name: at for at, station in enumerate(point.stations)}
         for processor in model.processors:
-            name = f"processors[{processor.name!r}]"
-            at = next((i for i, s in enumerate(point.stations) if s.name == name), None)
+            at = numbers.get(f"processors[{processor.name!r}]")
             processors[processor.name] = (
                 None
                 if at is None

@@ -45,10 +45,9 @@ def hold(point: OperatingPoint, releases: list[float], at: int) -> float:
     if point.stations[at].parent is not None:
         return float(point.total[WORK, at] / point.total[VISITS, at])
     time = cycles = 0.0
-    for index, plan in enumerate(point.plans):
-        if plan.station == at:
-            time += point.rates[index] * point.times[index].hold[0]
-            cycles += point.rates[index] * (1 + releases[index])
+    for index in point.plans_of[at]:
+        time += point.rates[index] * point.times[index].hold[0]
+        cycles += point.rates[index] * (1 + releases[index])
     return time / cycles
 
 

@@ -14,11 +14,20 @@ from simulator.analytic.approximations.aggregation import elasticity
 from simulator.analytic.feedback import Return
 from simulator.analytic.operating_point import BRANCH_DELAY, SQUARES, VISITS, WORK, OperatingPoint
 
-__all__ = ["felt_variability"]
+__all__ = ["felt_variability", "returns_to"]
 
 
-def felt_variability(point: OperatingPoint, returning: list[list[Return]], at: int) -> float:
-    """Return the squared coefficient of variation of services as the queue feels it.
+def returns_to(returning: list[list[Return]], stations: int) -> list[list[tuple[int, Return]]]:
+    """Return the returns to every station, with the plan that returns, given those of every plan."""
+    found: list[list[tuple[int, Return]]] = [[] for _ in range(stations)]
+    for index, returns in enumerate(returning):
+        for back in returns:
+            found[back.station].append((index, back))
+    return found
+
+
+def felt_variability(point: OperatingPoint, returning: list[tuple[int, Return]], at: int) -> float:
+    """Return the squared coefficient of variation of services as the queue of a station feels it.
 
     A request that comes straight back has before it those only who came during its last visit, which may have
     been shorter than most. The longer it was elsewhere, compared with a service, the less that matters.
@@ -27,13 +36,12 @@ def felt_variability(point: OperatingPoint, returning: list[list[Return]], at: i
     scv = point.total[SQUARES, at] / point.total[VISITS, at] / mean**2 - 1 if mean > 0 else 1.0
     scv = max(scv, 0.0)
     coming = before = 0.0
-    for rate, returns in zip(point.rates, returning, strict=True):
-        for back in returns:
-            if back.station == at and back.gap < mean:
-                last = point.times[back.plan].reply[0] if back.service is None else back.service
-                soon = rate * back.times * (1 - back.gap / mean)
-                coming += soon
-                before += soon * last
+    for index, back in returning:
+        if back.gap < mean:
+            last = point.times[back.plan].reply[0] if back.service is None else back.service
+            soon = point.rates[index] * back.times * (1 - back.gap / mean)
+            coming += soon
+            before += soon * last
     share = min(coming / float(point.total[VISITS, at]) / point.stations[at].replicas, 1.0)
     meeting = float(point.total[BRANCH_DELAY, at] / point.total[VISITS, at])
     alone = max(1 - meeting / point.wait[at], 0.0) if point.wait[at] > 0 else 1.0

@@ -90,7 +90,7 @@ class Interlock:
             at: The station.
             theta: Customers per job.
         """
-        visits, work = float(customers.profile[VISITS, at]), float(customers.profile[WORK, at])
+        visits, work = customers.profile[VISITS, at], customers.profile[WORK, at]
         rate = customers.rate
         return self._view(at, rate * visits, rate * work, customers.population, theta, own, customers)
 
@@ -160,8 +160,8 @@ class Interlock:
             return
         flows = 0.0
         for customers in self._point.clients:
-            work = float(customers.profile[WORK, :-1].sum())
-            spent = float(customers.profile[TIME, :-1].sum())
+            work = customers.profile.total(WORK, delays=False)
+            spent = customers.profile.total(TIME, delays=False)
             flows += customers.population * (max(work / spent, 1.0) if spent > 0 else 1.0)
         self._flows = flows
 
@@ -185,8 +185,8 @@ class Interlock:
         usual = here = limit = callees = 0.0
         skipped = False
         everyone = min(self._flows, UNBOUNDED + UNBOUNDED * inside)
-        for number, customers in (*((None, c) for c in point.clients), *point.pools.items()):
-            flow = float(customers.rate * customers.profile[VISITS, at])
+        for number, customers in point.visitors[at]:
+            flow = customers.rate * customers.profile[VISITS, at]
             if flow <= 0:
                 continue
             if not skipped and math.isclose(flow, rate, rel_tol=ROUNDING):
@@ -212,11 +212,11 @@ class Interlock:
 
     def _share(self, customers: Customers, at: int) -> float:
         """Return which part of the requests to a pool comes from customers of a network, directly or not."""
-        visits = float(customers.profile[VISITS, at])
-        for number, other in self._point.pools.items():
-            through = float(customers.profile[VISITS, number])
-            if number != at and through > 0 and other is not customers:
-                visits += through * float(other.profile[VISITS, at])
+        visits = customers.profile[VISITS, at]
+        for number in customers.through:
+            other = self._point.pools[number]
+            if number != at and other is not customers:
+                visits += customers.profile[VISITS, number] * other.profile[VISITS, at]
         return min(customers.rate * visits / max(float(self._point.total[VISITS, at]), TINY), 1.0)
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from simulator.analytic.approximations.convolution import ROUNDING, FloatArray
 from simulator.analytic.approximations.shared_station import SEQUENTIAL, SharedView
 from simulator.analytic.entry_times import EntryTimes
-from simulator.analytic.loads import Rows
+from simulator.analytic.loads import Columns, Rows
 from simulator.analytic.operating_point import (
     BRANCH_DELAY,
     LONGEST,
@@ -64,22 +64,24 @@ class ParallelBranches:
         self.shifts = 0
         self.delays: list[dict[str, float]] = [{}] * len(point.plans)
 
-    def meet(self, index: int, rows: Rows, own: EntryTimes, load: FloatArray) -> None:
+    def meet(self, index: int, rows: Rows, own: EntryTimes, columns: Columns, load: FloatArray) -> None:
         """Find out how long parallel branches delay each other where they meet.
 
         Args:
             index: The plan.
             rows: Of its steps.
             own: Its times.
-            load: Of every step, shape (steps, ROWS, stations and delays); what is found is added to it.
+            columns: Of their loads.
+            load: Of every step, shape (steps, ROWS, columns); what is found is added to it.
         """
+        here = columns.of
         one, other = rows.sides(own.overlaps)
 
         def beside(rows_of: FloatArray, scale: FloatArray | float = 1.0) -> FloatArray:
             """Return the sum over everything that runs in parallel branches, for every step."""
             return np.asarray(one.T @ (scale * (other @ rows_of)) + other.T @ (scale * (one @ rows_of)))
 
-        plain = load[:, VISITS] * self.plain_wait + load[:, WORK] * self.plain_stretch
+        plain = load[:, VISITS] * self.plain_wait[here] + load[:, WORK] * self.plain_stretch[here]
         total = plain.sum(axis=1)
         extra = np.array([self.delays[index].get(name, 0.0) for name in rows.of]) * rows.visits
         there = plain * (1 + np.divide(extra, total, out=np.zeros_like(total), where=total > 0))[:, None]
@@ -89,9 +91,9 @@ class ParallelBranches:
         near = beside(load[:, TIME])
         load[:, OVERLAP_HERE] += load[:, WORK] * near
         load[:, OVERLAP_ANYWHERE] += load[:, WORK] * near.sum(axis=1)[:, None]
-        low, columns = company.astype(int), np.arange(self._point.width)
-        part = self.lost[low, columns] * (1 - company + low) + self.lost[low + 1, columns] * (company - low)
-        met = self.scale * plain * part / (1 - part)
+        low = company.astype(int)
+        part = self.lost[low, here] * (1 - company + low) + self.lost[low + 1, here] * (company - low)
+        met = self.scale[here] * plain * part / (1 - part)
         met[:, -1] = 0.0
         load[:, BRANCH_DELAY] += met
         found = np.where((one + other).any(axis=0), load[:, BRANCH_DELAY].sum(axis=1), 0.0)
@@ -169,8 +171,8 @@ def rates_of_parallel(view: SharedView, customers: Customers, at: int, theta: fl
     profile = customers.profile
     if theta > SEQUENTIAL:
         return view.rates
-    anywhere = float(profile[OVERLAP_ANYWHERE, at])
-    here = float(profile[OVERLAP_HERE, at]) / anywhere if anywhere > 0 else 0.0
+    anywhere = profile[OVERLAP_ANYWHERE, at]
+    here = profile[OVERLAP_HERE, at] / anywhere if anywhere > 0 else 0.0
     numbers = np.arange(1.0, min(customers.population, LONGEST) + 1)
     at_once = np.arange(len(view.rates) + 1.0)
     speeds = np.concatenate(((0.0,), view.rates))

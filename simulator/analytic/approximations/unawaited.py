@@ -36,12 +36,9 @@ class Unawaited:
     def take_off(self, second_phases: list[float]) -> None:
         """Find the rest, given the work per station in second phases."""
         point = self._point
-        everyone = point.everyone()
-        for at in range(len(point.stations)):
-            visits = float(point.total[VISITS, at]) - sum(
-                c.rate * float(c.profile[VISITS, at]) for c in everyone
-            )
-            work = float(point.total[WORK, at]) - sum(c.rate * float(c.profile[WORK, at]) for c in everyone)
+        for at, visitors in enumerate(point.visitors):
+            visits = float(point.total[VISITS, at]) - sum(c.rate * c.profile[VISITS, at] for _, c in visitors)
+            work = float(point.total[WORK, at]) - sum(c.rate * c.profile[WORK, at] for _, c in visitors)
             work -= second_phases[at]
             some = visits > LEFT_OVER * point.total[VISITS, at] and work > LEFT_OVER * point.total[WORK, at]
             self.visits[at], self.work[at] = (visits, work) if some else (0.0, 0.0)
