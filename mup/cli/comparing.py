@@ -310,7 +310,7 @@ def report_comparison(
     whatif: Sequence[Outcome] = (),
 ) -> None:
     """Write the HTML report of a comparison, with the model's picture and where its numbers come from."""
-    from mup.lqn.drawing import draw
+    from mup.lqn.drawing import draw, is_drawable
 
     provenance = model.provenance
     coverage = provenance.get("coverage", {})
@@ -329,7 +329,7 @@ def report_comparison(
             coverage=f"The exploratory run covered {observed} of {paths} execution paths in the source.",
             uncovered=provenance.get("uncovered", ()),
             warnings=[*provenance.get("warnings", ()), *comparison_warnings(comparisons)],
-            model_svg=draw(model),
+            model_svg=draw(model) if is_drawable(model) else "",
             whatif_text=(
                 "Nothing below was run: these are predictions of other deployments from the same model."
                 if whatif

@@ -12,7 +12,9 @@ from mup.whole_file import STANDARD_STREAM
 __all__ = ["command"]
 
 
-@click.command(name="graph", epilog=examples("mup graph shop", "mup graph model.json -o picture.svg"))
+@click.command(
+    name="graph", epilog=examples("mup graph shop", "mup graph model.json --around cart --output cart.svg")
+)
 @click.argument("model", default=".", type=click.Path(path_type=Path))
 @option(
     "--output",
@@ -23,20 +25,31 @@ __all__ = ["command"]
 )
 @option("--client", help="Client class that becomes the reference task, if MODEL is source.")
 @option("--static", "static_only")
+@option("--around")
 @option("--json")
-def command(model: Path, output: Path | None, client: str | None, *, static_only: bool, as_json: bool) -> int:
+def command(
+    model: Path,
+    output: Path | None,
+    client: str | None,
+    around: str | None,
+    *,
+    static_only: bool,
+    as_json: bool,
+) -> int:
     """Draw a model as SVG: tasks in layers, entries, activities with their mean times, calls.
 
     MODEL is a file written by 'mup model', .lqnx, or a project, whose model.json is drawn. A project without
     one (or with --static), a folder of Python source and a single file show the model as far as the source
-    tells it. '?' is what was never measured; grey is what the workload never reached.
+    tells it. '?' is what was never measured; grey is what the workload never reached. Of a model with more than
+    1000 tasks and entries only a part is drawn: name a task with --around.
     """
     import json
 
     from mup.cli.options import check_ending, check_result, shown
     from mup.cli.sources import has_model, is_source, read_model_of, uncalibrated
     from mup.errors import UsageError
-    from mup.lqn.drawing import draw
+    from mup.lqn.drawing import around as part_around
+    from mup.lqn.drawing import check_size, draw
     from mup.whole_file import write_whole
 
     source = is_source(model) and (bool(client) or static_only or not has_model(model))
@@ -46,14 +59,16 @@ def command(model: Path, output: Path | None, client: str | None, *, static_only
             hint="leave it out, or name the project",
         )
     loaded = uncalibrated(model, client) if source else read_model_of(model)
+    drawn = loaded if around is None else part_around(loaded, around)
+    check_size(drawn, around=around is not None)
     target = _picture(model) if output is None else output
     check_ending(target)
     check_result(target, starts=("<",), as_json=as_json)
-    write_whole(target, draw(loaded), what="the picture")
+    write_whole(target, draw(drawn, loaded), what="the picture")
     if as_json:
-        click.echo(json.dumps({"file": str(target), "tasks": len(loaded.tasks)}, indent=1))
+        click.echo(json.dumps({"file": str(target), "tasks": len(drawn.tasks)}, indent=1))
     else:
-        click.echo(f"wrote {shown(target)}: {loaded.name}, {len(loaded.tasks)} tasks")
+        click.echo(f"wrote {shown(target)}: {drawn.name}, {len(drawn.tasks)} tasks")
     return 0
 
 

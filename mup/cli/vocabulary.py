@@ -184,6 +184,10 @@ WORDS: dict[str, Word] = {
     "--older-than": Word("Take only runs that are older.", ("DAYS",), NUMBER),
     "--include-used": Word("Also take runs a model was made from."),
     "--model": Word("Calibrated model to use.", (FILE,), PATH),
+    "--around": Word(
+        "Draw only this task, those that call it and those it calls, with the entries that take part.",
+        ("TASK",),
+    ),
     "--static": Word("Take only what the source says, without any measurement."),
     "--partial": Word("Leave endpoints that changed since the run uncalibrated."),
     "--with": Word("Put a station into the model; repeatable.", ("PLACE=FILE",), REPEATABLE),

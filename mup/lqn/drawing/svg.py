@@ -23,7 +23,7 @@ from mup.lqn.drawing.labels import (
 from mup.lqn.drawing.layers import drawn_calls
 from mup.lqn.drawing.layout import Picture, Point, is_folded, layout
 from mup.lqn.drawing.shapes import LANE_GAP, LINE, PADDING, ROW_GAP, Box, text_width
-from mup.lqn.drawing.weights import weights_of
+from mup.lqn.drawing.weights import Weights, weights_of
 from mup.lqn.model import Activity, Entry, Model, Precedence, Task, entry_label
 from mup.lqn.statistics import possible_activities, reached_entries
 
@@ -135,10 +135,16 @@ class _Canvas:
         )
 
 
-def draw(model: Model) -> str:
-    """Return the model as an SVG document."""
+def draw(model: Model, whole: Model | None = None) -> str:
+    """Return the model as an SVG document.
+
+    Args:
+        model: What is drawn.
+        whole: The model it is a part of: what the workload reaches, and how heavy it is, is read off that.
+    """
     picture = layout(model)
-    reached = reached_entries(model)
+    whole = model if whole is None else whole
+    reached = reached_entries(whole)
     canvas = _Canvas()
     for task in model.tasks:
         canvas.rect(picture.tasks[task.name], f"task {task.role}", radius=8)
@@ -158,7 +164,7 @@ def draw(model: Model) -> str:
             _draw_entry(canvas, picture, task, entry, grey=not used)
     for task in model.tasks:
         _draw_title(canvas, picture, task)
-    _draw_weights(canvas, model, picture)
+    _draw_weights(canvas, model, picture, weights_of(whole))
     for processor in model.processors:
         box = picture.processors[processor.name]
         name, what = processor_text(processor)
@@ -188,9 +194,8 @@ def draw(model: Model) -> str:
     )
 
 
-def _draw_weights(canvas: _Canvas, model: Model, picture: Picture) -> None:
+def _draw_weights(canvas: _Canvas, model: Model, picture: Picture, weights: Weights) -> None:
     """Draw how heavy a box is: a bar at its lower edge, as long as the box for the heaviest of its kind."""
-    weights = weights_of(model)
     groups: list[list[tuple[tuple[str, ...], Box]]] = [
         [(key, box) for key, box in picture.activities.items()],
         [(key, box) for key, box in picture.entries.items() if _is_leaf(model, picture, key)],
