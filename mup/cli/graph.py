@@ -40,8 +40,8 @@ def command(
 
     MODEL is a file written by 'mup model', .lqnx, or a project, whose model.json is drawn. A project without
     one (or with --static), a folder of Python source and a single file show the model as far as the source
-    tells it. '?' is what was never measured; grey is what the workload never reached. Of a model with more than
-    1000 tasks and entries only a part is drawn: name a task with --around.
+    tells it. '?' is what was never measured; grey is what the workload never reached. Of a model with more
+    than 1000 tasks and entries only a part is drawn: name a task with --around.
     """
     import json
 

@@ -215,7 +215,10 @@ def _reaches(point: OperatingPoint, every: list[Rows]) -> list[_Reach]:
     plans, delays = point.plans, len(point.stations)
     own: list[set[int]] = [set() if plan.processor is None else {plan.processor} for plan in plans]
     called: list[set[int]] = [set() for _ in plans]
-    behind = [[n for n in (p.before, p.behind, *(t for t, _ in p.forwards)) if n is not None] for p in plans]
+    behind = [
+        [n for n in (plan.before, plan.behind, *(target for target, _ in plan.forwards)) if n is not None]
+        for plan in plans
+    ]
     growing = True
     while growing:  # a second time if messages lead back to their senders, else all is known after the first
         growing = False

@@ -2,7 +2,8 @@
 
 A *load* has a row per kind of quantity and a column per station, the last one for delays. Requests get to few
 of the stations of a big system, so a load only has the columns of those. The estimate adds up loads in every
-round; what stays the same from round to round is in ``Rows`` and ``Columns``. Times are moments (``entry_times``).
+round; what stays the same from round to round is in ``Rows`` and ``Columns``. Times are moments
+(``entry_times``).
 """
 
 from __future__ import annotations

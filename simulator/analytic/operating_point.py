@@ -55,7 +55,9 @@ class Customers:
         population: N, how many there are at most.
         is_open: They come from outside and leave again: no customer waits for what they ask.
         profile: D, load per cycle.
-        through: The stations they visit that are pools, in the order of the pools.
+        visits: The stations they visit, and how often per cycle.
+        reached: Visits per cycle of every station they get to, those by one pool they visit included; found
+            when it is first asked for.
         rate: X, cycles per second.
         network: The network of what they visit, solved; None before.
         stations: Those they visit.
@@ -69,7 +71,8 @@ class Customers:
 
     population: int
     profile: Load
-    through: list[int] = field(default_factory=list)
+    visits: dict[int, float] = field(default_factory=dict)
+    reached: dict[int, float] | None = None
     rate: float = 0.0
     is_open: bool = False
     network: Chain | None = None
@@ -132,6 +135,7 @@ class OperatingPoint:
         for index, plan in enumerate(self.plans):
             if plan.station is not None:
                 self.plans_of[plan.station].append(index)
+        self._order: dict[int, int] = {}
         self._of_pools: dict[int, Columns] = {}
         self._in_pools: dict[int, Places] = {}
         self.order: list[int] = []
@@ -200,13 +204,27 @@ class OperatingPoint:
 
     def _note_visitors(self) -> None:
         """Note who visits which station."""
-        order = {at: number for number, at in enumerate(self.pools)}
+        self._order = {at: number for number, at in enumerate(self.pools)}
         self.visitors = [[] for _ in self.stations]
         for number, customers in (*((None, c) for c in self.clients), *self.pools.items()):
-            visited = customers.profile.stations(VISITS)
-            for at in visited:
+            customers.visits = {at: customers.profile[VISITS, at] for at in customers.profile.stations(VISITS)}
+            customers.reached = None
+            for at in customers.visits:
                 self.visitors[at].append((number, customers))
-            customers.through = sorted((at for at in visited if at in order), key=order.__getitem__)
+
+    def reached_by(self, customers: Customers) -> dict[int, float]:
+        """Return how often per cycle customers get to stations, themselves or by one of the pools they visit."""
+        if customers.reached is None:
+            found = dict(customers.visits)
+            for pool in sorted(customers.visits.keys() & self._order.keys(), key=self._order.__getitem__):
+                other = self.pools[pool]
+                if other is not customers:
+                    often = customers.visits[pool]
+                    for at, times in other.visits.items():
+                        if at != pool:
+                            found[at] = found.get(at, 0.0) + often * times
+            customers.reached = found
+        return customers.reached
 
     def servers(self, at: int) -> float:
         """Return how many servers a station has, all replicas together."""

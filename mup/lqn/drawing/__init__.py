@@ -3,7 +3,8 @@
 Tasks are boxes in layers: clients on top, everything else below those that call it, the network
 at the bottom. Inside a task are its entries, inside an entry its activity graph from top to
 bottom: every branch of a fork has a lane of its own. Big models show their entries as boxes without
-activities; of models too big for that, a task is drawn with its neighbours. What a workload never reached is grey.
+activities; of models too big for that, a task is drawn with its neighbours. What a workload never
+reached is grey.
 
 All coordinates are in SVG user units; x grows to the right, y downwards.
 """

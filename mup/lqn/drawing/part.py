@@ -13,8 +13,8 @@ from mup.lqn.model import Entry, Model, Task
 __all__ = ["MAX_DRAWN", "around", "check_size", "is_drawable"]
 
 MAX_DRAWN: Final = 1000
-"""Entries and tasks in a picture, at most. Arrows past the rows between make it grow with their square: one of
-10^4 tasks has hundreds of megabytes, and nobody can follow an arrow in it."""
+"""Entries and tasks in a picture, at most. Arrows that pass the rows between make it grow with the square of
+that: one of 10^4 tasks would have hundreds of megabytes, and none of its arrows could be followed."""
 
 Place = tuple[str, str]
 
@@ -34,7 +34,8 @@ def check_size(model: Model, *, around: bool = False) -> None:
         return
     entries = sum(len(task.entries) for task in model.tasks)
     raise ModelError(
-        f"{len(model.tasks)} tasks with {entries} entries are too many for a picture: at most {MAX_DRAWN} in all",
+        f"{len(model.tasks)} tasks with {entries} entries are too many for a picture:"
+        f" at most {MAX_DRAWN} in all",
         where=model.name,
         hint="draw the surroundings of a task with fewer callers"
         if around

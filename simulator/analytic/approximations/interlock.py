@@ -186,7 +186,7 @@ class Interlock:
         skipped = False
         everyone = min(self._flows, UNBOUNDED + UNBOUNDED * inside)
         for number, customers in point.visitors[at]:
-            flow = customers.rate * customers.profile[VISITS, at]
+            flow = customers.rate * customers.visits[at]
             if flow <= 0:
                 continue
             if not skipped and math.isclose(flow, rate, rel_tol=ROUNDING):
@@ -212,11 +212,7 @@ class Interlock:
 
     def _share(self, customers: Customers, at: int) -> float:
         """Return which part of the requests to a pool comes from customers of a network, directly or not."""
-        visits = customers.profile[VISITS, at]
-        for number in customers.through:
-            other = self._point.pools[number]
-            if number != at and other is not customers:
-                visits += customers.profile[VISITS, number] * other.profile[VISITS, at]
+        visits = self._point.reached_by(customers).get(at, 0.0)
         return min(customers.rate * visits / max(float(self._point.total[VISITS, at]), TINY), 1.0)
 
 
