@@ -207,13 +207,15 @@ class OperatingPoint:
         self._order = {at: number for number, at in enumerate(self.pools)}
         self.visitors = [[] for _ in self.stations]
         for number, customers in (*((None, c) for c in self.clients), *self.pools.items()):
-            customers.visits = {at: customers.profile[VISITS, at] for at in customers.profile.stations(VISITS)}
+            customers.visits = {
+                at: customers.profile[VISITS, at] for at in customers.profile.stations(VISITS)
+            }
             customers.reached = None
             for at in customers.visits:
                 self.visitors[at].append((number, customers))
 
     def reached_by(self, customers: Customers) -> dict[int, float]:
-        """Return how often per cycle customers get to stations, themselves or by one of the pools they visit."""
+        """Return how often per cycle customers get to stations, themselves or by a pool they visit."""
         if customers.reached is None:
             found = dict(customers.visits)
             for pool in sorted(customers.visits.keys() & self._order.keys(), key=self._order.__getitem__):
