@@ -1,22 +1,23 @@
-"""What does a trivial endpoint cost? mup's runtimes beside a bare aiohttp server, and FastAPI if installed.
+"""What does a small request cost? mup's runtimes beside a bare aiohttp server, and FastAPI if installed.
 
-    python benchmarks/runtime_speed.py [--rounds N] [--seconds S] [--connections N] [--generator wrk|own]
+    python benchmarks/runtime_speed.py [--case get|post] [--rounds N] [--seconds S] [--connections N]
 
-Every server answers ``{"ok": true}``. Pools of mup's services have eight workers, one per connection; those
-whose name begins with "one" have a single one, which requests wait for. One round loads each server as long
-as the others over the same number of kept connections, one request at a time on each; rounds are interleaved.
-The load comes from wrk (a package of Debian) if it is installed, which takes a few microseconds per request
-and so keeps servers busy; the own generator takes ten times as long, and servers wait for it.
+There are two cases. *get* is a GET with a parameter that is a number, answered by a small JSON object, over
+64 connections. *post* is a POST of ``{}``, answered by ``{"ok": true}``, over 8 connections. Pools of mup's
+services have eight workers; those whose name begins with "one" have a single one, which requests wait for.
+One round loads each server as long as the others over the same number of kept connections, one request at a
+time on each; rounds are interleaved. The load comes from wrk (a package of Debian) if it is installed, else
+from ``steady_users.py``, which takes about 5 us per request.
 
 Processor seconds are those of all processes of the server, read from their clocks; the load generator's own
-do not count. The ratio is bare aiohttp's processor time per request over the server's, the median over
-rounds; 1 is aiohttp's speed. *Extra* is what the server takes beyond aiohttp, the median over rounds, too.
+do not count. *times* is the server's processor time per request over that of bare aiohttp in the same round,
+the median over rounds: 1 is as expensive. *extra* is what the server takes beyond aiohttp, and *log* what it
+takes beyond the same service without an event log, medians over rounds, too.
 """
 
 from __future__ import annotations
 
 import argparse
-import asyncio
 import importlib.util
 import os
 import re
@@ -27,14 +28,14 @@ import subprocess
 import sys
 import tempfile
 import textwrap
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from machine import describe
+from steady_users import Burst, steady_burst
 from trivial_services import SERVICES
 
 from mup.project import Project, ServiceConfig
@@ -49,9 +50,14 @@ async def trivial(request):
     await request.read()
     return web.json_response({"ok": True})
 
+async def item(request):
+    number = int(request.query["number"])
+    return web.json_response({"number": number, "name": "a small thing", "in_stock": True})
+
 async def main():
     app = web.Application()
     app.router.add_route("*", "/trivial/", trivial)
+    app.router.add_get("/item/", item)
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
@@ -72,6 +78,10 @@ app = FastAPI()
 async def trivial():
     return {"ok": True}
 
+@app.get("/item/")
+async def item(number: int):
+    return {"number": number, "name": "a small thing", "in_stock": True}
+
 sock = socket.socket()
 sock.bind(("127.0.0.1", 0))
 print(sock.getsockname()[1], flush=True)
@@ -79,41 +89,59 @@ uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False)).run(soc
 """
 
 
-REQUEST = b"\r\n".join(
-    (
-        b"POST /trivial/ HTTP/1.1",
-        b"Host: 127.0.0.1",
-        b"Content-Type: application/json",
-        b"Content-Length: 2",
-        b"",
-        b"{}",
-    )
+@dataclass(frozen=True)
+class Case:
+    """What is asked, and how expensive it may be.
+
+    Attributes:
+        method, target: Of the request.
+        connections: Where nobody says otherwise.
+        targets: Times aiohttp's processor time per request, by server.
+        body: Of the request, JSON.
+    """
+
+    method: str
+    target: str
+    connections: int
+    targets: Mapping[str, float]
+    body: str = ""
+
+    @property
+    def request(self) -> bytes:
+        """The bytes that are sent; as many headers as wrk has."""
+        lines = [f"{self.method} {self.target} HTTP/1.1", "Host: 127.0.0.1"]
+        if self.body:
+            lines += ["Content-Type: application/json", f"Content-Length: {len(self.body)}"]
+        return "\r\n".join([*lines, "", self.body]).encode()
+
+    @property
+    def wrk_script(self) -> str:
+        """The same for wrk."""
+        lines = [f'wrk.method = "{self.method}"']
+        if self.body:
+            lines += [f"wrk.body = '{self.body}'", 'wrk.headers["Content-Type"] = "application/json"']
+        return "\n".join([*lines, ""])
+
+
+GET = Case(
+    "GET",
+    "/item/?number=4711",
+    64,
+    {"process": 1.33, "thread": 1.16, "async": 1.16, "one process": 1.6, "one thread": 1.6, "one async": 1.6},
 )
+POST = Case("POST", "/trivial/", 8, {"process": 1.33, "thread": 1.67, "async": 1.25}, "{}")
+CASES = {"get": GET, "post": POST}
+LOG = 4.0
+"""Target: microseconds of processor time per request for the event log."""
+LOGGED = " + log"
 NAMES = {
     "Process": "process",
     "Thread": "thread",
     "Async": "async",
     "OneProcess": "one process",
     "OneThread": "one thread",
+    "OneAsync": "one async",
 }
-TARGETS = {"process": 0.75, "thread": 0.6, "async": 0.8}
-EXTRA = 25.0
-"""Target: microseconds of processor time per request beyond aiohttp's."""
-
-
-WRK_SCRIPT = """
-wrk.method = "POST"
-wrk.body = "{}"
-wrk.headers["Content-Type"] = "application/json"
-"""
-
-
-@dataclass(frozen=True)
-class Burst:
-    """So many requests were answered in so many seconds."""
-
-    requests: int
-    seconds: float
 
 
 @dataclass(frozen=True)
@@ -129,69 +157,11 @@ class Server:
         return sum(process_cpu_seconds(pid) for pid in self.pids)
 
 
-class Connection(asyncio.Protocol):
-    """Sends a request, waits for the whole answer, and sends the next one until time is up."""
-
-    def __init__(self, end: float, done: asyncio.Future[int]) -> None:
-        self._end = end
-        self._done = done
-        self._answers = 0
-        self._data = b""
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin."""
-        self._transport = transport
-        self._next()
-
-    def _next(self) -> None:
-        if time.perf_counter() < self._end:
-            self._transport.write(REQUEST)  # type: ignore[attr-defined]
-            return
-        self._transport.close()
-        if not self._done.done():
-            self._done.set_result(self._answers)
-
-    def data_received(self, data: bytes) -> None:
-        """Go on when an answer is complete."""
-        self._data += data
-        head, found, body = self._data.partition(b"\r\n\r\n")
-        if not found:
-            return
-        size = int(head.lower().partition(b"content-length:")[2].split(b"\r\n")[0])
-        if len(body) >= size:
-            if not head.startswith(b"HTTP/1.1 200"):
-                self._done.set_exception(RuntimeError(head.decode(errors="replace")))
-                return
-            self._data = body[size:]
-            self._answers += 1
-            self._next()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Nobody closes but us."""
-        if not self._done.done():
-            self._done.set_exception(exc or RuntimeError("the server has closed the connection"))
-
-
-async def own_burst(port: int, seconds: float, connections: int) -> Burst:
-    """Load a server for some seconds from this process."""
-    loop = asyncio.get_running_loop()
-    ends = [loop.create_future() for _ in range(connections)]
-    began = time.perf_counter()
-    for done in ends:
-        await loop.create_connection(
-            lambda done=done: Connection(began + seconds, done),  # type: ignore[misc]
-            "127.0.0.1",
-            port,
-        )
-    answers = await asyncio.gather(*ends)
-    return Burst(sum(answers), time.perf_counter() - began)
-
-
-def wrk_burst(wrk: str, script: Path, port: int, seconds: float, connections: int) -> Burst:
+def wrk_burst(wrk: str, script: Path, target: str, port: int, seconds: float, connections: int) -> Burst:
     """Load a server for some seconds with wrk, which knows whole seconds only."""
     whole = max(1, round(seconds))
     command = [wrk, "-t1", f"-c{connections}", f"-d{whole}s", "-s", str(script)]
-    url = f"http://127.0.0.1:{port}/trivial/"
+    url = f"http://127.0.0.1:{port}{target}"
     said = subprocess.run([*command, url], capture_output=True, text=True, check=True).stdout
     found = re.search(r"(\d+) requests in ([\d.]+)s", said)
     if found is None or "Non-2xx" in said or "Socket errors" in said:
@@ -199,16 +169,16 @@ def wrk_burst(wrk: str, script: Path, port: int, seconds: float, connections: in
     return Burst(int(found[1]), float(found[2]))
 
 
-def burst_of(generator: str, folder: Path) -> Callable[[int, float, int], Burst]:
+def burst_of(generator: str, folder: Path, case: Case = POST) -> Callable[[int, float, int], Burst]:
     """Return what loads a port for some seconds over some connections."""
     if generator == "own":
-        return lambda port, seconds, connections: asyncio.run(own_burst(port, seconds, connections))
+        return partial(steady_burst, case.request)
     wrk = shutil.which("wrk")
     if wrk is None:
         raise SystemExit("wrk is not installed: install it, or load with --generator own")
-    script = folder / "post.lua"
-    script.write_text(WRK_SCRIPT, encoding="utf-8")
-    return partial(wrk_burst, wrk, script)
+    script = folder / "load.lua"
+    script.write_text(case.wrk_script, encoding="utf-8")
+    return partial(wrk_burst, wrk, script, case.target)
 
 
 @contextmanager
@@ -237,7 +207,7 @@ def services(folder: Path, *, logs: bool) -> Iterator[list[Server]]:
     )
     with Deployment(project, log_dir=folder / "logs" if logs else None) as deployment:
         processes = deployment.processes()
-        suffix = " + log" if logs else ""
+        suffix = LOGGED if logs else ""
         yield [
             Server(
                 f"{NAMES[replica.service]}{suffix}",
@@ -253,9 +223,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("--case", choices=tuple(CASES), default="get", help="which request")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=1.0, help="per server and round")
-    parser.add_argument("--connections", type=int, default=8)
+    parser.add_argument("--connections", type=int, help="64 for get, 8 for post")
     parser.add_argument(
         "--generator",
         choices=("wrk", "own"),
@@ -265,12 +236,17 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="only show that it works")
     options = parser.parse_args()
     rounds, seconds = (1, 0.1) if options.quick else (options.rounds, options.seconds)
+    case = CASES[options.case]
+    connections = options.connections or case.connections
     print(describe("aiohttp", "uvloop"))
-    print(f"{rounds} rounds of {seconds:g} s over {options.connections} connections of {options.generator}\n")
+    print(
+        f"{case.method} {case.target}: {rounds} rounds of {seconds:g} s over {connections} connections of"
+        f" {options.generator}\n"
+    )
     with ExitStack() as stack:
         plain = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         logged = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        burst = burst_of(options.generator, plain)
+        burst = burst_of(options.generator, plain, case)
         servers = [stack.enter_context(script("aiohttp", AIOHTTP))]
         if importlib.util.find_spec("fastapi") and importlib.util.find_spec("uvicorn"):
             servers.append(stack.enter_context(script("fastapi", FASTAPI)))
@@ -279,27 +255,36 @@ def main() -> None:
         cpu: dict[str, list[float]] = {server.name: [] for server in servers}
         rate: dict[str, list[float]] = {server.name: [] for server in servers}
         for server in servers:
-            burst(server.port, min(seconds, 0.2), options.connections)
+            burst(server.port, min(seconds, 0.2), connections)
         host = HostCpu()
         host.start()
         for _ in range(rounds):
             for server in servers:
                 before = server.cpu()
-                done = burst(server.port, seconds, options.connections)
+                done = burst(server.port, seconds, connections)
                 cpu[server.name].append((server.cpu() - before) / done.requests)
                 rate[server.name].append(done.requests / done.seconds)
         host.stop()
     print(
-        f"{'server':18s} {'CPU us/request':>15s} {'extra us':>9s} {'requests/s':>11s} {'ratio':>6s}  targets"
+        f"{'server':18s} {'CPU us/request':>15s} {'extra':>6s} {'log':>6s} {'times':>6s} {'requests/s':>11s}"
     )
     for name, values in cpu.items():
-        pairs = list(zip(cpu["aiohttp"], values, strict=True))
-        ratio = statistics.median(bare / own for bare, own in pairs)
-        extra = 1e6 * statistics.median(own - bare for bare, own in pairs)
-        micro, per_second = 1e6 * statistics.median(values), statistics.median(rate[name])
-        goal = f"  ratio >= {TARGETS[name]}, extra <= {EXTRA:g}" if name in TARGETS else ""
-        print(f"{name:18s} {micro:15.1f} {extra:+9.1f} {per_second:11.0f} {ratio:6.2f}{goal}")
+        times = statistics.median(own / bare for own, bare in zip(values, cpu["aiohttp"], strict=True))
+        line = f"{name:18s} {1e6 * statistics.median(values):15.1f} {beyond(values, cpu['aiohttp']):+6.1f}"
+        if name.endswith(LOGGED):
+            log = beyond(values, cpu[name.removesuffix(LOGGED)])
+            line += f" {log:+6.1f} {times:6.2f} {statistics.median(rate[name]):11.0f}  target: log <= {LOG:g}"
+        else:
+            line += f" {'':6s} {times:6.2f} {statistics.median(rate[name]):11.0f}"
+        if name in case.targets:
+            line += f"  target: times <= {case.targets[name]:g}"
+        print(line)
     print(f"\nthe hypervisor withheld {host.stolen:.1%} of the machine, {host.utilization:.0%} were in use")
+
+
+def beyond(values: list[float], others: list[float]) -> float:
+    """Return the microseconds a request takes beyond another server's in the same round, the median."""
+    return 1e6 * statistics.median(own - other for own, other in zip(values, others, strict=True))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Services of each runtime with an endpoint that does nothing: what the runtime itself costs."""
+"""Services of each runtime with endpoints that do nothing: what the runtime itself costs."""
 
 from __future__ import annotations
 
@@ -11,6 +11,10 @@ class OneProcess(MS):
     @EP("/trivial/")
     def trivial(self, comm):
         comm.respond({"ok": True})
+
+    @EP("/item/", method="GET")
+    def item(self, comm, number: int):
+        comm.respond({"number": number, "name": "a small thing", "in_stock": True})
 
 class OneThread(OneProcess):
     runtime = "thread"
@@ -27,4 +31,11 @@ class Async(MS):
     @EP("/trivial/")
     async def trivial(self, comm):
         comm.respond({"ok": True})
+
+    @EP("/item/", method="GET")
+    async def item(self, comm, number: int):
+        comm.respond({"number": number, "name": "a small thing", "in_stock": True})
+
+class OneAsync(Async):
+    pool_size = 1
 """

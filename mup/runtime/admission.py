@@ -26,6 +26,9 @@ class Waiting(Protocol[_T]):
     def append(self, item: _T) -> None:
         """Let one more wait."""
 
+    def appendleft(self, item: _T) -> None:
+        """Let one wait again that was to be the next."""
+
     def popleft(self) -> _T:
         """Return the one that is next, removed; there must be one."""
 
@@ -52,6 +55,11 @@ class InOrder(Generic[_T]):
     def append(self, item: _T) -> None:
         """Let one more wait."""
         self._items[item] = None
+
+    def appendleft(self, item: _T) -> None:
+        """Let one wait again that was to be the next."""
+        self._items[item] = None
+        self._items.move_to_end(item, last=False)
 
     def popleft(self) -> _T:
         """Return the one that waits longest, removed."""
@@ -83,6 +91,8 @@ class InRandomOrder(Generic[_T]):
         """Let one more wait."""
         self._places[item] = len(self._items)
         self._items.append(item)
+
+    appendleft = append
 
     def popleft(self) -> _T:
         """Return any of them, removed."""

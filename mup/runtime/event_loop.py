@@ -11,6 +11,7 @@ import inspect
 import logging
 import os
 import socket
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -25,8 +26,19 @@ from mup.runtime.execution import Execution, describe
 from mup.runtime.loops import new_event_loop
 from mup.runtime.pinning import pin
 from mup.runtime.threads import receive_slot
-from mup.runtime.wire import FrameBuffer, Line, LogOff, Ready, Request, Retried, Sender
-from mup.runtime.worker import ServiceRun, become_worker_process
+from mup.runtime.tray import Tray
+from mup.runtime.wire import (
+    CANCEL,
+    FrameBuffer,
+    Line,
+    LogOff,
+    Ready,
+    Request,
+    Retried,
+    Sender,
+    cancelled,
+)
+from mup.runtime.worker import SHORT, ServiceRun, become_worker_process
 
 __all__ = ["run_loop"]
 
@@ -34,27 +46,29 @@ _log = logging.getLogger("mup.runtime")
 _FLUSH_SECONDS = 1.0
 
 
-def run_loop(run: ServiceRun, control: socket.socket, parent: int) -> None:
+def run_loop(run: ServiceRun, control: socket.socket, parent: int, tray: Tray) -> None:
     """Be a process with an event loop: serve what comes through every line the front sends.
 
     Args:
         run: What to serve.
         control: Brings the lines; ends the process when it is closed.
         parent: Process id of the front.
+        tray: Of the replica.
     """
     become_worker_process(parent)
     if run.pinned:
         pin(run.service, run.replica)
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
-        runner.run(_Loop(run, control).serve())
+        runner.run(_Loop(run, control, tray).serve())
 
 
 class _Loop:
     """One instance of a service, and everything its requests share."""
 
-    def __init__(self, run: ServiceRun, control: socket.socket) -> None:
+    def __init__(self, run: ServiceRun, control: socket.socket, tray: Tray) -> None:
         self._run = run
         self._control = control
+        self._tray = tray
         self._tasks: set[asyncio.Task[None]] = set()
         self._slots: set[_Slot] = set()
 
@@ -168,6 +182,7 @@ class _Loop:
                 return
 
     def _begin(self, slot: _Slot, request: Request) -> None:
+        slot.begun += 1
         slot.task = asyncio.get_running_loop().create_task(self._execute(slot, request))
         self._tasks.add(slot.task)
 
@@ -177,6 +192,7 @@ class _Loop:
         task.add_done_callback(self._tasks.discard)
 
     async def _execute(self, slot: _Slot, request: Request) -> None:
+        began, task = time.monotonic(), slot.task
         run, key, dispatch = self._run, request.key, self._run.dispatch
         names = dispatch.names.get(key, ())
         comm = AwaitedCommunication(request, f"{run.service}{key}", self._tools, slot, names)
@@ -186,7 +202,11 @@ class _Loop:
             with execution:
                 values = dispatch.values(key, comm)
                 await getattr(self._instance, dispatch.endpoints[key].method)(comm, **values)
-            slot.done(failed=execution.failed)
+            taken, following = self._tray.take()
+            slot.done(failed=execution.failed, taken=taken, short=time.monotonic() - began < SHORT)
+            if following is not None:
+                # A task of its own: other requests get their turn before.
+                self._begin(slot, following)
         except BaseException:  # noqa: BLE001 - whatever it is
             # It ends a worker of any other kind, too. This one must not go on without having said it is free.
             _log.exception("a request has ended the process")
@@ -195,7 +215,7 @@ class _Loop:
             os._exit(1)
         finally:
             # Here, for a callback of the task would cost every request another turn of the loop.
-            self._tasks.discard(slot.task)
+            self._tasks.discard(task)
 
 
 class _Slot(Sender, asyncio.Protocol):
@@ -208,9 +228,11 @@ class _Slot(Sender, asyncio.Protocol):
 
     Attributes:
         task: Serves the request in work, or has served the last one.
+        begun: How many requests it has begun.
     """
 
     task: asyncio.Task[None]
+    begun = 0
 
     def __init__(
         self,
@@ -236,9 +258,9 @@ class _Slot(Sender, asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Start what the front asks for, or end it."""
         for content in self._frames.feed(data):
-            if content:
+            if len(content) > CANCEL:
                 self._begin(self, self._decode(content))
-            else:
+            elif cancelled(content) == self.begun:
                 # Not at once: a task that has not begun would end without a word to the front.
                 self.task.get_loop().call_soon(self.task.cancel)
 

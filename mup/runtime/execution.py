@@ -16,6 +16,8 @@ from mup.runtime.wire import Request
 __all__ = ["Execution", "describe"]
 
 _log = logging.getLogger("mup.runtime")
+# Looked up once: an attribute of an enumeration takes as long as half a record.
+_BEGIN, _DONE = Event.BEGIN, Event.DONE
 
 
 class Execution:
@@ -40,7 +42,7 @@ class Execution:
 
     def __enter__(self) -> None:
         request = self._request
-        self._comm.write(Event.BEGIN)
+        self._comm.write(_BEGIN)
         self._context = CURRENT.set(InWork(request.key, request.request, request.trace))
 
     def __exit__(
@@ -63,7 +65,7 @@ class Execution:
             self.failed = True
             comm.write(Event.ERROR, FAILED)
             self._answer(error)
-        comm.write(Event.DONE, FAILED if self.failed else 0)
+        comm.write(_DONE, FAILED if self.failed else 0)
         return True
 
     def _answer(self, error: BaseException) -> None:

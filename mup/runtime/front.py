@@ -33,8 +33,19 @@ from mup.runtime.pinning import core_of
 from mup.runtime.refusals import failure, identified, no_endpoint, wrong_method
 from mup.runtime.service_log import CURRENT, InWork
 from mup.runtime.tracing import trace_id, valid
+from mup.runtime.tray import ROOM, Tray
 from mup.runtime.watchdog import BUSY_SECONDS, Watchdog
-from mup.runtime.wire import CANCEL, Answer, Done, FrameBuffer, FromWorker, LogOff, Request, Retried, frame
+from mup.runtime.wire import (
+    Answer,
+    Done,
+    FrameBuffer,
+    FromWorker,
+    LogOff,
+    Request,
+    Retried,
+    cancel,
+    frame,
+)
 from mup.runtime.worker import ServiceRun
 
 if TYPE_CHECKING:
@@ -51,8 +62,25 @@ MAX_BODIES = 64 * 2**20
 QUIET_SECONDS, QUIET_LIMIT = 0.1, 0.5
 """A draining replica ends when nobody has asked for so long; at the latest after so long."""
 
+MANY, AT_ONCE = 16, 8
+"""Requests of a replica are short when so many more were than were not, of which each counts as so many."""
+
+HOT_SECONDS = 0.001
+"""How long after a worker has got a request it is about to look for the next one, if requests are short."""
+
+TRAY_SECONDS = 0.002
+"""How long requests may lie on the tray without a worker taking any of them."""
+
+LOST_SECONDS = 1.0
+"""How long after the death of a worker another one may take to say what it has taken from the tray."""
+
 REFUSED = "X-Mup-Refused"
 """Header of a response whose request has reached no worker."""
+
+CPU_AGE = 1_000_000
+"""Nanoseconds the processor time in the record of an arrival may be old: asking takes as long as all else."""
+
+_ARRIVE = Event.ARRIVE
 
 _STOPPING = "the replica is stopping"
 _DESERTED = "no worker runs: see the log of the service"
@@ -100,6 +128,7 @@ class _Ticket(msgspec.Struct, eq=False):
         deadline: When nobody waits for the answer any more.
         arrived: When all of it had been read.
         sampled: Whether it is in event logs, if there are any.
+        number: On the tray, or when it was there.
     """
 
     # A struct, for that is made in a fraction of the time an object with an __init__ takes.
@@ -111,6 +140,7 @@ class _Ticket(msgspec.Struct, eq=False):
     deadline: float | None
     arrived: float
     sampled: bool
+    number: int = 0
 
 
 class WorkerLink(asyncio.Protocol):
@@ -127,6 +157,7 @@ class WorkerLink(asyncio.Protocol):
         log_off: Whether its event log cannot be written.
         since: When it got the request in work, in seconds of the monotonic clock.
         overdue: Whether that request has been in work for longer than it may.
+        count: How many requests it has got.
         requests: Where to write to the worker.
     """
 
@@ -141,10 +172,11 @@ class WorkerLink(asyncio.Protocol):
         self.log_off = False
         self.since = 0.0
         self.overdue = False
+        self.count = 0
         self.requests: asyncio.WriteTransport | None = None
         self.started = time.monotonic()
         self.on_answer: Callable[[_Ticket, Answer], None] = lambda _ticket, _answer: None
-        self.on_done: Callable[[WorkerLink, bool], None] = lambda _link, _failed: None
+        self.on_done: Callable[[WorkerLink, Answer | Done], None] = lambda _link, _message: None
         self.on_lost: Callable[[WorkerLink], None] = lambda _link: None
         self.on_retried: Callable[[Retried], None] = lambda _retried: None
         self._frames = FrameBuffer()
@@ -162,9 +194,9 @@ class WorkerLink(asyncio.Protocol):
                 if self.ticket is not None:
                     self.on_answer(self.ticket, message)
                 if message.done:
-                    self.on_done(self, message.failed)
+                    self.on_done(self, message)
             elif isinstance(message, Done):
-                self.on_done(self, message.failed)
+                self.on_done(self, message)
             elif isinstance(message, LogOff):
                 self.log_off = message.off
             elif isinstance(message, Retried):
@@ -184,16 +216,21 @@ class WorkerLink(asyncio.Protocol):
     def assign(self, ticket: _Ticket, now: float) -> None:
         """Hand a request to the worker."""
         assert self.requests is not None  # noqa: S101 - a link is used once it is connected
-        self.ticket = ticket
-        self.since = now
+        self.has(ticket, now)
         # Else the worker has just died: the end of its answers, which comes next, decides about the request.
         if not self.requests.is_closing():
             self.requests.write(ticket.data)
 
+    def has(self, ticket: _Ticket, now: float) -> None:
+        """Note which request is in work."""
+        self.ticket = ticket
+        self.since = now
+        self.count += 1
+
     def cancel(self) -> None:
         """Tell an event loop to give up the request in work."""
         if self.requests is not None and not self.requests.is_closing():
-            self.requests.write(CANCEL)
+            self.requests.write(cancel(self.count))
 
     def end(self) -> None:
         """Tell the worker to finish."""
@@ -219,6 +256,7 @@ class Front:
         url, pid: What ``/mup/status`` says of this replica.
         resize: Changes the number of workers; raises a `DeploymentError` if that is impossible.
         replace: Ends a process whose workers are all overdue, and says why; it is then replaced.
+        tray: Where workers take requests from by themselves; None = nowhere.
         watchdog: Looks after requests that take too long.
     """
 
@@ -241,6 +279,7 @@ class Front:
         self._sample = run.log.sample if writer else 1
         shared = run.runtime != "process" and run.pinned
         self._core = core_of(run.service, run.replica) if shared else None
+        self._cpu, self._cpu_at = 0, 0
         self._names = {
             key: writer.name(f"{run.service}{key}") if writer else 0 for key in run.dispatch.endpoints
         }
@@ -248,6 +287,15 @@ class Front:
         # The worker used last has the warmest caches: a stack, not a queue.
         self._idle: list[WorkerLink] = []
         self._waiting: Waiting[_Ticket] = waiting_room(run.admission)
+        # Those that were put on the tray, and that no worker has said it has, by number.
+        self._lying: dict[int, _Ticket] = {}
+        self._last = 0  # number given
+        self._short = 0  # how sure it is that requests take little time
+        self._look: asyncio.TimerHandle | None = None  # at what lies on the tray
+        self._taken = False  # since the last look
+        self._handed = 0.0  # when a worker has got a request last
+        self._lost: dict[int, _Ticket] = {}
+        self._leaving: set[WorkerLink] = set()  # which are to take nothing any more
         self._busy = 0
         self._served = 0
         self._errors = 0
@@ -263,6 +311,7 @@ class Front:
         self.resize: Callable[[int], Awaitable[None]] = _of_fixed_size
         self._changes: set[asyncio.Task[None]] = set()
         self.replace: Callable[[int, str], None] = _nobody_is_replaced
+        self.tray: Tray | None = None
         limit = None if run.debug is not None else limits.request_seconds
         self.watchdog = Watchdog(self.workers, limit, limits.busy_seconds, self._overdue, self._stuck)
 
@@ -278,9 +327,12 @@ class Front:
     def retire(self, link: WorkerLink) -> None:
         """Give a worker no further request, and end it when it has none."""
         link.retiring = True
+        self._leaving.add(link)
+        self._take_all_back()
         if link in self._idle:
             self._idle.remove(link)
             link.end()
+        self._share_out()
 
     def resized(self, pool_size: int) -> None:
         """Note how many workers there should be from now on."""
@@ -297,10 +349,17 @@ class Front:
             del self.workers[link.number]
         if link in self._idle:
             self._idle.remove(link)
+        self._leaving.discard(link)
         if link.ticket is not None:
             self._busy -= 1
             self._fail(link.ticket, self._failure(502, f"the worker {reason}"))
             link.ticket = None
+        if self._lying:
+            self._take_all_back()
+            if self._lying:
+                # It may have taken one and had no time to say so; others may be about to.
+                asyncio.get_running_loop().call_later(LOST_SECONDS, self._lose, [*self._lying], reason)
+            self._share_out()
         self._check_drained()
 
     def cannot_replace(self) -> None:
@@ -328,8 +387,8 @@ class Front:
             "pool_size": self._pool_size,
             "core": self._core,
             "retiring": sum(link.retiring for link in self.workers.values()),
-            "busy": self._busy,
-            "queued": len(self._waiting),
+            "busy": self._busy + min(len(self._lying), len(self._idle)),
+            "queued": self._queued,
             "served": self._served,
             "errors": self._errors,
         }
@@ -340,16 +399,20 @@ class Front:
         try:
             await asyncio.wait_for(self._drained.wait(), seconds)
         except TimeoutError:
-            left = self._busy + len(self._waiting)
+            left = self._busy + len(self._lying) + len(self._waiting)
             _log.warning("%d requests were still in work after %g s", left, seconds)
         self._turn_away_all("draining", _STOPPING)
         for link in self.workers.values():
             if link.ticket is not None:
                 # It may have done something already.
                 self._fail(link.ticket, self._failure(502, "the replica has stopped meanwhile"))
+        for ticket in self._lying.values():
+            # A worker has taken it.
+            self._fail(ticket, self._failure(502, "the replica has stopped meanwhile"))
 
     def _turn_away_all(self, kind: str, problem: str) -> None:
         """Refuse the requests that wait."""
+        self._take_all_back()
         for ticket in self._waiting:
             self._left(ticket, kind)
             self._fail(ticket, self._unavailable(kind, problem, ticket.key))
@@ -379,14 +442,15 @@ class Front:
         if route is None:
             self._refusal(request, "wrong_method", wrong_method(self._run.service, request.path, methods))
             return
-        key, waits = route.key, not self._idle
+        # What lies on the tray may have a worker that rests.
+        key, waits = route.key, len(self._idle) <= len(self._lying)
         if self.draining:
             self._draining(request, key)
             return
-        if waits and (self._deserted or len(self._waiting) >= self._limits.queue):
+        if waits and (self._deserted or self._queued >= self._limits.queue):
             kind, problem = "no_worker", _DESERTED
             if not self._deserted:
-                kind, problem = "queue_full", f"{len(self._waiting)} requests are waiting already"
+                kind, problem = "queue_full", f"{self._queued} requests are waiting already"
             self._refusal(request, kind, self._unavailable(kind, problem, key), key)
             return
         fields = request.fields
@@ -406,9 +470,12 @@ class Front:
             # that alternates.
             sampled = random.random() * self._sample < 1
         if sampled and self._writer is not None:
-            inside = self._busy + len(self._waiting) + 1
+            inside = self._busy + len(self._lying) + len(self._waiting) + 1
             flags = QUEUED if waits else 0
-            self._writer.write(Event.ARRIVE, execution, trace, seq=inside, name=self._names[key], flags=flags)
+            now = time.monotonic_ns()
+            if now - self._cpu_at > CPU_AGE:
+                self._cpu_at, self._cpu = now, time.thread_time_ns()
+            self._writer.write(_ARRIVE, execution, trace, inside, 0, self._names[key], flags, now, self._cpu)
         data = frame(
             Request(
                 execution,
@@ -425,14 +492,20 @@ class Front:
             )
         )
         ticket = _Ticket(request, key, execution, trace, data, deadline, arrived, sampled)
-        if waits:
-            self._waiting.append(ticket)
-            if _DEADLINE not in fields:
-                # Who has said how long the answer is wanted need not wait for it: a call nobody asks for is
-                # executed all the same.
-                request.on_gone = partial(self._gone, ticket)
-        else:
+        if self._idle and arrived - self._handed > HOT_SECONDS:
             self._assign(self._idle.pop(), ticket, arrived)
+            return
+        if self._busy and not self._waiting and self._put(ticket):
+            pass
+        elif self._idle:
+            self._assign(self._idle.pop(), ticket, arrived)
+            return
+        else:
+            self._waiting.append(ticket)
+        if _DEADLINE not in fields:
+            # Who has said how long the answer is wanted need not wait for it: a call nobody asks for is
+            # executed all the same.
+            request.on_gone = partial(self._gone, ticket)
 
     def wants_body(self, request: HttpRequest) -> bool:
         """Whether a body that is still to come may reach a worker; see :class:`Application`."""
@@ -519,19 +592,36 @@ class Front:
             return _json({"status": "ready"})
         return _json({"status": state, "reason": reason}, 503)
 
-    def _done(self, link: WorkerLink, failed: bool) -> None:
+    def _done(self, link: WorkerLink, message: Answer | Done) -> None:
         self._served += 1
-        if failed:
+        if message.short:
+            self._short = min(self._short + 1, 2 * MANY)
+        else:
+            self._short = max(self._short - AT_ONCE, 0)
+        if message.failed:
             self._errors += 1
             self._metrics.error("endpoint_failed")
         self._busy -= 1
         link.ticket = None
-        if link.overdue:
-            if self._run.runtime == "process":
-                # It is about to be killed: what it got now would be lost.
-                self._check_drained()
-                return
+        if message.taken:
             link.overdue = False
+            self._has_taken(link, message.taken)
+        elif link.overdue:
+            self._done_late(link)
+        else:
+            self._free(link)
+
+    def _done_late(self, link: WorkerLink) -> None:
+        """Go on with a worker whose request was given up."""
+        if self._run.runtime == "process":
+            # It is about to be killed: what it got now would be lost.
+            self._check_drained()
+        else:
+            link.overdue = False
+            self._free(link)
+
+    def _free(self, link: WorkerLink) -> None:
+        """Go on with a worker that has nothing to do."""
         if link.retiring:
             self._check_drained()
             link.end()
@@ -540,35 +630,148 @@ class Front:
 
     def _next(self, link: WorkerLink) -> None:
         """Give a free worker the request that is next, or let it rest."""
-        while self._waiting:
+        while True:
+            if self._lying:
+                self._take_back()
+            if not self._waiting:
+                break
             ticket = self._waiting.popleft()
-            request = ticket.http
-            if request is not None and request.on_gone is not None:
-                if request.deserted:
-                    self._drop(ticket, request)
-                    continue
-                request.on_gone = None
             now = time.monotonic()
-            if ticket.deadline is not None and ticket.deadline <= now:
-                # Its caller has given up: work for nobody would delay those who still wait.
-                self._left(ticket, "deadline_passed")
-                problem = f"the deadline passed after {now - ticket.arrived:.3g} s in the queue"
-                self._fail(ticket, self._failure(504, problem))
+            if not self._wanted(ticket, now):
                 continue
             self._metrics.queued.observe(now - ticket.arrived)
             self._assign(link, ticket, now)
+            self._fill()
             return
         self._idle.append(link)
         if self.draining:
             self._check_drained()
 
+    def _wanted(self, ticket: _Ticket, now: float) -> bool:
+        """Return whether somebody waits for the answer to a request that was the next one."""
+        request = ticket.http
+        if request is not None and request.on_gone is not None:
+            if request.deserted:
+                self._drop(ticket, request)
+                return False
+            request.on_gone = None
+        if ticket.deadline is not None and ticket.deadline <= now:
+            # Its caller has given up: work for nobody would delay those who still wait.
+            self._left(ticket, "deadline_passed")
+            problem = f"the deadline passed after {now - ticket.arrived:.3g} s in the queue"
+            self._fail(ticket, self._failure(504, problem))
+            return False
+        return True
+
+    # The tray.
+
+    @property
+    def _queued(self) -> int:
+        """How many requests wait for a worker to end another one."""
+        return max(len(self._waiting) + len(self._lying) - len(self._idle), 0)
+
+    def _put(self, ticket: _Ticket) -> bool:
+        """Put a request on the tray if requests are short; return whether it lies there."""
+        if self._short < MANY or len(self._lying) >= ROOM or self._leaving or self.tray is None:
+            return False
+        number = self._last % 0xFFFFFFFF + 1
+        if not self.tray.put(number, ticket.data):
+            return False
+        self._last = ticket.number = number
+        self._lying[number] = ticket
+        if self._look is None:
+            self._taken = False
+            self._look = asyncio.get_running_loop().call_later(TRAY_SECONDS, self._look_at_tray)
+        return True
+
+    def _fill(self) -> None:
+        """Put requests that wait on the tray."""
+        while self._waiting and self._short >= MANY and len(self._lying) < ROOM:
+            ticket = self._waiting.popleft()
+            request = ticket.http
+            gone = request.on_gone if request is not None else None
+            if not self._wanted(ticket, time.monotonic()):
+                continue
+            if request is not None:
+                request.on_gone = gone
+            if not self._put(ticket):
+                self._waiting.appendleft(ticket)
+                return
+
+    def _has_taken(self, link: WorkerLink, number: int) -> None:
+        """A worker goes on with a request that lay on the tray."""
+        ticket = self._lying.pop(number, None) or self._lost.pop(number)
+        if ticket.http is not None:
+            ticket.http.on_gone = None
+        if not self._lying and self.tray is not None:
+            self.tray.emptied()
+        now = time.monotonic()
+        self._metrics.queued.observe(now - ticket.arrived)
+        self._metrics.assigned += 1
+        self._busy += 1
+        self._taken = True
+        self._handed = now
+        link.has(ticket, now)
+        if self._waiting:
+            self._fill()
+
+    def _take_back(self) -> bool:
+        """Let the oldest request of the tray wait here again; return False if no worker has left one."""
+        number = self.tray.take_back() if self.tray is not None else 0
+        if not number:
+            return False
+        self._waiting.appendleft(self._lying.pop(number))
+        return True
+
+    def _take_all_back(self) -> None:
+        """Let what lies on the tray wait here again; what stays has been taken by workers."""
+        if not self._lying or self.tray is None:
+            return
+        numbers = list(iter(self.tray.take_back, 0))
+        self.tray.emptied()
+        for number in reversed(numbers):
+            self._waiting.appendleft(self._lying.pop(number))
+
+    def _share_out(self) -> None:
+        """Give requests that wait to workers that rest."""
+        while self._waiting and self._idle:
+            self._next(self._idle.pop())
+
+    def _look_at_tray(self) -> None:
+        """Be sure that nothing lies there for long: then it belongs to workers that rest, or waits here."""
+        self._look = None
+        if not self._lying:
+            return
+        if not self._taken:
+            self._short = 0
+            self._take_all_back()
+            self._share_out()
+        if self._lying:
+            self._taken = False
+            self._look = asyncio.get_running_loop().call_later(TRAY_SECONDS, self._look_at_tray)
+
+    def _lose(self, numbers: list[int], reason: str) -> None:
+        """Give up what was taken by a worker that has died before it could say so."""
+        for number in numbers:
+            ticket = self._lying.pop(number, None)
+            if ticket is not None:
+                self._errors += 1
+                self._lost[number] = ticket
+                self._fail(ticket, self._failure(502, f"the worker {reason}"))
+        self._check_drained()
+
     def _gone(self, ticket: _Ticket) -> None:
         """The client of a request that waits has closed its connection."""
         request = ticket.http
-        if request is not None:
+        if request is None:
+            return
+        self._take_all_back()
+        if ticket.number not in self._lying:  # else a worker has taken it
             self._waiting.remove(ticket)
             self._drop(ticket, request)
-            self._check_drained()
+        self._share_out()
+        self._fill()
+        self._check_drained()
 
     def _drop(self, ticket: _Ticket, request: HttpRequest) -> None:
         """Do nothing about a request whose client has gone: nobody is left to answer."""
@@ -588,6 +791,7 @@ class Front:
     def _assign(self, link: WorkerLink, ticket: _Ticket, now: float) -> None:
         self._busy += 1
         self._metrics.assigned += 1
+        self._handed = now
         link.assign(ticket, now)
 
     def _overdue(self, link: WorkerLink) -> None:
@@ -614,11 +818,11 @@ class Front:
         """Return the metrics of this replica."""
         front_log_off = self._writer is not None and self._writer.problem != ""
         gauges = {
-            "in_flight": self._busy + len(self._waiting),
-            "queue_length": len(self._waiting),
+            "in_flight": self._busy + len(self._lying) + len(self._waiting),
+            "queue_length": self._queued,
             "pool_size": self._pool_size,
             "workers": sum(not link.retiring for link in self.workers.values()),
-            "workers_busy": self._busy,
+            "workers_busy": self._busy + min(len(self._lying), len(self._idle)),
             "workers_stuck": self.watchdog.long_busy(),
             "busy_longest_seconds": self.watchdog.longest(),
             "event_logs_off": front_log_off + sum(link.log_off for link in self.workers.values()),
@@ -635,7 +839,7 @@ class Front:
         CURRENT.reset(token)
 
     def _check_drained(self) -> None:
-        if self._busy == 0 and not self._waiting:
+        if self._busy == 0 and not self._lying and not self._waiting:
             self._drained.set()
         else:
             self._drained.clear()

@@ -26,6 +26,8 @@ from mup.runtime.worker_tools import Channel, Tools
 
 __all__ = ["ServedRequest"]
 
+_END = Event.END
+
 
 class ServedRequest(Caller):
     """One request in a worker: what it says, what it calls, and the answer.
@@ -174,9 +176,10 @@ class ServedRequest(Caller):
 
     def write(self, event: Event, flags: int = 0) -> None:
         """Log an event of the whole execution."""
-        if self._log.writer is not None:
+        log = self._log
+        if log.writer is not None:
             request = self._request
-            self._log.write(event, request.request, request.trace, 0, 0, self._endpoint, flags)
+            log.write(event, request.request, request.trace, 0, 0, self._endpoint, flags)
 
     def check_params(self) -> None:
         """Decode the body now, if there is one.
@@ -228,7 +231,7 @@ class ServedRequest(Caller):
         stamp = log.stamp()
         answer = encoded(body, status, headers, cookies)
         flags = FAILED if status >= 500 else 0
-        log.write(Event.END, request.request, request.trace, 0, site, self._endpoint, flags, *stamp)
+        log.write(_END, request.request, request.trace, 0, site, self._endpoint, flags, *stamp)
         send(answer)
         self.responded = True
 

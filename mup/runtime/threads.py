@@ -11,6 +11,7 @@ import sys
 import threading
 
 from mup.runtime.pinning import pin
+from mup.runtime.tray import Tray
 from mup.runtime.wire import Line
 from mup.runtime.worker import ServiceRun, become_worker_process, serve_worker
 
@@ -37,13 +38,14 @@ def receive_slot(control: socket.socket) -> tuple[int, Line] | None:
     return int.from_bytes(data, "little"), Line(requests, answers)
 
 
-def run_threads(run: ServiceRun, control: socket.socket, parent: int) -> None:
+def run_threads(run: ServiceRun, control: socket.socket, parent: int, tray: Tray) -> None:
     """Be a process with a thread for every line the front sends, until the front closes the control socket.
 
     Args:
         run: What to serve.
         control: Brings the lines.
         parent: Process id of the front.
+        tray: Of the replica.
     """
     become_worker_process(parent)
     if run.pinned:
@@ -52,7 +54,9 @@ def run_threads(run: ServiceRun, control: socket.socket, parent: int) -> None:
     threads = []
     while (slot := receive_slot(control)) is not None:
         number, line = slot
-        thread = threading.Thread(target=serve_worker, args=(run, number, line), name=f"mup-worker-{number}")
+        thread = threading.Thread(
+            target=serve_worker, args=(run, number, line, tray), name=f"mup-worker-{number}"
+        )
         thread.start()
         threads.append(thread)
     for thread in threads:

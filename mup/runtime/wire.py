@@ -23,6 +23,8 @@ __all__ = [
     "Request",
     "Retried",
     "Sender",
+    "cancel",
+    "cancelled",
     "frame",
     "line",
 ]
@@ -81,7 +83,7 @@ class Answer(msgspec.Struct, array_like=True, tag=1):
         body: The whole of it.
         cookies: Values of ``Set-Cookie``.
         done: The worker is free again, as if a `Done` came next.
-        failed: What that `Done` would say.
+        failed, taken, short: What that `Done` would say.
     """
 
     status: int
@@ -90,12 +92,22 @@ class Answer(msgspec.Struct, array_like=True, tag=1):
     cookies: tuple[str, ...] = ()
     done: bool = False
     failed: bool = False
+    taken: int = 0
+    short: bool = False
 
 
 class Done(msgspec.Struct, array_like=True, tag=2):
-    """The worker is free again."""
+    """The worker is free again.
+
+    Attributes:
+        failed: Whether the request ended with an error.
+        taken: Number of the request it has taken from the tray and goes on with; 0 = none.
+        short: Whether the request took little time.
+    """
 
     failed: bool
+    taken: int = 0
+    short: bool = False
 
 
 class LogOff(msgspec.Struct, array_like=True, tag=3):
@@ -121,18 +133,25 @@ FromWorker = Ready | Answer | Done | LogOff | Retried
 _encode = msgspec.msgpack.Encoder().encode
 
 
-CANCEL = _pack_size(0)
-"""A frame without content tells an event loop to cancel the request of that line."""
+CANCEL = _SIZE.size
+"""Bytes of a frame that tells an event loop to cancel a request of its line; no request is as small."""
+
+
+def cancel(number: int) -> bytes:
+    """Return the frame that cancels the n-th request of a line, if that is still in work."""
+    return _pack_size(CANCEL) + _pack_size(number)
+
+
+def cancelled(content: bytes) -> int:
+    """Return the number in such a frame."""
+    number: int = _size_at(content)[0]
+    return number
 
 
 def frame(message: msgspec.Struct) -> bytes:
     """Return a message as it travels."""
     data = _encode(message)
     return _pack_size(len(data)) + data
-
-
-# Said once per request where there is work behind the answer, and always the same.
-_SERVED, _FAILED = frame(Done(failed=False)), frame(Done(failed=True))
 
 
 class FrameBuffer:
@@ -194,14 +213,14 @@ class Sender:
         """Send an answer together with what comes next: the news that the worker is free."""
         self._held = answer
 
-    def done(self, *, failed: bool) -> None:
-        """Say that the worker is free again."""
+    def done(self, *, failed: bool, taken: int = 0, short: bool = False) -> None:
+        """Say that the worker is free again; arguments as for `Done`."""
         held = self._held
         if held is None:
-            self._write(_FAILED if failed else _SERVED)
+            self._write(frame(Done(failed, taken, short)))
         else:
             self._held = None
-            held.done, held.failed = True, failed
+            held.done, held.failed, held.taken, held.short = True, failed, taken, short
             self._write(frame(held))
 
 

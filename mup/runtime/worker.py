@@ -8,6 +8,7 @@ import logging
 import os
 import signal
 import sys
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +25,7 @@ from mup.runtime.debugging import NO_HURRY, Debugging
 from mup.runtime.dispatch import Dispatch
 from mup.runtime.execution import Execution, describe
 from mup.runtime.origin import KnownHosts
+from mup.runtime.tray import Tray
 from mup.runtime.wire import BlockingChannel, Line, LogOff, Ready, Request
 from mup.runtime.worker_communication import WorkerCommunication
 from mup.runtime.worker_tools import WorkerTools
@@ -33,10 +35,14 @@ if TYPE_CHECKING:
     from mup.retries import RetryPolicy
     from mup.runtime.client.retries import Retries
 
-__all__ = ["ServiceRun", "become_worker_process", "run_worker", "serve_worker"]
+__all__ = ["SHORT", "ServiceRun", "become_worker_process", "run_worker", "serve_worker"]
 
 _log = logging.getLogger("mup.runtime")
 _IDLE_SECONDS = 1
+
+SHORT = 0.0003
+"""Seconds a request may take that is called short: waking a worker is not much quicker."""
+
 _PR_SET_PDEATHSIG = 1
 
 
@@ -109,7 +115,7 @@ class ServiceRun:
         )
 
 
-def run_worker(run: ServiceRun, number: int, line: Line, parent: int) -> None:
+def run_worker(run: ServiceRun, number: int, line: Line, parent: int, tray: Tray) -> None:
     """Be a process with one worker: serve until the front closes its end of the line, or dies.
 
     Args:
@@ -117,9 +123,10 @@ def run_worker(run: ServiceRun, number: int, line: Line, parent: int) -> None:
         number: Of this worker in the replica, from 0.
         line: To the front.
         parent: Process id of the front.
+        tray: Of the replica.
     """
     become_worker_process(parent)
-    serve_worker(run, number, line)
+    serve_worker(run, number, line, tray)
 
 
 def become_worker_process(parent: int) -> None:
@@ -130,13 +137,14 @@ def become_worker_process(parent: int) -> None:
     _die_with(parent)
 
 
-def serve_worker(run: ServiceRun, number: int, line: Line) -> None:
+def serve_worker(run: ServiceRun, number: int, line: Line, tray: Tray) -> None:
     """Set up, serve until the front closes its end of the line, tear down.
 
     Args:
         run: What to serve.
         number: Of this worker in the replica, from 0.
         line: To the front.
+        tray: Of the replica.
     """
     channel = BlockingChannel(line, _IDLE_SECONDS)
     header = {"role": "worker", "service": run.service, "replica": run.replica, "worker": number}
@@ -167,7 +175,7 @@ def serve_worker(run: ServiceRun, number: int, line: Line) -> None:
     try:
         channel.send(Ready(failure))
         if not failure:
-            _serve(instance, run, tools, channel)
+            _serve(instance, run, tools, channel, tray)
     except OSError as error:
         # The front has gone, or wants this worker no more; nobody is left to tell.
         _log.warning("worker %d: the front has gone: %s", number, error)
@@ -186,15 +194,16 @@ def serve_worker(run: ServiceRun, number: int, line: Line) -> None:
         line.close()
 
 
-def _serve(instance: MS, run: ServiceRun, tools: WorkerTools, channel: BlockingChannel) -> None:
+def _serve(instance: MS, run: ServiceRun, tools: WorkerTools, channel: BlockingChannel, tray: Tray) -> None:
     writer, pool = tools.log.writer, tools.pool
     off = False
+    following: Request | None = None
     while True:
         if writer is not None and (writer.problem != "") is not off:
             off = not off
             channel.send(LogOff(off))
         try:
-            request = channel.receive()
+            request = following or channel.receive()
         except BlockingIOError:
             # Idle: keep the log fresh for readers and look after answers nobody waits for.
             pool.reap()
@@ -205,7 +214,7 @@ def _serve(instance: MS, run: ServiceRun, tools: WorkerTools, channel: BlockingC
             continue
         if request is None:
             return
-        _execute(instance, run, tools, channel, request)
+        following = _execute(instance, run, tools, channel, request, tray)
         if pool.abandoned:
             pool.reap()
         if writer is not None:
@@ -213,8 +222,10 @@ def _serve(instance: MS, run: ServiceRun, tools: WorkerTools, channel: BlockingC
 
 
 def _execute(
-    instance: MS, run: ServiceRun, tools: WorkerTools, channel: BlockingChannel, request: Request
-) -> None:
+    instance: MS, run: ServiceRun, tools: WorkerTools, channel: BlockingChannel, request: Request, tray: Tray
+) -> Request | None:
+    """Serve one request; return the one the worker has then taken by itself."""
+    began = time.monotonic()
     key, dispatch = request.key, run.dispatch
     comm = WorkerCommunication(request, f"{run.service}{key}", tools, channel, dispatch.names.get(key, ()))
     comm.runner = _execute.__code__
@@ -222,8 +233,10 @@ def _execute(
     with execution:
         values = dispatch.values(key, comm)
         getattr(instance, dispatch.endpoints[key].method)(comm, **values)
-    channel.done(failed=execution.failed)
+    taken, following = tray.take()
+    channel.done(failed=execution.failed, taken=taken, short=time.monotonic() - began < SHORT)
     comm.close()
+    return following
 
 
 def _die_with(parent: int) -> None:

@@ -27,6 +27,7 @@ from mup.runtime.front import Front, WorkerLink
 from mup.runtime.service_log import set_up_logging
 from mup.runtime.stacks import Stacks
 from mup.runtime.threads import run_threads, send_slot
+from mup.runtime.tray import Tray
 from mup.runtime.wire import Line, line
 from mup.runtime.worker import ServiceRun, run_worker
 
@@ -82,6 +83,10 @@ class Workforce:
         self._stacks: dict[int, Stacks] = {}
         # Processes that are about to be killed.
         self._doomed: set[int] = set()
+        try:
+            self._tray = Tray()
+        except OSError as error:
+            raise _no_room(error) from error
         self.ending = False
         # The pages of what is imported by now stay shared with the workers.
         gc.freeze()
@@ -101,6 +106,9 @@ class Workforce:
         """
         self._front = front
         front.replace = self._kill
+        if self._run.admission == "fifo":
+            # Else any of those that wait is the next one, not the oldest.
+            front.tray = self._tray
         await self._take_on(self._forked)
 
     async def resize(self, size: int) -> None:
@@ -130,6 +138,7 @@ class Workforce:
         for control in self._controls.values():
             control.close()
         await _reap(pending)
+        self._tray.close()
 
     def show_stacks(self) -> None:
         """Log what every worker process is doing right now."""
@@ -227,8 +236,9 @@ class Workforce:
             from mup.runtime.event_loop import run_loop as serve  # noqa: PLC0415
         try:
             ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            work = partial(serve, self._run, theirs, os.getpid(), self._tray)
             with theirs:
-                pid = self._fork("workers", {theirs.fileno()}, partial(serve, self._run, theirs, os.getpid()))
+                pid = self._fork("workers", {theirs.fileno()}, work)
         except OSError as error:
             raise _no_room(error) from error
         self._controls[pid] = ours
@@ -237,7 +247,7 @@ class Workforce:
 
     def _start_alone(self, number: int) -> _Worker:
         ours, theirs = line()
-        work = partial(run_worker, self._run, number, theirs, os.getpid())
+        work = partial(run_worker, self._run, number, theirs, os.getpid(), self._tray)
         pid = self._fork(f"w{number}", set(theirs.filenos()), work)
         theirs.close()
         ours.setblocking(False)
@@ -279,7 +289,7 @@ class Workforce:
         status = 1
         try:
             signal.set_wakeup_fd(-1)
-            keep = self._inherited | kept | {0, 1, 2, stacks.fileno()}
+            keep = self._inherited | kept | {0, 1, 2, stacks.fileno(), self._tray.fileno()}
             for descriptor in open_descriptors() - keep:
                 with contextlib.suppress(OSError):
                     os.close(descriptor)

@@ -25,6 +25,10 @@ def _write_nothing(*_: object) -> None:
     pass
 
 
+def _no_name(_text: str) -> int:
+    return 0
+
+
 class EventLog:
     """The log of a worker or of a process of clients; without a writer, every method does nothing.
 
@@ -36,17 +40,15 @@ class EventLog:
     Attributes:
         writer: Where records go; None = nowhere.
         write: ``EventWriter.write``, or nothing.
+        name: ``EventWriter.name``, or what returns 0.
     """
 
     def __init__(self, writer: EventWriter | None, source: Path, sample: int = 1) -> None:
         self.writer = writer
         self.write: Callable[..., None] = writer.write if writer else _write_nothing
+        self.name: Callable[[str], int] = writer.name if writer else _no_name
         self._sample = sample
         self._sites = SiteTable(writer, source) if writer else None
-
-    def name(self, text: str) -> int:
-        """Return the id of a name."""
-        return self.writer.name(text) if self.writer else 0
 
     def site(self, frame: FrameType) -> int:
         """Return the site of the call that ``frame`` is executing."""
