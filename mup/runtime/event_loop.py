@@ -38,7 +38,7 @@ from mup.runtime.wire import (
     Sender,
     cancelled,
 )
-from mup.runtime.worker import SHORT, ServiceRun, become_worker_process
+from mup.runtime.worker import ServiceRun, become_worker_process
 
 __all__ = ["run_loop"]
 
@@ -203,7 +203,7 @@ class _Loop:
                 values = dispatch.values(key, comm)
                 await getattr(self._instance, dispatch.endpoints[key].method)(comm, **values)
             taken, following = self._tray.take()
-            slot.done(failed=execution.failed, taken=taken, short=time.monotonic() - began < SHORT)
+            slot.done(failed=execution.failed, taken=taken, seconds=time.monotonic() - began)
             if following is not None:
                 # A task of its own: other requests get their turn before.
                 self._begin(slot, following)

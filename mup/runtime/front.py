@@ -62,14 +62,20 @@ MAX_BODIES = 64 * 2**20
 QUIET_SECONDS, QUIET_LIMIT = 0.1, 0.5
 """A draining replica ends when nobody has asked for so long; at the latest after so long."""
 
+SHORT = 0.0003
+"""Seconds a request may take that is called short: waking a worker is not much quicker."""
+
 MANY, AT_ONCE = 16, 8
 """Requests of a replica are short when so many more were than were not, of which each counts as so many."""
 
 HOT_SECONDS = 0.001
 """How long after a worker has got a request it is about to look for the next one, if requests are short."""
 
+BACKLOG_SECONDS = 0.0005
+"""What may lie on the tray, as work for each worker that is not idle, while another one rests."""
+
 TRAY_SECONDS = 0.002
-"""How long requests may lie on the tray without a worker taking any of them."""
+"""How long requests may lie on the tray without a worker taking any of them, or while one rests."""
 
 LOST_SECONDS = 1.0
 """How long after the death of a worker another one may take to say what it has taken from the tray."""
@@ -291,6 +297,7 @@ class Front:
         self._lying: dict[int, _Ticket] = {}
         self._last = 0  # number given
         self._short = 0  # how sure it is that requests take little time
+        self._mean = 0.0  # seconds the last ones have taken
         self._look: asyncio.TimerHandle | None = None  # at what lies on the tray
         self._taken = False  # since the last look
         self._handed = 0.0  # when a worker has got a request last
@@ -492,20 +499,19 @@ class Front:
             )
         )
         ticket = _Ticket(request, key, execution, trace, data, deadline, arrived, sampled)
-        if self._idle and arrived - self._handed > HOT_SECONDS:
+        wakes = bool(self._idle) and self._worth_waking(arrived)
+        if wakes and not self._lying:
             self._assign(self._idle.pop(), ticket, arrived)
             return
-        if self._busy and not self._waiting and self._put(ticket):
-            pass
-        elif self._idle:
-            self._assign(self._idle.pop(), ticket, arrived)
-            return
-        else:
-            self._waiting.append(ticket)
         if _DEADLINE not in fields:
             # Who has said how long the answer is wanted need not wait for it: a call nobody asks for is
             # executed all the same.
             request.on_gone = partial(self._gone, ticket)
+        if self._waiting or not self._put(ticket):
+            self._waiting.append(ticket)
+            wakes = bool(self._idle)
+        if wakes:
+            self._next(self._idle.pop())
 
     def wants_body(self, request: HttpRequest) -> bool:
         """Whether a body that is still to come may reach a worker; see :class:`Application`."""
@@ -594,10 +600,12 @@ class Front:
 
     def _done(self, link: WorkerLink, message: Answer | Done) -> None:
         self._served += 1
-        if message.short:
+        if message.seconds < SHORT:
             self._short = min(self._short + 1, 2 * MANY)
+            self._mean += (message.seconds - self._mean) / MANY
         else:
             self._short = max(self._short - AT_ONCE, 0)
+            self._mean += (SHORT - self._mean) / MANY
         if message.failed:
             self._errors += 1
             self._metrics.error("endpoint_failed")
@@ -669,6 +677,12 @@ class Front:
     def _queued(self) -> int:
         """How many requests wait for a worker to end another one."""
         return max(len(self._waiting) + len(self._lying) - len(self._idle), 0)
+
+    def _worth_waking(self, now: float) -> bool:
+        """Return whether a request is for a worker that rests, not for one that is about to be free."""
+        if self._short < MANY or not self._busy or now - self._handed > HOT_SECONDS:
+            return True
+        return (len(self._lying) + 1) * self._mean > self._busy * BACKLOG_SECONDS
 
     def _put(self, ticket: _Ticket) -> bool:
         """Put a request on the tray if requests are short; return whether it lies there."""
@@ -746,6 +760,10 @@ class Front:
             self._short = 0
             self._take_all_back()
             self._share_out()
+        elif self._idle and time.monotonic() - next(iter(self._lying.values())).arrived > TRAY_SECONDS:
+            self._take_all_back()
+            self._share_out()
+            self._fill()
         if self._lying:
             self._taken = False
             self._look = asyncio.get_running_loop().call_later(TRAY_SECONDS, self._look_at_tray)

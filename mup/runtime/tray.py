@@ -21,7 +21,7 @@ from mup.runtime.wire import Request
 
 __all__ = ["ROOM", "Tray"]
 
-ROOM = 32
+ROOM = 128
 """Requests that lie on a tray at most."""
 
 _LARGEST = 16384

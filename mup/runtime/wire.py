@@ -83,7 +83,7 @@ class Answer(msgspec.Struct, array_like=True, tag=1):
         body: The whole of it.
         cookies: Values of ``Set-Cookie``.
         done: The worker is free again, as if a `Done` came next.
-        failed, taken, short: What that `Done` would say.
+        failed, taken, seconds: What that `Done` would say.
     """
 
     status: int
@@ -93,7 +93,7 @@ class Answer(msgspec.Struct, array_like=True, tag=1):
     done: bool = False
     failed: bool = False
     taken: int = 0
-    short: bool = False
+    seconds: float = 0.0
 
 
 class Done(msgspec.Struct, array_like=True, tag=2):
@@ -102,12 +102,12 @@ class Done(msgspec.Struct, array_like=True, tag=2):
     Attributes:
         failed: Whether the request ended with an error.
         taken: Number of the request it has taken from the tray and goes on with; 0 = none.
-        short: Whether the request took little time.
+        seconds: What the request took it.
     """
 
     failed: bool
     taken: int = 0
-    short: bool = False
+    seconds: float = 0.0
 
 
 class LogOff(msgspec.Struct, array_like=True, tag=3):
@@ -213,14 +213,14 @@ class Sender:
         """Send an answer together with what comes next: the news that the worker is free."""
         self._held = answer
 
-    def done(self, *, failed: bool, taken: int = 0, short: bool = False) -> None:
+    def done(self, *, failed: bool, taken: int = 0, seconds: float = 0.0) -> None:
         """Say that the worker is free again; arguments as for `Done`."""
         held = self._held
         if held is None:
-            self._write(frame(Done(failed, taken, short)))
+            self._write(frame(Done(failed, taken, seconds)))
         else:
             self._held = None
-            held.done, held.failed, held.taken, held.short = True, failed, taken, short
+            held.done, held.failed, held.taken, held.seconds = True, failed, taken, seconds
             self._write(frame(held))
 
 

@@ -35,13 +35,10 @@ if TYPE_CHECKING:
     from mup.retries import RetryPolicy
     from mup.runtime.client.retries import Retries
 
-__all__ = ["SHORT", "ServiceRun", "become_worker_process", "run_worker", "serve_worker"]
+__all__ = ["ServiceRun", "become_worker_process", "run_worker", "serve_worker"]
 
 _log = logging.getLogger("mup.runtime")
 _IDLE_SECONDS = 1
-
-SHORT = 0.0003
-"""Seconds a request may take that is called short: waking a worker is not much quicker."""
 
 _PR_SET_PDEATHSIG = 1
 
@@ -234,7 +231,7 @@ def _execute(
         values = dispatch.values(key, comm)
         getattr(instance, dispatch.endpoints[key].method)(comm, **values)
     taken, following = tray.take()
-    channel.done(failed=execution.failed, taken=taken, short=time.monotonic() - began < SHORT)
+    channel.done(failed=execution.failed, taken=taken, seconds=time.monotonic() - began)
     comm.close()
     return following
 

@@ -21,7 +21,7 @@ from mup.runtime.dispatch import Dispatch
 from mup.runtime.front import MANY, Front, Limits, WorkerLink
 from mup.runtime.http_server import HttpServer
 from mup.runtime.loops import new_event_loop
-from mup.runtime.tray import ROOM, Tray
+from mup.runtime.tray import Tray
 from mup.runtime.wire import Answer, BlockingChannel, Line, Ready, Request, frame, line
 from mup.runtime.worker import ServiceRun
 from mup.service import check_service
@@ -61,10 +61,10 @@ class Worker:
         number, request = self._replica.tray.take()
         return number, "" if request is None else request.query
 
-    def answer(self, taken: int = 0, *, short: bool = True) -> None:
+    def answer(self, taken: int = 0, *, seconds: float = 1e-5) -> None:
         """Answer the request in work, and be free."""
         self._channel.hold(Answer(200, {}, b"done"))
-        self._channel.done(failed=False, taken=taken, short=short)
+        self._channel.done(failed=False, taken=taken, seconds=seconds)
 
     def die(self) -> None:
         """End as a process does that is killed."""
@@ -137,12 +137,12 @@ class Replica:
         """What the front says."""
         return self.front.status()
 
-    async def be_quick(self, worker: Worker) -> None:
+    async def be_quick(self, worker: Worker, count: int = MANY, seconds: float = 1e-5) -> None:
         """Let a worker serve so many short requests that the front trusts them."""
-        for _ in range(MANY):
+        for _ in range(count):
             answer = await self.ask("warm=1")
             await worker.receive()
-            worker.answer()
+            worker.answer(seconds=seconds)
             assert (await answer).startswith("200 ")
         await until(lambda: self.inside == 0)
 
@@ -272,13 +272,15 @@ def test_a_worker_that_finds_nothing_is_handed_what_waits(body: str) -> None:
 
 
 @pytest.mark.usefixtures("patient")
-def test_more_requests_than_the_tray_has_room_for() -> None:
+def test_more_requests_than_the_tray_has_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """They follow, one by one, in order."""
+    room = 8
+    monkeypatch.setattr(fronts, "ROOM", room)
 
     async def scene(here: Replica) -> None:
         worker = await here.worker(0)
         await here.be_quick(worker)
-        count = ROOM + 5
+        count = room + 5
         answers = [await here.ask(str(number)) for number in range(count + 1)]
         assert await worker.receive() == "0"
         for number in range(1, count + 1):
@@ -306,7 +308,7 @@ def test_nothing_lies_there_for_long() -> None:
         assert (here.status["busy"], here.status["queued"]) == (1, 2)
         other = await here.worker(1)
         assert await other.receive() == "b"
-        worker.answer(short=False)
+        worker.answer(seconds=1.0)
         assert await worker.receive() == "c"
         worker.answer()
         other.answer()
@@ -330,6 +332,31 @@ def test_a_worker_that_rests_gets_what_another_one_leaves() -> None:
         first.answer()
         second.answer()
         assert [await answer for answer in answers] == ["200 done"] * 2
+
+    played(scene)
+
+
+@pytest.mark.usefixtures("patient")
+@pytest.mark.parametrize(("seconds", "lying"), [(1e-5, 3), (0.00028, 1)])
+def test_a_worker_that_rests_is_woken_when_there_is_work_for_it(seconds: float, lying: int) -> None:
+    """While little lies on the tray, one worker does it all; half a millisecond of work is for two."""
+
+    async def scene(here: Replica) -> None:
+        first = await here.worker(0)
+        second = await here.worker(1)
+        await here.be_quick(second, 5 * MANY, seconds)
+        answers = [await here.ask(query) for query in ("a", "b", "c", "d")]
+        assert await second.receive() == "a"
+        if lying < 3:
+            assert await first.receive() == "b"
+        for query in ("b", "c", "d") if lying == 3 else ("c", "d"):
+            number, taken = second.take()
+            assert taken == query
+            second.answer(number)
+        second.answer()
+        if lying < 3:
+            first.answer()
+        assert [await answer for answer in answers] == ["200 done"] * 4
 
     played(scene)
 
