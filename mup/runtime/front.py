@@ -298,6 +298,8 @@ class Front:
         self._last = 0  # number given
         self._short = 0  # how sure it is that requests take little time
         self._mean = 0.0  # seconds the last ones have taken
+        # What comes at once for several workers of an event loop wakes it once.
+        self._together = run.runtime == "async"
         self._look: asyncio.TimerHandle | None = None  # at what lies on the tray
         self._taken = False  # since the last look
         self._handed = 0.0  # when a worker has got a request last
@@ -680,7 +682,7 @@ class Front:
 
     def _worth_waking(self, now: float) -> bool:
         """Return whether a request is for a worker that rests, not for one that is about to be free."""
-        if self._short < MANY or not self._busy or now - self._handed > HOT_SECONDS:
+        if self._short < MANY or not self._busy or self._together or now - self._handed > HOT_SECONDS:
             return True
         return (len(self._lying) + 1) * self._mean > self._busy * BACKLOG_SECONDS
 

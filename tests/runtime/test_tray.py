@@ -155,7 +155,7 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 @asynccontextmanager
-async def replica() -> AsyncIterator[Replica]:
+async def replica(runtime: str) -> AsyncIterator[Replica]:
     """Run a front without workers."""
     endpoints = check_service(Trivial, pool_size=1, replicas=1, port=0)
     run = ServiceRun(
@@ -167,6 +167,7 @@ async def replica() -> AsyncIterator[Replica]:
         source=Path(),
         log_dir="",
         log=LogSettings(),
+        runtime=runtime,
     )
     front = Front(run, 1, None, Limits(max_body=2**20, body_seconds=PATIENCE, queue=100))
     server = HttpServer(front)
@@ -182,11 +183,11 @@ async def replica() -> AsyncIterator[Replica]:
             await server.shut_down(0.0)
 
 
-def played(scene: Callable[[Replica], Awaitable[None]]) -> None:
+def played(scene: Callable[[Replica], Awaitable[None]], runtime: str = "process") -> None:
     """Play a scene in a replica."""
 
     async def play() -> None:
-        async with asyncio.timeout(PATIENCE), replica() as here:
+        async with asyncio.timeout(PATIENCE), replica(runtime) as here:
             await scene(here)
 
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
@@ -359,6 +360,27 @@ def test_a_worker_that_rests_is_woken_when_there_is_work_for_it(seconds: float, 
         assert [await answer for answer in answers] == ["200 done"] * 4
 
     played(scene)
+
+
+@pytest.mark.usefixtures("patient")
+def test_workers_of_an_event_loop_share_what_comes() -> None:
+    """They are woken together: none has to wait for another one. Beyond them there is the tray, too."""
+
+    async def scene(here: Replica) -> None:
+        first = await here.worker(0)
+        second = await here.worker(1)
+        await here.be_quick(second)
+        answers = [await here.ask(query) for query in ("a", "b", "c")]
+        assert await second.receive() == "a"
+        assert await first.receive() == "b"
+        number, taken = first.take()
+        assert taken == "c"
+        first.answer(number)
+        first.answer()
+        second.answer()
+        assert [await answer for answer in answers] == ["200 done"] * 3
+
+    played(scene, "async")
 
 
 @pytest.mark.usefixtures("patient")
