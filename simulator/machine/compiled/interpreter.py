@@ -187,7 +187,7 @@ from simulator.machine.compiled.state import (
     State,
 )
 from simulator.machine.compiled.sticky import sticky_act, sticky_use
-from simulator.machine.compiling import compiled
+from mup.native.binding import compiled
 from simulator.machine.variates import (
     draw,
     quick_draw,

@@ -85,7 +85,7 @@ from simulator.machine.compiled.state import (
     Records,
     Stations,
 )
-from simulator.machine.compiling import inlined, internal
+from mup.native.binding import inlined, internal
 from simulator.machine.variates import (
     mix,
     uniform,

@@ -43,7 +43,7 @@ from simulator.machine.compiled.state import (
     Longs,
     Servers,
 )
-from simulator.machine.compiling import inlined, internal
+from mup.native.binding import inlined, internal
 
 __all__ = [
     "append_to_server",

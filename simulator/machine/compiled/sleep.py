@@ -41,7 +41,7 @@ from simulator.machine.compiled.state import (
     Sleeps,
     Stations,
 )
-from simulator.machine.compiling import inlined, internal
+from mup.native.binding import inlined, internal
 from simulator.machine.setups import (
     K_CORE,
     K_WORKER,

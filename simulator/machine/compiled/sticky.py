@@ -52,7 +52,7 @@ from simulator.machine.compiled.state import (
     Longs,
     Servers,
 )
-from simulator.machine.compiling import internal
+from mup.native.binding import internal
 from simulator.machine.variates import exponential, uniform
 
 __all__ = [
