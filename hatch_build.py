@@ -23,6 +23,8 @@ class Compilation(BuildHookInterface[Any]):
 
     def dependencies(self) -> list[str]:
         """Return the compiler the build needs, if this machine has none."""
+        if self.target_name != "wheel":
+            return []
         building = _native(self.root)
         return [] if any(map(building.works, building.compilers())) else [ZIGLANG]
 

@@ -320,9 +320,7 @@ def main() -> int:
         print(json.dumps(document(outcomes), indent=2))
     else:
         load = ", ".join(f"{value:.2f}" for value in os.getloadavg())
-        print(
-            f"{describe('mup-framework', 'numpy')}; load {load}; seeds {SEEDS}, timed {TIMED_SEED}\n"
-        )
+        print(f"{describe('mup-framework', 'numpy')}; load {load}; seeds {SEEDS}, timed {TIMED_SEED}\n")
         show(outcomes, markdown=options.markdown)
     return int(any(verdict(o) == "differs" for o in outcomes))
 

@@ -2,8 +2,8 @@
 
     python benchmarks/startup.py [--repeats N] [--quick]
 
-Wall seconds, medians. *Warm*: compiled code lies on disk, as after an installation. *Cold*: nothing does, as after a change of
-the engine in a clone, so that the command compiles it. Nothing else should run meanwhile.
+Wall seconds, medians. *Warm*: compiled code lies on disk, as after an installation. *Cold*: nothing does, as
+after a change of the engine in a clone, so that the command compiles it. Nothing else should run meanwhile.
 """
 
 from __future__ import annotations

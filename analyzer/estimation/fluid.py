@@ -22,8 +22,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mup.native.binding import compiled
-from mup.native.shapes import Floats1, Floats2, Longs1
 from analyzer.estimation.fit import Fit
 from analyzer.estimation.likelihood import (
     LEAST_DENSITY,
@@ -35,6 +33,8 @@ from analyzer.estimation.likelihood import (
     think_rates,
 )
 from analyzer.estimation.samples import ArrivalSamples, FloatArray, IntArray
+from mup.native.binding import compiled
+from mup.native.shapes import Floats1, Floats2, Longs1
 
 __all__ = ["Phases", "fluid_densities", "fmlps", "fmlps_hyperexponential"]
 

@@ -35,7 +35,6 @@ import numpy as np
 
 from mup.native.binding import compiled, compiled_sums
 from mup.native.shapes import Floats1, Longs1
-from analyzer.estimation.samples import FloatArray, IntArray
 
 __all__ = ["FEWER", "MOST_DIMENSIONS", "projected_densities"]
 

@@ -13,13 +13,13 @@ import math
 
 import numpy as np
 
-from mup.native.binding import compiled
-from mup.native.shapes import Floats1, Longs1, Longs2
 from analyzer.estimation.fit import Fit
 from analyzer.estimation.krylov import FEWER, MOST_DIMENSIONS, projected_densities
 from analyzer.estimation.likelihood import LEAST_DENSITY, Groups, climbed, fitted, start_of, think_rates
 from analyzer.estimation.regression import rps
 from analyzer.estimation.samples import ArrivalSamples, FloatArray, IntArray
+from mup.native.binding import compiled
+from mup.native.shapes import Floats1, Longs1, Longs2
 
 __all__ = ["MOST_WORK", "Chains", "minps", "mlps"]
 

@@ -20,7 +20,7 @@ from typing import Any, Final, TypeVar
 
 from mup.native.libraries import LIBRARIES, Library
 
-__all__ = ["called", "compiled", "compiled_sums", "inlined", "internal"]
+__all__ = ["called", "compiled", "compiled_sums", "held", "inlined", "internal"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -62,6 +62,26 @@ def inlined(function: F) -> F:
     return function
 
 
+R = TypeVar("R")
+
+
+class _Held:
+    """A record that is passed again and again: what compiled code knows it by is found out once."""
+
+    __slots__ = ("block", "record")
+
+    def __init__(self, record: Any) -> None:
+        self.record, self.block = record, None
+
+
+def held(record: R) -> R:
+    """Return a record for compiled functions alone, which is quicker to pass more than once.
+
+    Its arrays must not be exchanged, nor change their size.
+    """
+    return _Held(record)  # type: ignore[return-value]
+
+
 def _library(module: str) -> Library:
     return next(library for library in LIBRARIES if module in library.modules)
 
@@ -100,7 +120,9 @@ def called(name: str, library: ctypes.CDLL, manifest: Mapping[str, Any]) -> Call
             def finish(result: Any) -> tuple[Any, ...]:
                 return tuple(getattr(result, one) for one in names)
 
-    places = [(at, _describer(name, at, kind)) for at, kind in enumerate(spec["takes"]) if not isinstance(kind, str)]
+    places = [
+        (at, _describer(name, at, kind)) for at, kind in enumerate(spec["takes"]) if not isinstance(kind, str)
+    ]
 
     def call(*arguments: Any) -> Any:
         passed, alive = list(arguments), []
@@ -115,7 +137,7 @@ def called(name: str, library: ctypes.CDLL, manifest: Mapping[str, Any]) -> Call
         return finish(code(*arguments))  # type: ignore[misc]
 
     if not places:
-        return code if finish is None else direct  # type: ignore[no-any-return]
+        return code if finish is None else direct
     return call
 
 
@@ -130,9 +152,13 @@ def _describer(name: str, at: int, kind: Any) -> Callable[[Any], Any]:
     slots = _slots(kind)
 
     def describe(record: Any) -> Any:
-        numbers: list[int] = []
-        _flatten(f"{name}: argument {at + 1}", kind, record, numbers)
-        return (ctypes.c_int64 * slots)(*numbers)
+        if type(record) is not _Held:
+            record = _Held(record)
+        if record.block is None:
+            numbers: list[int] = []
+            _flatten(f"{name}: argument {at + 1}", kind, record.record, numbers)
+            record.block = (ctypes.c_int64 * slots)(*numbers)
+        return record.block
 
     return describe
 
@@ -155,10 +181,11 @@ def _flatten(where: str, kind: Any, record: Any, numbers: list[int]) -> None:
 def _append(where: str, name: str, kind: Any, array: Any, numbers: list[int]) -> None:
     shape, known = array.shape, kind["shape"]
     fits = len(shape) == len(known) and all(k is None or k == n for k, n in zip(known, shape, strict=True))
-    if not fits or array.dtype.str != _ORDER + _ELEMENTS[kind["element"]] or not array.flags.c_contiguous:
+    element = kind["element"]
+    if not fits or array.dtype.str != _ORDER + _ELEMENTS[element] or not array.flags.c_contiguous:
         lengths = ", ".join("any" if k is None else str(k) for k in known)
         raise TypeError(
-            f"{where}{f', {name}' if name else ''}: compiled code takes arrays of {_ELEMENTS[kind['element']]} "
+            f"{where}{f', {name}' if name else ''}: compiled code takes arrays of {element} "
             f"in C order, of shape ({lengths}), not {array.dtype.name} {shape}"
         )
     numbers.append(array.__array_interface__["data"][0])

@@ -36,6 +36,7 @@ FLAGS: Final = (
 )
 LINKING: Final = ("-undefined", "dynamic_lookup") if sys.platform == "darwin" else ("-nostdlib",)
 
+
 class NoCompilerError(Exception):
     """No compiler made the library; says what was tried, and what the last one answered."""
 

@@ -118,7 +118,7 @@ def merged(a: Kind, b: Kind) -> Kind | None:
         return None if None in parts else Tuple(tuple(p for p in parts if p is not None))
     order = (BOOL, I64, F64)
     if a in order and b in order:
-        return max(a, b, key=order.index)  # type: ignore[arg-type]
+        return max(a, b, key=order.index)
     return None
 
 

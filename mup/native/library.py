@@ -121,12 +121,13 @@ class _Library(Program):
     def translated(self, function: Function, kinds: Sequence[Kind]) -> tuple[str, Translation]:
         """Return a function for arguments of some kinds, translated once."""
         declared = [self.annotated(function, a.annotation) for a in function.node.args.args]
-        taken = tuple(
-            kind if not isinstance(kind, Scalar) or kind == NOTHING else own if isinstance(own, Scalar) else kind
-            for own, kind in zip(declared, kinds, strict=False)
-        )
         if len(kinds) != len(declared):
             function.module.refuse(function.node, f"{function.name} takes {len(declared)} arguments")
+        # Arrays keep what is known of their lengths; numbers become what the function says it takes.
+        taken = tuple(
+            own if isinstance(own, Scalar) and isinstance(kind, Scalar) else kind
+            for own, kind in zip(declared, kinds, strict=True)
+        )
         key = (function.module.name, function.name, taken)
         if key not in self.done:
             translation = Translation(self, function, taken)
@@ -195,8 +196,8 @@ class _Library(Program):
             if kind is None or kind == NOTHING:
                 function.module.refuse(
                     argument,
-                    f"{function.name}: {argument.arg} is called from Python, so its kind must be written there: "
-                    "int, float, bool, a NamedTuple, or Annotated[array, (lengths)]",
+                    f"{function.name}: {argument.arg} is called from Python, so its kind must be written "
+                    "there: int, float, bool, a NamedTuple, or Annotated[array, (lengths)]",
                 )
             kinds.append(kind)
         inner, translation = self.translated(function, kinds)

@@ -1,4 +1,4 @@
-"""Is a library that lies on disk whole? A digest behind it says so: a file that was cut off would crash Python."""
+"""Is a library on disk whole? A digest behind it says so, for one that was cut off would end the process."""
 
 from __future__ import annotations
 

@@ -68,9 +68,13 @@ class Module:
     imported: dict[str, tuple[str, str]] = field(default_factory=dict)
     stars: list[str] = field(default_factory=list)
 
+    def refusal(self, node: ast.AST, why: str) -> Refusal:
+        """Return why something in this module cannot be compiled."""
+        return Refusal(f"{self.path}:{getattr(node, 'lineno', 1)}: {why}")
+
     def refuse(self, node: ast.AST, why: str) -> NoReturn:
         """Say why something in this module cannot be compiled."""
-        raise Refusal(f"{self.path}:{getattr(node, 'lineno', 1)}: {why}")
+        raise self.refusal(node, why)
 
 
 class Sources:
@@ -110,7 +114,8 @@ class Sources:
         found = self.home(module, name)
         if found is None or found[1] not in found[0].values:
             return None
-        return self._number(found[0], found[0].values[found[1]])
+        number: float | Word | None = self._number(found[0], found[0].values[found[1]])
+        return number
 
     def _number(self, module: Module, node: ast.expr) -> Any:
         match node:
@@ -157,10 +162,9 @@ class Sources:
                     return self._record(home, home.classes[original])
                 return self.kind(home, home.values.get(original))
             case ast.Subscript(
-                value=ast.Name(id="Annotated"), slice=ast.Tuple(elts=[_, ast.Tuple(elts=lengths)])
-            ) as annotated:
-                assert isinstance(annotated.slice, ast.Tuple)
-                element = self._element(module, annotated.slice.elts[0])
+                value=ast.Name(id="Annotated"), slice=ast.Tuple(elts=[array, ast.Tuple(elts=lengths)])
+            ):
+                element = self._element(module, array)
                 if element is None:
                     module.refuse(node, "an array of elements of no known kind")
                 numbers = [self._number(module, length) for length in lengths]

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final, NoReturn
 
 from mup.native.kinds import BOOL, F64, I64, NOTHING, U64, Array, Kind, Record, Scalar, Tuple, merged
-from mup.native.subset import Function, Word
+from mup.native.subset import Function, Refusal, Word
 
 __all__ = ["Program", "Translation"]
 
@@ -114,8 +114,11 @@ class Translation:
         self.body, self._depth, self._counted = [], 1, 0
         self._block(self._function.node.body)
 
+    def _refusal(self, node: ast.AST, why: str) -> Refusal:
+        return self._function.module.refusal(node, f"{self._function.name}: {why}")
+
     def _refuse(self, node: ast.AST, why: str) -> NoReturn:
-        self._function.module.refuse(node, f"{self._function.name}: {why}")
+        raise self._refusal(node, why)
 
     # Statements.
 
@@ -296,7 +299,7 @@ class Translation:
                 return f"(int64_t)({text})"
         if not self._settled:
             return text
-        self._refuse(node, f"needs {kind}, not {own}")
+        raise self._refusal(node, f"needs {kind}, not {own}")
 
     def _test(self, node: ast.expr) -> str:
         """Return a condition: what is not 0 is true."""
@@ -314,7 +317,7 @@ class Translation:
             self._refuse(node, "only numbers are true or false")
         return text if kind == BOOL else f"{text} != 0"
 
-    def _literal(self, node: ast.expr) -> float | None:
+    def _literal(self, node: ast.expr) -> int | float | None:  # noqa: PYI041 - mypy tells them apart
         """Return the number that is written somewhere."""
         match node:
             case ast.Constant(value=bool()):
@@ -364,7 +367,7 @@ class Translation:
                 values = [self._value(item) for item in items]
                 parts = Tuple(tuple(kind for _, kind in values))
                 return f"({self._program.use(parts)}){{{', '.join(text for text, _ in values)}}}", parts
-        self._refuse(node, f"compiled code has no such expression: {ast.unparse(node)[:60]!r}")
+        raise self._refusal(node, f"compiled code has no such expression: {ast.unparse(node)[:60]!r}")
 
     def _name(self, node: ast.expr, name: str) -> Value:
         if name in self.locals:
@@ -386,7 +389,7 @@ class Translation:
                 return f"(&{text}->{node.attr})", field
             if field is not None:
                 return f"{text}->{node.attr}", field
-        self._refuse(node, f"has no {node.attr}")
+        raise self._refusal(node, f"has no {node.attr}")
 
     def _array(self, node: ast.expr) -> tuple[str, Array]:
         text, kind = self._value(node)
@@ -403,7 +406,9 @@ class Translation:
                     self._refuse(node, "which length must be a number that is written there")
                 return _length(text, kind, axis), I64
             case ast.Subscript(
-                value=ast.Call(func=ast.Attribute(value=array, attr="view"), args=[ast.Attribute(attr="uint64")])
+                value=ast.Call(
+                    func=ast.Attribute(value=array, attr="view"), args=[ast.Attribute(attr="uint64")]
+                )
             ):
                 read = ast.copy_location(ast.Subscript(array, node.slice, ast.Load()), node)
                 place, _ = self._element(read)
@@ -414,6 +419,8 @@ class Translation:
             place, element = self._element(node)
             loaded = element.loaded
             return (f"(int64_t){place}" if loaded == I64 and element.element != "i64" else place), loaded
+        if len(indices) > len(kind.shape):
+            self._refuse(node, f"{len(indices)} indices for {len(kind.shape)} dimensions")
         return self._view(node, base, kind, indices)
 
     def _element(self, node: ast.Subscript) -> tuple[str, Array]:
@@ -537,7 +544,7 @@ class Translation:
                 return f"(uint64_t)({text})", U64
             case ast.Attribute(value=ast.Name(id="np"), attr="empty" | "zeros" as name):
                 return self._created(node, zeros=name == "zeros")
-        self._refuse(node, f"compiled code cannot call this: {ast.unparse(node)[:60]!r}")
+        raise self._refusal(node, f"compiled code cannot call this: {ast.unparse(node)[:60]!r}")
 
     def _builtin(self, node: ast.Call, name: str) -> Value:
         if name == "len":
@@ -554,14 +561,14 @@ class Translation:
             return self._converted(node, values[0], F64), F64
         if name == "int":
             return f"(int64_t)({values[0][0]})", I64
-        kind = F64 if any(k == F64 for _, k in values) else I64
-        texts = [self._converted(node, value, kind) for value in values]
+        common = F64 if any(k == F64 for _, k in values) else I64
+        texts = [self._converted(node, value, common) for value in values]
         if name == "abs":
-            return f"absolute_{kind.name}({texts[0]})", kind
+            return f"absolute_{common.name}({texts[0]})", common
         text = texts[0]
         for other in texts[1:]:
-            text = f"{name}_{kind.name}({text}, {other})"
-        return text, kind
+            text = f"{name}_{common.name}({text}, {other})"
+        return text, common
 
     def _function_call(self, node: ast.Call, name: str) -> Value:
         if node.keywords:
@@ -601,8 +608,7 @@ _BUILTINS: Final = ("len", "bool", "float", "int", "abs", "min", "max")
 def _as_read(target: ast.expr) -> ast.expr:
     if isinstance(target, ast.Subscript):
         return ast.Subscript(target.value, target.slice, ast.Load())
-    assert isinstance(target, ast.Name)
-    return ast.Name(target.id, ast.Load())
+    return ast.Name(target.id, ast.Load()) if isinstance(target, ast.Name) else target
 
 
 def _length(base: str, kind: Array, axis: int) -> str:

@@ -217,9 +217,7 @@ def _gamma(shape: float, state: Bits) -> tuple[Bits, float]:
 
 
 @compiled
-def draw(
-    kinds: Longs1, parameters: Parameters, data: Floats1, which: int, state: Bits
-) -> tuple[Bits, float]:
+def draw(kinds: Longs1, parameters: Parameters, data: Floats1, which: int, state: Bits) -> tuple[Bits, float]:
     """Draw one time in seconds (or one count) of distribution ``which`` of the tables.
 
     Draws used: none for a constant, ``stages`` for an Erlang, two for a hyperexponential, any number for

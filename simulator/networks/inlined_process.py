@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mup.errors import SimulationError, UsageError
-from simulator.fluid.states import PARKED, Effects
 from mup.native.binding import compiled, inlined
 from mup.native.shapes import Floats1, Floats2, Longs1, Numbers1, Word
+from simulator.fluid.states import PARKED, Effects
 from simulator.machine.variates import client_streams, uniform
 from simulator.networks.inlined import InlinedLqn, held_pools
 

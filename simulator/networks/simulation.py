@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mup.errors import UsageError
-from mup.statistics.student import t_quantile
 from mup.native.binding import compiled
 from mup.native.shapes import Floats1, Floats2, Floats3, Longs1, Longs2, Word
+from mup.statistics.student import t_quantile
 from simulator.machine.variates import client_stream, uniform
 from simulator.networks.closed_network import ClosedNetwork, FloatArray
 

@@ -59,7 +59,7 @@ def mixed(a: int, b: float) -> float:
 def counting_down(n: int) -> int:
     last = 0
     for i in range(n, -1, -2):
-        last = 10 * last + i
+        last = (3 * last + i) % 1000
     return last
 
 @compiled
