@@ -317,7 +317,7 @@ class Translation:
             self._refuse(node, "only numbers are true or false")
         return text if kind == BOOL else f"{text} != 0"
 
-    def _literal(self, node: ast.expr) -> int | float | None:  # noqa: PYI041 - mypy tells them apart
+    def _literal(self, node: ast.expr) -> int | float | None:
         """Return the number that is written somewhere."""
         match node:
             case ast.Constant(value=bool()):
