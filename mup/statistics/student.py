@@ -1,8 +1,9 @@
 """What are the quantiles of Student's t distribution?
 
 There are two functions on purpose. ``t_quantile`` is exact, for any level and any degrees of freedom, and
-needs scipy, whose import takes some tenths of a second, unless the case is a usual one. ``quick_t_quantile`` is the one level of all our
-intervals to 0.2 %, without scipy: a load test needs nothing else of it, and should start at once.
+needs scipy, whose import takes some tenths of a second, unless the case is a usual one. ``quick_t_quantile``
+is the one level of all our intervals to 0.2 %, without scipy: a load test needs nothing else of it, and
+should start at once.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ _EXACT: Final = (
     2.003240718847872, 2.002465459291007, 2.0017174841452356, 2.000995378088267, 2.0002978220142604,
     1.999623584994939, 1.9989715170333788, 1.998340542520741, 1.997729654317693,
 )  # fmt: skip
-"""``t_quantile`` at its usual level for 1, 2, ... degrees of freedom, as scipy computes it: the intervals of a
-simulation need no more."""
+"""``t_quantile`` at its usual level for 1, 2, ... degrees of freedom, as scipy computes it: the
+intervals of a simulation need no more."""
 
 _WHOLE: Final = range(1, len(_EXACT) + 1)
 
