@@ -34,6 +34,11 @@ METHODS = {"analytic": "layered mean values", "fluid": "fluid approximation"}
 FEW = 20
 """Scenarios of a grid whose estimates are printed while it is simulated, and whose results one by one."""
 
+LARGE = 2000
+"""Activities of a model that is not estimated before it is simulated: that could take minutes."""
+LOOK_SECONDS = 3.0
+"""Time for estimates before the simulation."""
+
 Document = Mapping[str, Any]
 
 
@@ -75,16 +80,29 @@ def _estimate(scenario: Scenario, engine: str) -> Document:
 
 
 def print_first_look(out: Console, scenarios: Sequence[Scenario]) -> None:
-    """Print estimates of a grid that is going to be simulated; a word on why if there are none."""
+    """Print estimates of a grid that is going to be simulated; a word on why if there are none.
+
+    Simulations do not wait for estimates that take long: of a model that is too large there are none, and
+    after some time those that are there are printed.
+    """
+    import time
+
     from mup.errors import MupError
 
+    if sum(1 for _ in scenarios[0].model.walk()) > LARGE:
+        return
+    found: list[Document] = []
+    until = time.monotonic() + LOOK_SECONDS
     try:
-        found = estimates_of(scenarios, "analytic")
+        for scenario in scenarios:
+            found += estimates_of([scenario], "analytic")
+            if time.monotonic() >= until:
+                break
     except MupError as error:
         say(out, f"no estimate before the simulation: {error.message}")
         return
     out.print()
-    _print_table(out, scenarios, found, title="At once: an estimate; the simulations follow")
+    _print_table(out, scenarios[: len(found)], found, title="At once: an estimate; the simulations follow")
     out.print()
 
 

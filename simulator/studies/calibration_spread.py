@@ -222,7 +222,7 @@ def _short_run(
     found: dict[Key, float] = {
         ("response_time", ""): times / cycles,
         ("p95", ""): float(np.quantile(values, 0.95)),
-        ("throughput", ""): cycles / (end - begin),
+        ("throughput", ""): _rate(program, layout, sums, end - begin),
     }
     clients = {p.task for p in program.populations}
     for index, task in enumerate(program.tasks):
@@ -231,6 +231,20 @@ def _short_run(
             busy = float(sums[[layout.busy(place) + AREA for place in layout.places_of[index]]].sum())
             found["utilization", task.name] = busy / threads / (end - begin)
     return found
+
+
+def _rate(program: Program, layout: Layout, sums: FloatArray, seconds: float) -> float:
+    """Return the cycles per second of all sources.
+
+    Of clients, by how long their cycles took: a short run holds one cycle more or less by chance, and the few
+    cycles that there are would make some percent of that.
+    """
+    rate = 0.0
+    for index, population in enumerate(program.populations):
+        count, durations = (float(sums[layout.cycles(index) + i]) for i in (0, 2))
+        closed = not population.is_open and durations > 0
+        rate += population.clients * count / durations if closed else count / seconds
+    return rate
 
 
 def spread(results: Sequence[Pair | None]) -> Spread | None:
@@ -332,7 +346,8 @@ def speed_effect(machine: MachineSpeed, results: Sequence[Pair | None]) -> Speed
             continue
         changes[key] = _changes(key, same, slow, fast)
         series = [_changes(key, *found) for found in zip(*pairs, strict=True)]
-        noise[key] = max(abs(one - other) / 2 for one, other in zip(*series, strict=True))
+        # Of two series the mean is better than that, but their difference is all that is known.
+        noise[key] = max(abs(one - other) for one, other in zip(*series, strict=True))
     return SpeedEffect(machine, changes, noise)
 
 

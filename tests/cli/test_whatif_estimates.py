@@ -116,6 +116,20 @@ def test_something_is_said_at_once(capsys: pytest.CaptureFixture[str], file: str
     assert err == ""
 
 
+def test_estimates_that_take_long_are_not_waited_for(
+    capsys: pytest.CaptureFixture[str], file: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After some time those that are there are printed; of a large model there are none."""
+    monkeypatch.setattr("mup.cli.scenario_estimates.LOOK_SECONDS", 0.0)
+    _, _, err = run(capsys, "whatif", file, "--clients", "2,8", *FAST)
+    look = err[: err.index("simulated: ")]
+    assert "baseline" in look
+    assert "8 clients" not in look
+    monkeypatch.setattr("mup.cli.scenario_estimates.LARGE", 1)
+    _, _, err = run(capsys, "whatif", file, "--clients", "2,8", *FAST)
+    assert "At once" not in err
+
+
 def test_no_estimate_is_no_obstacle(
     capsys: pytest.CaptureFixture[str], file: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,7 +15,14 @@ from command_line import run, saved, shop
 
 from mup.lqn.edits import with_clients, with_pool
 from simulator.api import Progress, simulate
-from simulator.studies.differences import Difference, difference, replication_seconds, replication_seeds
+from simulator.studies.differences import (
+    Comparison,
+    Difference,
+    difference,
+    replication_seconds,
+    replication_seeds,
+    values_of,
+)
 from simulator.studies.grids import run_scenarios
 from simulator.studies.parallel import run_jobs
 from simulator.studies.whatif import Change, Scenario, grid
@@ -295,3 +302,43 @@ def test_processor_times_that_depend_on_the_load(capsys: pytest.CaptureFixture[s
     rates = one["result"]["demands_at"]["rates"]
     cycles = one["result"]["cycle"]["throughput"]["mean"]
     assert rates["Teacher"] == pytest.approx(cycles, rel=0.05)
+
+
+def test_a_large_change_needs_no_pairs_and_a_small_one_only_its_sign() -> None:
+    """The two results know a change of 60 %; of one of some percent, pairs say at least which way it goes."""
+    changes = (Change("clients", "", 16), Change("clients", "", 5))
+    scenarios = [Scenario((), shop()), *grid(shop(), [changes])]
+    base, large, small = run_scenarios(scenarios, precision=0.02, limits=False)
+    assert large.difference is not None
+    assert small.difference is not None
+    assert (large.difference.replications, large.difference.simulated_seconds) == (0, 0.0)
+    old, new = base.result.cycle.throughput, large.result.cycle.throughput
+    found = large.difference.throughput
+    assert found.mean == new.mean - old.mean
+    assert found.ci95 == math.hypot(new.ci95, old.ci95) <= 0.05 * found.mean
+    pairs = small.difference
+    for name in ("throughput", "response_time"):
+        figure = pairs.relative("cycle", name)
+        assert figure is not None
+        assert figure.ci95 <= max(0.02, abs(figure.mean) / 2) or pairs.replications == 0
+
+
+def test_pairs_and_results_together_are_surer_than_either() -> None:
+    """Each counts by its variance; what pairs add narrows the interval."""
+    one, other = simulate(shop(), horizon=100), simulate(with_pool(shop(), "B", 2), horizon=100)
+    comparison = Comparison(one, other, 1e-6)
+    alone = comparison.found
+    seconds = comparison.wanted
+    assert seconds is not None
+    seeds = replication_seeds(0)
+    before = [simulate(shop(), horizon=seconds, seed=s) for s in seeds]
+    after = [simulate(with_pool(shop(), "B", 2), horizon=seconds, seed=s) for s in seeds]
+    paired = difference(before, after)
+    comparison.add([values_of(r) for r in before], [values_of(r) for r in after])
+    key = ("cycle", "response_time")
+    both = comparison.found.figures[key]
+    assert both.ci95 < min(alone.figures[key].ci95, paired.figures[key].ci95)
+    between = sorted((alone.figures[key].mean, paired.figures[key].mean))
+    assert between[0] <= both.mean <= between[1]
+    comparison.end()
+    assert comparison.wanted is None
