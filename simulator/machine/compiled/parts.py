@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from mup.native.binding import inlined, internal
 from simulator.machine.compiled.sleep import goes_to_sleep
 from simulator.machine.compiled.state import (
     ACTIVE,
@@ -86,6 +85,7 @@ from simulator.machine.compiled.state import (
     Records,
     Stations,
 )
+from simulator.machine.compiling import inlined, internal
 from simulator.machine.variates import (
     mix,
     uniform,

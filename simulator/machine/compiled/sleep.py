@@ -5,7 +5,6 @@ Moments only matter where a task has a set-up (``mup.lqn.Setup``); nothing is no
 
 from __future__ import annotations
 
-from mup.native.binding import inlined, internal
 from simulator.machine.compiled.state import (
     ADDED,
     ADDITIONS,
@@ -42,6 +41,7 @@ from simulator.machine.compiled.state import (
     Sleeps,
     Stations,
 )
+from simulator.machine.compiling import inlined, internal
 from simulator.machine.setups import (
     K_CORE,
     K_WORKER,
