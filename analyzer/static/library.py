@@ -17,6 +17,7 @@ from analyzer.static.values import (
     Closure,
     Const,
     DictRef,
+    FunctionValue,
     ListRef,
     MapValue,
     Method,
@@ -88,20 +89,18 @@ class Library(Part):
         if special is not None:
             return special
         found = self._known(name, arguments, node, state)
-        if found is None or name in CALLING:
-            functions = [v for v in arguments.values if isinstance(v, Closure | Method | Partial)]
-            state = self.walk.variables.forget_contents(functions, state) if name not in HARMLESS else state
-            found = (
-                None
-                if found is None
-                else [(self.walk.variables.forget_contents(functions, s), v) for s, v in found]
-            )
+        function = node.func if isinstance(node, cst.Call) else node
+        if found is not None and name in CALLING:
+            kinds = Closure | FunctionValue | Method | Partial
+            called = [value for value in arguments.values if isinstance(value, kinds)]
+            self.walk.calls.release(called, state, node, function)
+            return [(self.walk.variables.forget_contents(called, after), value) for after, value in found]
         if found is not None:
             return found
-        given = arguments.positional()
-        self.walk.calls.check_reach(name, given, node, state)
+        self.walk.calls.check_reach(name, arguments.positional(), node, state)
         if name not in HARMLESS:
-            function = node.func if isinstance(node, cst.Call) else node
+            handed = [v for v in arguments.values if isinstance(v, Closure | Method | Partial)]
+            state = self.walk.variables.forget_contents(handed, state)
             self.walk.calls.release(arguments.values, state, node, function)
             if not name.startswith(LOOKS_ONLY) or name in CHANGING:
                 state = self.walk.variables.forget_contents(arguments.values, state)

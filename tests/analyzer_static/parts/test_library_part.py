@@ -38,3 +38,16 @@ def test_a_function_returns_what_python_says(probe: Probe, code: str, expected: 
     known, value = done.value.python()
     assert (value == expected) if known else expected is None
     assert done.codes == []
+
+
+@pytest.mark.parametrize("name", ["sorted", "min", "max"])
+@pytest.mark.parametrize(
+    ("key", "codes"),
+    [
+        ("lambda x: comm.call('B', '/b/').get()", ["MUP041"]),
+        ("comm.call", ["MUP041"]),
+        ("lambda x: -x", []),
+    ],
+)
+def test_a_key_must_not_communicate_out_of_sight(probe: Probe, name: str, key: str, codes: list[str]) -> None:
+    assert probe(f"return {name}([1, 2], key={key})").codes == codes
