@@ -253,6 +253,10 @@ class Generator(_Suspended):
         """Return the value with each of its parts replaced."""
         return replace(self, arguments=tuple((name, change(one)) for name, one in self.arguments))
 
+    def frozen(self, state: State, seen: frozenset[int], run: Walk) -> Value:
+        """Return a value that needs no heap: what of it has been taken is not known there."""
+        return LOST if self.tracked() else UNKNOWN
+
     def tracked(self) -> bool:
         """Return whether losing sight of it could lose a remote operation."""
         return self.reaches or any(one.tracked() for _, one in self.arguments)

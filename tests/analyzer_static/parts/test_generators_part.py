@@ -40,3 +40,8 @@ def test_a_generator_runs_when_items_are_taken(probe: Probe, body: str, ways: li
 def test_items_are_what_was_yielded(probe: Probe) -> None:
     done = probe("return tuple(list(delegating(comm)))", MODULE)
     assert done.value.python() == (True, (1, 2, 3))
+
+
+def test_a_generator_of_the_module_is_shared_by_all_requests(probe: Probe) -> None:
+    module = "PLACES = (x for x in ('/b/', '/c/'))\n"
+    assert probe("for x in PLACES:\n    comm.respond(x)", module).ways == ["loop[respond] next"]
