@@ -168,7 +168,7 @@ def simulate(
         activities=window.activities(),
         limit=reached_limit,
         demands_at=ready.load,
-        warnings=tuple(_warnings(window, precision, reached, reached_limit)),
+        warnings=tuple(_warnings(window, precision, reached, reached_limit, horizon)),
         wall_seconds=time.perf_counter() - started,
     )
 
@@ -306,7 +306,9 @@ def _check_alive(program: Program, layout: Layout, bins: Bins) -> None:
             )
 
 
-def _warnings(window: Window, precision: float | None, reached: float, limit: Reached | None) -> list[str]:
+def _warnings(
+    window: Window, precision: float | None, reached: float, limit: Reached | None, horizon: float | None
+) -> list[str]:
     found = doubts(window)
     why = "" if limit is None else f" ({limit})"
     if precision is not None and reached > precision:
@@ -317,7 +319,8 @@ def _warnings(window: Window, precision: float | None, reached: float, limit: Re
     elif limit is not None:
         found.append(f"stopped after {window.end:.4g} simulated seconds{why}")
     if not window.settled:
-        found.append("the warm-up took half of the run or more: simulate longer")
-    if not window.independent:
+        what = "run" if horizon is None else f"horizon of {horizon:g} s"
+        found.append(f"the warm-up took half of the {what} or more: simulate longer")
+    elif not window.independent:
         found.append("batches are still correlated, so intervals may be too narrow: simulate longer")
     return found

@@ -33,8 +33,8 @@ __all__ = [
 FloatArray = npt.NDArray[np.float64]
 
 MAX_BINS = 2000
-MIN_MAX_BINS = 80
-"""So many bins are kept at least: twice as many as there are batches of a window."""
+MIN_MAX_BINS = 64
+"""So many bins are kept at least: half of them, less the warm-up, are enough for the batches of a window."""
 BIN_CELLS = 1 << 26
 """Sums that bins hold, half a gigabyte of them: models of which 2000 bins take more have fewer bins."""
 
@@ -48,6 +48,8 @@ MAX_REPLICA_LEVELS = 64
 
 MAX_SAMPLES = 1 << 20
 """Single times kept per run, all entries together; half of them again for cycles."""
+MIN_SAMPLES = 1 << 6
+"""Of every entry, however many there are. (Up to 4096 entries it is four times as many, or more.)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,7 @@ def sample_capacities(program: Program) -> Capacities:
 
 
 def _power_of_two(limit: int) -> int:
-    return 1 << max(8, limit.bit_length() - 1)
+    return max(MIN_SAMPLES, 1 << max(0, limit.bit_length() - 1))
 
 
 class Level:

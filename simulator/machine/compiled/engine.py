@@ -7,6 +7,7 @@ sums into the snapshots that ``simulator.machine.recording`` describes.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from math import inf, isfinite
 from typing import Any
@@ -411,8 +412,11 @@ def _records(program: Program, layout: Layout) -> run.Records:
 
 
 def _array(rows: Any, width: int, kind: Any) -> npt.NDArray[Any]:
-    result = np.array([tuple(map(int, row)) for row in rows], dtype=kind)
-    return result if len(rows) else np.zeros((1, width), dtype=kind)
+    if not len(rows):
+        return np.zeros((1, width), dtype=kind)
+    # One number after the other: programs can have millions of instructions.
+    numbers = map(int, itertools.chain.from_iterable(rows))
+    return np.fromiter(numbers, dtype=kind, count=width * len(rows)).reshape(len(rows), width)
 
 
 def _table(width: int, rows: Sequence[Mapping[int, int]]) -> npt.NDArray[np.int32]:

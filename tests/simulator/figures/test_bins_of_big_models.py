@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sim_models import act, agrees, clients, entry, exp, model, ps, service
@@ -12,7 +14,7 @@ from simulator.api import compiled
 from simulator.figures.output import open_window
 from simulator.machine import recording
 from simulator.machine.compiled.engine import CompiledEngine
-from simulator.machine.recording import MAX_BINS, MIN_MAX_BINS, Bins, Layout, most_bins
+from simulator.machine.recording import MAX_BINS, MIN_MAX_BINS, Bins, Layout, most_bins, sample_capacities
 
 GIGABYTE = 1 << 30
 
@@ -36,6 +38,14 @@ def repair_throughput() -> float:
 def few_bins(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every model counts too much for 2000 bins."""
     monkeypatch.setattr(recording, "BIN_CELLS", 0)
+
+
+def test_memory_of_single_times_is_bounded() -> None:
+    """With 10^5 entries every entry keeps a few of its times; together they take a tenth of a gigabyte."""
+    program = compiled(station())
+    many = replace(program, entries=program.entries[:1] * 100_000)
+    assert sample_capacities(many).entry * 100_000 * 16 < 0.11 * GIGABYTE
+    assert sample_capacities(program).entry == 1 << 15
 
 
 def test_memory_of_bins_is_bounded() -> None:
