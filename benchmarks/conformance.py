@@ -260,7 +260,7 @@ def document(outcomes: list[Outcome]) -> dict[str, Any]:
             entry |= {"cpu_seconds": cost.cpu_seconds, "precision": cost.reached, "events": cost.events}
         models.append(entry)
     return {
-        "machine": describe("mup-framework", "numba", "numpy"),
+        "machine": describe("mup-framework", "numpy"),
         "models": models,
         "summary": summary(outcomes),
     }
@@ -320,9 +320,7 @@ def main() -> int:
         print(json.dumps(document(outcomes), indent=2))
     else:
         load = ", ".join(f"{value:.2f}" for value in os.getloadavg())
-        print(
-            f"{describe('mup-framework', 'numba', 'numpy')}; load {load}; seeds {SEEDS}, timed {TIMED_SEED}\n"
-        )
+        print(f"{describe('mup-framework', 'numpy')}; load {load}; seeds {SEEDS}, timed {TIMED_SEED}\n")
         show(outcomes, markdown=options.markdown)
     return int(any(verdict(o) == "differs" for o in outcomes))
 

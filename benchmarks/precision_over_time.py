@@ -116,7 +116,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="see that it works")
     options = parser.parse_args()
     repeats, budgets = (1, [0.05]) if options.quick else (options.repeats, options.budgets)
-    print(describe("mup-framework", "numba", "numpy"))
+    print(describe("mup-framework", "numpy"))
     print(
         f"seeds from {options.seed} on, medians of {repeats} runs; relative half-width in %, {REPLICATIONS} "
         f"replications on {os.cpu_count()} cores"

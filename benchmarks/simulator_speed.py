@@ -302,7 +302,7 @@ def main() -> None:
         return
     quick, seed = options.quick, options.seed
     repeats = 1 if quick else options.repeats
-    print(describe("mup-framework", "numba", "numpy", "simpy"))
+    print(describe("mup-framework", "numpy", "simpy"))
     compare_engines(repeats, seed, quick=quick)
     sections: tuple[tuple[str, Callable[[], None]], ...] = (
         ("A whole run (target: 2.0 CPU s, reach 1.0)", lambda: whole_run(repeats, seed, quick=quick)),

@@ -49,6 +49,8 @@ ALLOWED = {
     "mup/databases/mongo.py": f"{URL}; messages of the driver",
     "mup/databases/server.py": f"{URL}; messages of the driver",
     "mup/lqn/lqnx/elements.py": "prefixes of XML namespaces",
+    "mup/native/libraries.py": PYTHON,
+    "mup/native/subset.py": PYTHON,
     "mup/project.py": TARGET,
     "mup/routes.py": PATHS,
     "mup/runtime/": f"the runtime knows no model: {URL}; {PATHS}; {PYTHON}; {TARGET}",

@@ -22,7 +22,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analyzer.estimation.compiling import compiled
 from analyzer.estimation.fit import Fit
 from analyzer.estimation.likelihood import (
     LEAST_DENSITY,
@@ -34,6 +33,8 @@ from analyzer.estimation.likelihood import (
     think_rates,
 )
 from analyzer.estimation.samples import ArrivalSamples, FloatArray, IntArray
+from mup.native.binding import compiled
+from mup.native.shapes import Floats1, Floats2, Longs1
 
 __all__ = ["Phases", "fluid_densities", "fmlps", "fmlps_hyperexponential"]
 
@@ -63,16 +64,16 @@ class Phases:
 def _advance(
     h: float,
     share: float,
-    inside: FloatArray,
-    after: FloatArray,
+    inside: Floats1,
+    after: Floats1,
     tag: float,
     tag_rate: float,
     tag_kind: int,
-    kind: IntArray,
-    rate: FloatArray,
-    entry: FloatArray,
-    think: FloatArray,
-    population: FloatArray,
+    kind: Longs1,
+    rate: Floats1,
+    entry: Floats1,
+    think: Floats1,
+    population: Floats1,
 ) -> float:
     """Write the phases' requests after a step of frozen share; return what remains of the sampled request."""
     left = tag * math.exp(-tag_rate * share * h)
@@ -93,21 +94,21 @@ def _advance(
 
 @compiled
 def _densities(
-    kind: IntArray,
-    seen: FloatArray,
-    first: IntArray,
-    times: FloatArray,
-    tag_kind: IntArray,
+    kind: Longs1,
+    seen: Floats2,
+    first: Longs1,
+    times: Floats1,
+    tag_kind: Longs1,
     tag_rate: float,
-    phase_kind: IntArray,
-    rate: FloatArray,
-    entry: FloatArray,
-    mix: FloatArray,
-    think: FloatArray,
-    admitted: FloatArray,
+    phase_kind: Longs1,
+    rate: Floats1,
+    entry: Floats1,
+    mix: Floats1,
+    think: Floats1,
+    admitted: Floats1,
     threads: float,
     cores: float,
-    density: FloatArray,
+    density: Floats1,
 ) -> None:
     """Write the density of every response time of the groups of one class; arrays as in ``Groups``."""
     phases, kinds = len(phase_kind), len(think)

@@ -33,8 +33,8 @@ import math
 
 import numpy as np
 
-from analyzer.estimation.compiling import compiled, compiled_sums
-from analyzer.estimation.samples import FloatArray, IntArray
+from mup.native.binding import compiled, compiled_sums
+from mup.native.shapes import Floats1, Longs1
 
 __all__ = ["FEWER", "MOST_DIMENSIONS", "projected_densities"]
 
@@ -67,14 +67,14 @@ SMALLEST = 1e-13
 
 @compiled_sums
 def _accepted(
-    alpha: FloatArray,
-    beta: FloatArray,
-    ends: FloatArray,
+    alpha: Floats1,
+    beta: Floats1,
+    ends: Floats1,
     size: int,
     length: float,
     slowest: float,
-    times: FloatArray,
-    density: FloatArray,
+    times: Floats1,
+    density: Floats1,
 ) -> bool:
     """Write the densities that so many dimensions give; tell whether those of fewer were the same.
 
@@ -171,7 +171,7 @@ def _terms(z: float) -> int:
 
 
 @compiled
-def _next(at: IntArray, size: IntArray) -> None:
+def _next(at: Longs1, size: Longs1) -> None:
     """Count on: the first place stays 0, for rows along it are worked on at once."""
     for r in range(1, len(at)):
         at[r] += 1
@@ -183,15 +183,15 @@ def _next(at: IntArray, size: IntArray) -> None:
 @compiled_sums
 def projected_densities(
     k: int,
-    other: IntArray,
-    rates: FloatArray,
-    think: FloatArray,
+    other: Longs1,
+    rates: Floats1,
+    think: Floats1,
     cores: float,
-    times: FloatArray,
+    times: Floats1,
     guess: int,
     most: int,
     fixed: bool,
-    density: FloatArray,
+    density: Floats1,
 ) -> tuple[int, float]:
     """Write the density of the response times of one group.
 

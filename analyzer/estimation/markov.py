@@ -13,12 +13,13 @@ import math
 
 import numpy as np
 
-from analyzer.estimation.compiling import compiled
 from analyzer.estimation.fit import Fit
 from analyzer.estimation.krylov import FEWER, MOST_DIMENSIONS, projected_densities
 from analyzer.estimation.likelihood import LEAST_DENSITY, Groups, climbed, fitted, start_of, think_rates
 from analyzer.estimation.regression import rps
 from analyzer.estimation.samples import ArrivalSamples, FloatArray, IntArray
+from mup.native.binding import compiled
+from mup.native.shapes import Floats1, Longs1, Longs2
 
 __all__ = ["MOST_WORK", "Chains", "minps", "mlps"]
 
@@ -59,13 +60,13 @@ CLOSE = math.log(4.0)
 @compiled
 def _uniformised(
     k: int,
-    other: IntArray,
-    rates: FloatArray,
-    think: FloatArray,
+    other: Longs1,
+    rates: Floats1,
+    think: Floats1,
     cores: float,
-    times: FloatArray,
+    times: Floats1,
     most: float,
-    density: FloatArray,
+    density: Floats1,
 ) -> float:
     """Write the density of the response times of one group, if it takes at most so many updates of states.
 
@@ -150,18 +151,18 @@ def _uniformised(
 
 @compiled
 def _densities(
-    kind: IntArray,
-    seen: IntArray,
-    first: IntArray,
-    times: FloatArray,
-    rates: FloatArray,
-    think: FloatArray,
+    kind: Longs1,
+    seen: Longs2,
+    first: Longs1,
+    times: Floats1,
+    rates: Floats1,
+    think: Floats1,
     cores: float,
     cheap: float,
     most: float,
     more: int,
-    dimensions: IntArray,
-    density: FloatArray,
+    dimensions: Longs1,
+    density: Floats1,
 ) -> float:
     """Write the density of every response time; arrays as in ``Groups``, rates and think of shape (R,).
 

@@ -94,7 +94,7 @@ def _environment(name: str, value: str) -> Iterator[None]:
 
 def circumstances() -> dict[str, Any]:
     """Return what figures depend on beside the system: versions, machine."""
-    packages = ("mup-framework", "aiohttp", "uvloop", "pymongo", "numpy", "numba")
+    packages = ("mup-framework", "aiohttp", "uvloop", "pymongo", "numpy")
     git = shutil.which("git")
     revision = ""
     if git is not None:

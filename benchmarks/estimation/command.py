@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     add_results(parser, "estimation.jsonl")
     add_options(parser)
     options = parser.parse_args(arguments)
-    print(describe("numpy", "scipy", "numba"))
+    print(describe("numpy", "scipy"))
     print(f"{2 if options.quick else REPEATS} repeats with seeds from 0; errors in %, mean +- 95 %")
     store = Store(None if options.quick else options.results)
     repeats = 2 if options.quick else REPEATS

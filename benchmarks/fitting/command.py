@@ -27,7 +27,7 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="only show that it works")
     add_results(parser, "fitting.jsonl")
     asked = parser.parse_args()
-    print(describe("numpy", "scipy", "numba"), f"seed {asked.seed}", sep="; ", flush=True)
+    print(describe("numpy", "scipy"), f"seed {asked.seed}", sep="; ", flush=True)
     if asked.command in ("table1", "all"):
         table_1(asked.seed)
     if asked.command in ("table2", "all"):

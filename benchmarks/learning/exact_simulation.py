@@ -71,7 +71,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7, help="systems take turns")
     parser.add_argument("--seed", type=int, default=0, help="of the layered instances")
     options = parser.parse_args()
-    print(describe("numpy", "numba"))
+    print(describe("numpy"))
     print(f"target: {TARGET / 1e6:g} million events per second and core")
     networks = {"running example": balancer((1000, 30, 25))}
     networks |= {f"random network {seed}": random_network(size, seed) for size, seed in ((5, 1), (10, 6))}

@@ -112,7 +112,7 @@ def main() -> None:
     add_settings(parser)
     parser.add_argument("--folder", type=Path, default=FOLDER, help="where to write")
     options = parser.parse_args()
-    print(describe("numpy", "numba"))
+    print(describe("numpy"))
     rows = stored_rows(options)
     if not rows:
         parser.error(f"{options.results} has no results with these settings; run layered.py with them first")

@@ -234,7 +234,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="12 seeds of the small systems; nothing is kept")
     options = parser.parse_args()
     last = time.monotonic() + 60 * options.minutes
-    print(describe("numpy", "numba"))
+    print(describe("numpy"))
     rows: list[dict[str, Any]] = []
     if options.quick:
         options.seeds = 12

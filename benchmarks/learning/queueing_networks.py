@@ -326,7 +326,7 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=RESULTS)
     options = parser.parse_args()
     last = time.monotonic() + 60 * options.minutes
-    print(describe("numpy", "scipy", "numba"))
+    print(describe("numpy", "scipy"))
     if not options.no_example:
         running_example()
     if options.only_example:

@@ -10,9 +10,7 @@ from mup.errors import UsageError
 
 __all__ = ["DASK_PACKAGES", "MODEL_PACKAGES", "missing_part"]
 
-MODEL_PACKAGES = frozenset(
-    {"jinja2", "libcst", "llvmlite", "numba", "numpy", "scipy", "simpy", "threadpoolctl"}
-)
+MODEL_PACKAGES = frozenset({"jinja2", "libcst", "numpy", "scipy", "simpy", "threadpoolctl"})
 """Import names that come with the extra ``model``."""
 DASK_PACKAGES = frozenset({"dask", "distributed"})
 """Import names that come with the extra ``dask``."""

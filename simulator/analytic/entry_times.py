@@ -10,10 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betainc, gammainc, gammaincc
 
 from mup.lqn.lowered import Arc, Block, Fork, Graph, Loop
 
@@ -106,16 +107,24 @@ def _later(one: Moments, other: Moments) -> tuple[float, float]:
     return first, second
 
 
+@cache
+def _special() -> Any:
+    """Return scipy's special functions: their import takes as long as a small simulation."""
+    from scipy import special  # noqa: PLC0415
+
+    return special
+
+
 def _outlasts(time: Moments, rival: Moments, more: int) -> float:
     """Return how likely a time whose gamma shape is raised by so much is later than another one."""
     (mean, variance), (limit, noise) = time, rival
     if variance <= CERTAIN * mean * mean:
-        return float(gammainc(limit * limit / noise, mean * limit / noise))
+        return float(_special().gammainc(limit * limit / noise, mean * limit / noise))
     shape = mean * mean / variance + more
     if noise <= CERTAIN * limit * limit:
-        return float(gammaincc(shape, limit * mean / variance))
+        return float(_special().gammaincc(shape, limit * mean / variance))
     scale, other_scale = variance / mean, noise / limit
-    return float(betainc(limit * limit / noise, shape, scale / (scale + other_scale)))
+    return float(_special().betainc(limit * limit / noise, shape, scale / (scale + other_scale)))
 
 
 def _over(time: Moments, at: FloatArray) -> FloatArray:
@@ -123,7 +132,7 @@ def _over(time: Moments, at: FloatArray) -> FloatArray:
     mean, variance = time
     if variance <= CERTAIN * mean * mean:
         return np.asarray(at >= mean, dtype=float)
-    return np.asarray(gammainc(mean * mean / variance, at * (mean / variance)))
+    return np.asarray(_special().gammainc(mean * mean / variance, at * (mean / variance)))
 
 
 @dataclass(frozen=True, slots=True)

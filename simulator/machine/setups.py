@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Annotated, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from simulator.machine.compiling import compiled
+from mup.native.binding import compiled
+from mup.native.shapes import ANY
 from simulator.program import Program
 
 __all__ = ["SleepTables", "share_after", "sleep_tables", "with_setup"]
@@ -34,6 +35,11 @@ X_WORKER: Final = 0
 X_CORE: Final = 1
 X_SLEEP: Final = 0
 X_BY_FRONT: Final = 1
+
+Knots = Annotated[Floats, (ANY, KNOT_FLOATS)]
+Bounds = Annotated[Longs, (ANY, 2)]
+Seconds = Annotated[Floats, (ANY, 2)]
+SetupKinds = Annotated[Longs, (ANY, 2)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +77,7 @@ def sleep_tables(program: Program) -> SleepTables:
 
 
 @compiled
-def share_after(knots: Any, bounds: Any, sleep: int, column: int, gap: float) -> float:
+def share_after(knots: Knots, bounds: Bounds, sleep: int, column: int, gap: float) -> float:
     """Return the share of a set-up after a gap in seconds, as ``mup.lqn.Setup.share`` does."""
     first, last = bounds[sleep, 0], bounds[sleep, 1] - 1
     if gap <= 0.0:
@@ -89,6 +95,6 @@ def share_after(knots: Any, bounds: Any, sleep: int, column: int, gap: float) ->
 
 
 @compiled
-def with_setup(seconds: Any, setup: int, worker: float, core: float) -> float:
+def with_setup(seconds: Seconds, setup: int, worker: float, core: float) -> float:
     """Return the seconds that a set-up adds at some shares."""
     return float(seconds[setup, X_WORKER] * worker + seconds[setup, X_CORE] * core)

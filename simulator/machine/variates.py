@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Annotated, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -36,7 +36,8 @@ from mup.lqn.distributions import (
     Uniform,
     Weibull,
 )
-from simulator.machine.compiling import compiled, inlined, internal
+from mup.native.binding import compiled, inlined, internal
+from mup.native.shapes import ANY, Floats1, Longs1, Word
 
 __all__ = [
     "Stream",
@@ -56,8 +57,8 @@ __all__ = [
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-if TYPE_CHECKING:
-    Bits = Any
+Bits = Word
+Parameters = Annotated[FloatArray, (ANY, 3)]
 
 _GAMMA: Final = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1: Final = np.uint64(0xBF58476D1CE4E5B9)
@@ -216,9 +217,7 @@ def _gamma(shape: float, state: Bits) -> tuple[Bits, float]:
 
 
 @compiled
-def draw(
-    kinds: IntArray, parameters: FloatArray, data: FloatArray, which: int, state: Bits
-) -> tuple[Bits, float]:
+def draw(kinds: Longs1, parameters: Parameters, data: Floats1, which: int, state: Bits) -> tuple[Bits, float]:
     """Draw one time in seconds (or one count) of distribution ``which`` of the tables.
 
     Draws used: none for a constant, ``stages`` for an Erlang, two for a hyperexponential, any number for
@@ -237,7 +236,7 @@ def draw(
 
 @inlined
 def quick_draw(
-    kinds: IntArray, parameters: FloatArray, data: FloatArray, which: int, state: Bits
+    kinds: Longs1, parameters: Parameters, data: Floats1, which: int, state: Bits
 ) -> tuple[Bits, float]:
     """Do the same as ``draw``, with the commonest family in place."""
     if kinds[which] == EXPONENTIAL:
@@ -247,7 +246,7 @@ def quick_draw(
 
 
 @internal
-def _draw_other(kind: int, a: float, b: float, c: float, data: FloatArray, state: Bits) -> tuple[Bits, float]:
+def _draw_other(kind: int, a: float, b: float, c: float, data: Floats1, state: Bits) -> tuple[Bits, float]:
     if kind == EMPIRICAL:
         state, u = uniform(state)
         return state, data[int(a) + int(u * b)]

@@ -17,12 +17,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from simulator.machine.compiling import compiled, internal
+from mup.native.binding import compiled, internal
+from mup.native.shapes import Floats1, Floats2, Floats3, Floats4, Longs1, Longs2
 from simulator.networks.closed_network import ClosedNetwork, FloatArray
 
 __all__ = [
@@ -41,9 +42,6 @@ Pairs = npt.NDArray[np.int64]
 
 REACH = 0.5
 """Of one cell, in units of the fastest time constant: stable, and accurate to a percent within it."""
-
-if TYPE_CHECKING:
-    Array = Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,17 +154,17 @@ def fluid_sensitivities(
 
 @internal
 def _slope(
-    flows: Array,
-    servers: Array,
-    pairs: Array,
-    gain: Array,
-    offset: Array,
+    flows: Any,
+    servers: Any,
+    pairs: Any,
+    gain: Any,
+    offset: Any,
     closed: bool,
-    x: Array,
-    s: Array,
-    busy: Array,
-    dx: Array,
-    ds: Array,
+    x: Any,
+    s: Any,
+    busy: Any,
+    dx: Any,
+    ds: Any,
 ) -> None:
     """Write the time derivatives of ``x`` to ``dx`` and of ``s`` to ``ds``."""
     m, parameters = s.shape
@@ -201,20 +199,20 @@ def _slope(
 
 @compiled
 def _integrate(
-    starts: Array,
-    flows: Array,
-    servers: Array,
-    pairs: Array,
-    gain: Array,
-    offset: Array,
-    moments: Array,
+    starts: Floats2,
+    flows: Floats2,
+    servers: Floats1,
+    pairs: Longs2,
+    gain: Floats3,
+    offset: Floats3,
+    moments: Longs1,
     step: float,
     cells: int,
     stages: int,
-    out_x: Array,
-    out_s: Array,
-    state: Array,
-    sensitivity: Array,
+    out_x: Floats3,
+    out_s: Floats4,
+    state: Floats2,
+    sensitivity: Floats3,
 ) -> None:
     """Follow all starting states; ``state`` and ``sensitivity`` are work space."""
     many, _, m = out_x.shape
@@ -295,14 +293,14 @@ def misplaced_gradient(
 
 @compiled
 def _propagate_back(
-    flows: Array,
-    servers: Array,
-    observed: Array,
+    flows: Floats2,
+    servers: Floats1,
+    observed: Floats3,
     dt: float,
-    errors: Array,
-    gradient: Array,
-    x: Array,
-    work: Array,
+    errors: Floats1,
+    gradient: Floats2,
+    x: Floats2,
+    work: Floats2,
 ) -> None:
     """Add up the derivatives of all traces; ``x`` and ``work`` are work space."""
     many, samples, m = observed.shape

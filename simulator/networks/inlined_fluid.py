@@ -23,7 +23,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from simulator.machine.compiling import compiled, internal
+from mup.native.binding import compiled, internal
+from mup.native.shapes import Floats1, Floats2, Floats3, Longs1
 from simulator.networks.inlined import InlinedLqn, held_pools
 
 __all__ = ["FluidCell"]
@@ -407,10 +408,11 @@ def _sweep(
 
 @compiled
 def _follow(
-    x: Any, z: Any, area: Any, regimes: Any, h: float, steps: int, rate: Any, time_of: Any, move_state: Any,
-    move_processor: Any, cores: Any, parent: Any, parents_first: Any, admission_state: Any,
-    admission_pool: Any, returned: Any, capacity: Any, into_first: Any, into_state: Any, into_value: Any,
-    give_first: Any, give_pool: Any, give_value: Any, hold_first: Any, hold_pool: Any, hold_value: Any,
+    x: Floats3, z: Floats2, area: Floats2, regimes: Longs1, h: float, steps: int, rate: Floats1,
+    time_of: Longs1, move_state: Longs1, move_processor: Longs1, cores: Floats1, parent: Longs1,
+    parents_first: Longs1, admission_state: Longs1, admission_pool: Longs1, returned: Floats1,
+    capacity: Floats1, into_first: Longs1, into_state: Longs1, into_value: Floats1, give_first: Longs1,
+    give_pool: Longs1, give_value: Floats1, hold_first: Longs1, hold_pool: Longs1, hold_value: Floats1,
     passes: int,
 ) -> None:  # fmt: skip
     """Write the states at all moments, with derivatives, into ``x``; ``z`` is the first one."""

@@ -11,14 +11,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from mup.errors import SimulationError, UsageError
+from mup.native.binding import compiled, inlined
+from mup.native.shapes import Floats1, Floats2, Longs1, Numbers1, Word
 from simulator.fluid.states import PARKED, Effects
-from simulator.machine.compiling import compiled, inlined
 from simulator.machine.variates import client_streams, uniform
 from simulator.networks.inlined import InlinedLqn, held_pools
 
@@ -29,9 +30,6 @@ IntArray = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.uint32]
 """Of states, events, pools, processors: never negative, so compiled code need not ask whether one counts from
 the end of an array, which takes a tenth of the time."""
-
-if TYPE_CHECKING:
-    Bits = Any
 
 STACK: Final = 4096
 """Room for what is still to happen at one moment."""
@@ -346,12 +344,13 @@ def _push(
 
 @compiled
 def _run(
-    stream: Bits, sums: Any, start: Any, free_at_start: Any, counts: Any, free: Any, stack: Any, work: Any,
-    dt: float, replications: int, max_events: int, rate: Any, move_state: Any, move_processor: Any,
-    cores: Any, parent: Any, parents_first: Any, admission_state: Any, admission_pool: Any, state_first: Any,
-    state_list: Any, pool_first: Any, pool_list: Any, moves_first: Any, moves_list: Any,
-    processor_first: Any, processor_list: Any, first: Any, odds: Any, target_first: Any, target_list: Any,
-    released_first: Any, released_list: Any, taken: Any,
+    stream: Word, sums: Floats2, start: Longs1, free_at_start: Longs1, counts: Longs1, free: Longs1,
+    stack: Longs1, work: Floats2, dt: float, replications: int, max_events: int, rate: Floats1,
+    move_state: Numbers1, move_processor: Numbers1, cores: Floats1, parent: Longs1, parents_first: Longs1,
+    admission_state: Numbers1, admission_pool: Numbers1, state_first: Longs1, state_list: Numbers1,
+    pool_first: Longs1, pool_list: Numbers1, moves_first: Longs1, moves_list: Numbers1,
+    processor_first: Longs1, processor_list: Numbers1, first: Longs1, odds: Floats1, target_first: Longs1,
+    target_list: Numbers1, released_first: Longs1, released_list: Numbers1, taken: Longs1,
 ) -> Any:  # fmt: skip
     """Add the numbers at every moment over all replications to ``sums``; returns a status and the events.
 

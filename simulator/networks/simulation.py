@@ -11,14 +11,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from mup.errors import UsageError
+from mup.native.binding import compiled
+from mup.native.shapes import Floats1, Floats2, Floats3, Longs1, Longs2, Word
 from mup.statistics.student import t_quantile
-from simulator.machine.compiling import compiled
 from simulator.machine.variates import client_stream, uniform
 from simulator.networks.closed_network import ClosedNetwork, FloatArray
 
@@ -26,9 +27,6 @@ __all__ = ["TransientMeans", "transient_means"]
 
 MOST_CLIENTS = 1 << 40
 """Stands for infinitely many servers."""
-
-if TYPE_CHECKING:
-    Array = Any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,20 +107,20 @@ def transient_means(
 
 @compiled
 def _simulate(
-    starts: Array,
-    rates: Array,
-    servers: Array,
-    routing: Array,
-    routes: Array,
+    starts: Longs2,
+    rates: Floats1,
+    servers: Longs1,
+    routing: Floats2,
+    routes: Floats2,
     dt: float,
     runs: int,
-    seed: Array,
-    total: Array,
-    square: Array,
-    busy: Array,
-    free: Array,
-    counts: Array,
-    sums: Array,
+    seed: Word,
+    total: Floats3,
+    square: Floats3,
+    busy: Floats3,
+    free: Floats3,
+    counts: Longs2,
+    sums: Floats2,
 ) -> int:
     """Add all runs to ``total``, ``square``, ``busy`` and ``free``; return the number of events.
 

@@ -24,7 +24,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betainc, gammainc
 
 from mup.errors import UncalibratedError
 from mup.lqn.distributions import Constant, Distribution
@@ -306,6 +305,10 @@ def _sharing(threads: float, busy: float, clients: float) -> float:
     most = min(threads, clients)
     if busy >= EVEN * most:
         return most
+    # Imported here: it takes longer than the rest of the simulator, and few models have such pools.
+    from scipy.optimize import brentq  # noqa: PLC0415
+    from scipy.special import betainc, gammainc  # noqa: PLC0415
+
     ranks = np.arange(1.0, most + 1)
 
     def at_work(offered: float) -> FloatArray:
@@ -317,9 +320,6 @@ def _sharing(threads: float, busy: float, clients: float) -> float:
         return more
 
     # More requests are there than threads at work, if there are more clients than threads.
-    # Imported here: it takes longer than the rest of the simulator, and few models have such pools.
-    from scipy.optimize import brentq  # noqa: PLC0415
-
     highest = clients if math.isfinite(clients) else FULL * threads
     offered = brentq(lambda x: at_work(x).sum() - busy, 0.0, highest)
     shares = at_work(offered) / busy

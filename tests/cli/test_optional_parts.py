@@ -50,10 +50,10 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_table_agrees_with_the_packaging() -> None:
-    """Every package of the extra is named by what it is imported as (numba brings llvmlite)."""
+    """Every package of the extra is named by what it is imported as."""
     packaging = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
     extra = packaging["project"]["optional-dependencies"]["model"]
-    assert {line.partition(">")[0] for line in extra} | {"llvmlite"} == MODEL_PACKAGES
+    assert {line.partition(">")[0] for line in extra} == MODEL_PACKAGES
 
 
 @pytest.mark.parametrize(

@@ -150,17 +150,20 @@ def test_options_that_make_no_sense_are_refused(
 
 
 def test_the_first_run_says_that_it_compiles(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Without compiled code on disk there is a note on stderr; with it there is none."""
     from mup.cli.first_run import announce_compilation
-    from simulator.machine.compiled.interpreter import advance
+    from mup.native import loading
+    from mup.native.libraries import SIMULATOR
 
-    index = advance._cache._cache_file  # type: ignore[attr-defined]
-    monkeypatch.setattr(type(index), "_load_index", lambda self: {})
-    announce_compilation()
+    with monkeypatch.context() as nothing:
+        nothing.setattr(loading, "BUILT", tmp_path)
+        nothing.setattr(loading, "_libraries", {})
+        nothing.setenv("XDG_CACHE_HOME", str(tmp_path))
+        announce_compilation()
     out, err = capsys.readouterr()
     assert (out, err.partition(",")[0]) == ("", "compiling the simulator")
-    monkeypatch.setattr(type(index), "_load_index", lambda self: {"signature": "file"})
+    loading.loaded(SIMULATOR)
     announce_compilation()
     assert capsys.readouterr() == ("", "")

@@ -45,3 +45,12 @@ def test_quantiles_have_one_home() -> None:
                 if isinstance(node, ast.ImportFrom) and any(n.name == "stdtrit" for n in node.names):
                     users.add(path.relative_to(ROOT).as_posix())
     assert users == {"mup/statistics/student.py", "analyzer/kalman.py"}
+
+
+def test_the_usual_cases_are_those_of_scipy() -> None:
+    """Bit for bit, so that no figure depends on which of them was asked; beyond the table as well."""
+    from scipy.special import stdtrit
+
+    for freedom in (*range(1, 70), 2.5, 39.5, 1e12):
+        assert t_quantile(freedom) == float(stdtrit(min(freedom, 1e9), 0.975))
+    assert t_quantile(39, 0.9) == float(stdtrit(39, 0.95))

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from mup.native.binding import compiled, internal
+from mup.native.shapes import ANY
 from simulator.machine.compiled.state import (
     DEMAND,
     LEFT_OVER,
@@ -32,15 +36,16 @@ from simulator.machine.compiled.state import (
     Flows,
     Servers,
 )
-from simulator.machine.compiling import compiled, internal
 from simulator.program import FCFS, PREEMPTIVE, SHARED
 
 __all__ = ["server_accounts", "tree_accounts", "underway_at", "write_accounts"]
 
+Accounts = Annotated[Floats, (ANY, 2)]
+
 
 @compiled
-def write_accounts(v: Servers, f: Flows, now: float, accounts: Floats) -> None:
-    """Write both accounts of every processor, one row each."""
+def write_accounts(v: Servers, f: Flows, now: float, accounts: Accounts) -> None:
+    """Write busy core-seconds and service given of every processor that has a row."""
     for server in range(len(accounts)):
         accounts[server, 0], accounts[server, 1] = server_accounts(v, f, server, now)
 

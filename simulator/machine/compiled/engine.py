@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mup.native.binding import held
 from simulator.machine.budget import Budget
 from simulator.machine.compiled import state as run
 from simulator.machine.compiled.accounts import write_accounts
@@ -87,8 +88,8 @@ class CompiledEngine:
         self.now = 0.0
         """How far the run has got, in simulated seconds."""
         self._layout = Layout(program)
-        self._state = _build(
-            optimise(program) if optimised else program, self._layout, seed, look_ahead, traced
+        self._keep(
+            _build(optimise(program) if optimised else program, self._layout, seed, look_ahead, traced)
         )
         self._clients = sum(p.clients for p in program.populations)
 
@@ -117,7 +118,7 @@ class CompiledEngine:
         """
         noted = self.events
         while True:
-            status = advance(self._state, time)
+            status = advance(self._passed, time)
             if budget is not None and status in (run.DONE, run.PAUSED):
                 more, noted = self.events - noted, self.events
                 if status == run.PAUSED:
@@ -147,7 +148,7 @@ class CompiledEngine:
         rows[:, RESIDENCE] = levels[:, run.L_TIME] + (content * now - levels[:, run.L_SINCE])
         rows[:, COMPLETED_TIME] = levels[:, run.L_TIME]
         accounts = np.empty((layout.servers, 2))
-        write_accounts(s.servers, s.flows, now, accounts)
+        write_accounts(self._servers, self._flows, now, accounts)
         return np.concatenate(
             [
                 rows.ravel(),
@@ -178,6 +179,11 @@ class CompiledEngine:
             for i, n in enumerate(s.entry_counts[:, run.KEPT])
         ]
 
+    def _keep(self, state: run.State) -> None:
+        """Work on these arrays from now on."""
+        self._state = state
+        self._passed, self._servers, self._flows = held(state), held(state.servers), held(state.flows)
+
     def _enlarge(self, what: int) -> None:
         """Double the room for flows, requests, or jobs of a processor."""
         s = self._state
@@ -185,22 +191,24 @@ class CompiledEngine:
             old = len(s.flows.ints)
             if old > MAX_INSIDE + 2 * self._clients:
                 raise too_many(self.program, float(s.times[run.NOW]))
-            self._state = s._replace(
-                flows=run.Flows(*(_doubled(array) for array in s.flows)),
-                heap_times=_doubled(s.heap_times),
-                heap_flows=_doubled(s.heap_flows),
+            self._keep(
+                s._replace(
+                    flows=run.Flows(*(_doubled(array) for array in s.flows)),
+                    heap_times=_doubled(s.heap_times),
+                    heap_flows=_doubled(s.heap_flows),
+                )
             )
             _link_free(self._state.flows.ints[:, run.NEXT], s.scalars, run.FREE_FLOW, old)
         elif what == run.MORE_FRAMES:
             old = len(s.frames.ints)
-            self._state = s._replace(frames=run.Frames(*(_doubled(array) for array in s.frames)))
+            self._keep(s._replace(frames=run.Frames(*(_doubled(array) for array in s.frames))))
             _link_free(self._state.frames.ints[:, run.CALLER], s.scalars, run.FREE_FRAME, old)
         else:
             jobs = {
                 name: _doubled(getattr(s.servers, name), axis=1)
                 for name in ("job_ends", "job_numbers", "job_flows")
             }
-            self._state = s._replace(servers=s.servers._replace(**jobs))
+            self._keep(s._replace(servers=s.servers._replace(**jobs)))
 
     def _fail(self, status: int) -> None:
         program, scalars = self.program, self._state.scalars

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from mup.native.binding import compiled
 from simulator.machine.compiled.parts import (
     cycle_done,
     drop_frame,
@@ -187,7 +188,6 @@ from simulator.machine.compiled.state import (
     State,
 )
 from simulator.machine.compiled.sticky import sticky_act, sticky_use
-from simulator.machine.compiling import compiled
 from simulator.machine.variates import (
     draw,
     quick_draw,

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from mup.native.binding import inlined, internal
 from simulator.machine.compiled.sleep import goes_to_sleep
 from simulator.machine.compiled.state import (
     ACTIVE,
@@ -85,7 +86,6 @@ from simulator.machine.compiled.state import (
     Records,
     Stations,
 )
-from simulator.machine.compiling import inlined, internal
 from simulator.machine.variates import (
     mix,
     uniform,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mup.native.binding import inlined, internal
 from simulator.machine.compiled.parts import push_ready
 from simulator.machine.compiled.sleep import core_falls_idle, levels_fall
 from simulator.machine.compiled.state import (
@@ -43,7 +44,6 @@ from simulator.machine.compiled.state import (
     Longs,
     Servers,
 )
-from simulator.machine.compiling import inlined, internal
 
 __all__ = [
     "append_to_server",

@@ -5,6 +5,7 @@ Moments only matter where a task has a set-up (``mup.lqn.Setup``); nothing is no
 
 from __future__ import annotations
 
+from mup.native.binding import inlined, internal
 from simulator.machine.compiled.state import (
     ADDED,
     ADDITIONS,
@@ -41,7 +42,6 @@ from simulator.machine.compiled.state import (
     Sleeps,
     Stations,
 )
-from simulator.machine.compiling import inlined, internal
 from simulator.machine.setups import (
     K_CORE,
     K_WORKER,

@@ -5,10 +5,13 @@ Flows, requests (frames), stations, processors and their nodes, and levels are r
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
+from mup.native.shapes import ANY
+from simulator.machine.setups import Bounds, Knots, Seconds, SetupKinds
 
 __all__ = ["Flows", "Frames", "Records", "Servers", "Sleeps", "State", "Stations"]
 
@@ -16,6 +19,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
 Bits = npt.NDArray[np.uint64]
+
 
 INFINITE: Final = np.inf
 
@@ -58,6 +62,7 @@ SCALARS: Final = 16
 # ``State.times``.
 NOW: Final = 0
 LOCAL: Final = 1
+TIMES: Final = 4
 
 # Columns of instructions (``Program.code``).
 I_OPERATION: Final = 0
@@ -309,106 +314,106 @@ COUNT_INTS: Final = 2
 class Servers(NamedTuple):
     """Processors: one row each, nodes of those that share, and the jobs on the nodes."""
 
-    ints: Longs
-    floats: Floats
-    bits: Bits
-    heads: Ints
-    tails: Ints
-    running_ends: Floats
-    running_ints: Any
-    node_ints: Longs
-    node_floats: Floats
-    job_ends: Floats
-    job_numbers: Longs
-    job_flows: Ints
-    seat_cores: Ints
-    part_seats: Longs
-    falls: Floats
-    winners: Ints
+    ints: Annotated[Longs, (ANY, SERVER_INTS)]
+    floats: Annotated[Floats, (ANY, SERVER_FLOATS)]
+    bits: Annotated[Bits, (ANY,)]
+    heads: Annotated[Ints, (ANY, ANY)]
+    tails: Annotated[Ints, (ANY, ANY)]
+    running_ends: Annotated[Floats, (ANY, ANY)]
+    running_ints: Annotated[Longs, (ANY, ANY, RUNNING_INTS)]
+    node_ints: Annotated[Longs, (ANY, NODE_INTS)]
+    node_floats: Annotated[Floats, (ANY, NODE_FLOATS)]
+    job_ends: Annotated[Floats, (ANY, ANY)]
+    job_numbers: Annotated[Longs, (ANY, ANY)]
+    job_flows: Annotated[Ints, (ANY, ANY)]
+    seat_cores: Annotated[Ints, (ANY,)]
+    part_seats: Annotated[Longs, (ANY, PART_INTS)]
+    falls: Annotated[Floats, (ANY,)]
+    winners: Annotated[Ints, (ANY,)]
 
 
 class Flows(NamedTuple):
     """Flows: one row each."""
 
-    ints: Ints
-    floats: Floats
-    bits: Bits
+    ints: Annotated[Ints, (ANY, FLOW_INTS)]
+    floats: Annotated[Floats, (ANY, FLOW_FLOATS)]
+    bits: Annotated[Bits, (ANY, FLOW_BITS)]
 
 
 class Frames(NamedTuple):
     """Requests: one row each."""
 
-    ints: Ints
-    floats: Floats
-    bits: Bits
-    clocks: Floats
-    registers: Longs
-    slots: Ints
+    ints: Annotated[Ints, (ANY, FRAME_INTS)]
+    floats: Annotated[Floats, (ANY, FRAME_FLOATS)]
+    bits: Annotated[Bits, (ANY, FRAME_BITS)]
+    clocks: Annotated[Floats, (ANY, ANY)]
+    registers: Annotated[Longs, (ANY, ANY)]
+    slots: Annotated[Ints, (ANY, ANY)]
 
 
 class Stations(NamedTuple):
     """Threads and fronts of every replica; since when they sleep."""
 
-    ints: Longs
-    bits: Bits
-    heads: Ints
-    tails: Ints
-    front_heads: Ints
-    seat_stack: Ints
-    rests: Floats
+    ints: Annotated[Longs, (ANY, STATION_INTS)]
+    bits: Annotated[Bits, (ANY,)]
+    heads: Annotated[Ints, (ANY, ANY)]
+    tails: Annotated[Ints, (ANY, ANY)]
+    front_heads: Annotated[Ints, (ANY, FRONT_INTS)]
+    seat_stack: Annotated[Ints, (ANY,)]
+    rests: Annotated[Floats, (ANY,)]
 
 
 class Records(NamedTuple):
     """What is counted (see ``simulator.machine.recording``)."""
 
-    levels: Floats
-    cycles: Floats
-    site_sums: Floats
-    join_sums: Floats
-    activity_sums: Floats
-    cycle_samples: Any
-    cycle_counts: Longs
-    entry_samples: Any
-    entry_counts: Longs
-    scratch: Floats
+    levels: Annotated[Floats, (ANY, LEVEL_FLOATS)]
+    cycles: Annotated[Floats, (ANY, CYCLE_SUMS)]
+    site_sums: Annotated[Floats, (ANY, SITE_SUMS)]
+    join_sums: Annotated[Floats, (ANY, JOIN_SUMS)]
+    activity_sums: Annotated[Floats, (ANY, ACTIVITY_SUMS)]
+    cycle_samples: Annotated[Floats, (ANY, ANY, SAMPLE_FLOATS)]
+    cycle_counts: Annotated[Longs, (ANY, COUNT_INTS)]
+    entry_samples: Annotated[Floats, (ANY, ANY, SAMPLE_FLOATS)]
+    entry_counts: Annotated[Longs, (ANY, COUNT_INTS)]
+    scratch: Annotated[Floats, (ANY,)]
 
 
 class Sleeps(NamedTuple):
     """What sleep costs (``simulator.machine.sleeping``), and since when the clients of a population sleep."""
 
-    knots: Floats
-    bounds: Longs
-    seconds: Floats
-    kinds: Longs
-    sums: Floats
-    clients_awake: Longs
-    client_rests: Floats
+    knots: Knots
+    bounds: Bounds
+    seconds: Seconds
+    kinds: SetupKinds
+    sums: Annotated[Floats, (ANY, SETUP_SUMS)]
+    clients_awake: Annotated[Longs, (ANY,)]
+    client_rests: Annotated[Floats, (ANY,)]
 
 
 class State(NamedTuple):
     """All arrays the interpreter works on; the column names above say what is where."""
 
-    scalars: Longs
-    times: Floats
-    code: Ints
-    kinds: Longs
-    parameters: Floats
-    data: Floats
-    choice_bounds: Ints
-    choice_odds: Floats
-    choice_addresses: Ints
-    joins: Ints
-    entries: Ints
-    tasks: Ints
-    sites: Ints
-    populations: Ints
+    scalars: Annotated[Longs, (SCALARS,)]
+    times: Annotated[Floats, (TIMES,)]
+    code: Annotated[Ints, (ANY, INSTRUCTION_INTS)]
+    kinds: Annotated[Longs, (ANY,)]
+    parameters: Annotated[Floats, (ANY, 3)]
+    data: Annotated[Floats, (ANY,)]
+    choice_bounds: Annotated[Ints, (ANY, CHOICE_INTS)]
+    choice_odds: Annotated[Floats, (ANY,)]
+    choice_addresses: Annotated[Ints, (ANY,)]
+    joins: Annotated[Ints, (ANY, JOIN_INTS)]
+    entries: Annotated[Ints, (ANY, ENTRY_INTS)]
+    tasks: Annotated[Ints, (ANY, TASK_INTS)]
+    sites: Annotated[Ints, (ANY, SITE_INTS)]
+    populations: Annotated[Ints, (ANY, POPULATION_INTS)]
     servers: Servers
     flows: Flows
     frames: Frames
     stations: Stations
     records: Records
     sleeps: Sleeps
-    heap_times: Floats
-    heap_flows: Ints
-    trace_times: Floats
-    trace_keys: Bits
+    heap_times: Annotated[Floats, (ANY,)]
+    heap_flows: Annotated[Ints, (ANY,)]
+    trace_times: Annotated[Floats, (ANY,)]
+    trace_keys: Annotated[Bits, (ANY,)]

@@ -6,6 +6,7 @@ of a part are consecutive rows of ``Servers.part_seats``.
 
 from __future__ import annotations
 
+from mup.native.binding import internal
 from simulator.machine.compiled.parts import push_ready
 from simulator.machine.compiled.servers import append_to_server, job_push, job_remove, take_from_server
 from simulator.machine.compiled.state import (
@@ -52,7 +53,6 @@ from simulator.machine.compiled.state import (
     Longs,
     Servers,
 )
-from simulator.machine.compiling import internal
 from simulator.machine.variates import exponential, uniform
 
 __all__ = [
