@@ -58,8 +58,8 @@ def _file_name(library: Library, root: Path) -> str:
 SIMULATOR: Final = Library(
     "simulator",
     modules=(
-        "simulator.machine.compiled.accounts",
         "simulator.machine.compiled.interpreter",
+        "simulator.machine.compiled.snapshot",
         "simulator.machine.setups",
         "simulator.machine.variates",
         "simulator.networks.fluid",
@@ -69,6 +69,7 @@ SIMULATOR: Final = Library(
     ),
     others=(
         "mup.native.shapes",
+        "simulator.machine.compiled.accounts",
         "simulator.machine.compiled.parts",
         "simulator.machine.compiled.servers",
         "simulator.machine.compiled.sleep",

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from mup.native.binding import compiled, internal
-from mup.native.shapes import ANY
+from mup.native.binding import internal
 from simulator.machine.compiled.state import (
     DEMAND,
     LEFT_OVER,
@@ -32,22 +29,12 @@ from simulator.machine.compiled.state import (
     V_ROOT,
     V_SPEED,
     V_STARTS,
-    Floats,
     Flows,
     Servers,
 )
 from simulator.program import FCFS, PREEMPTIVE, SHARED
 
-__all__ = ["server_accounts", "tree_accounts", "underway_at", "write_accounts"]
-
-Accounts = Annotated[Floats, (ANY, 2)]
-
-
-@compiled
-def write_accounts(v: Servers, f: Flows, now: float, accounts: Accounts) -> None:
-    """Write busy core-seconds and service given of every processor that has a row."""
-    for server in range(len(accounts)):
-        accounts[server, 0], accounts[server, 1] = server_accounts(v, f, server, now)
+__all__ = ["server_accounts", "tree_accounts", "underway_at"]
 
 
 @internal

@@ -18,8 +18,8 @@ import numpy.typing as npt
 from mup.native.binding import held
 from simulator.machine.budget import Budget
 from simulator.machine.compiled import state as run
-from simulator.machine.compiled.accounts import write_accounts
 from simulator.machine.compiled.interpreter import advance
+from simulator.machine.compiled.snapshot import write_snapshot
 from simulator.machine.failures import (
     MAX_INSIDE,
     deadlock,
@@ -29,19 +29,7 @@ from simulator.machine.failures import (
     token_overflow,
     too_many,
 )
-from simulator.machine.recording import (
-    AREA,
-    COMPLETED_TIME,
-    CONTENT,
-    ENTERED,
-    LEFT,
-    LEVEL_WIDTH,
-    RESIDENCE,
-    FloatArray,
-    Layout,
-    Samples,
-    sample_capacities,
-)
+from simulator.machine.recording import LEVEL_WIDTH, FloatArray, Layout, Samples, sample_capacities
 from simulator.machine.setups import sleep_tables
 from simulator.machine.variates import client_streams, resource_stream, tables
 from simulator.program import (
@@ -137,29 +125,20 @@ class CompiledEngine:
 
     def snapshot(self) -> FloatArray:
         """Return all sums as of now; the columns are those of ``Layout``."""
-        s, layout, now = self._state, self._layout, self.now
-        levels = s.records.levels[: layout.levels]
-        content = levels[:, run.L_CONTENT]
-        rows = np.empty((layout.levels, LEVEL_WIDTH))
-        rows[:, ENTERED] = levels[:, run.L_ENTERED]
-        rows[:, LEFT] = levels[:, run.L_LEFT]
-        rows[:, CONTENT] = content
-        rows[:, AREA] = levels[:, run.L_AREA] + content * (now - levels[:, run.L_LAST])
-        rows[:, RESIDENCE] = levels[:, run.L_TIME] + (content * now - levels[:, run.L_SINCE])
-        rows[:, COMPLETED_TIME] = levels[:, run.L_TIME]
-        accounts = np.empty((layout.servers, 2))
-        write_accounts(self._servers, self._flows, now, accounts)
-        return np.concatenate(
-            [
-                rows.ravel(),
-                accounts.ravel(),
-                s.records.cycles.ravel(),
-                s.records.site_sums[: layout.sites].ravel(),
-                s.records.join_sums[: layout.joins].ravel(),
-                s.records.activity_sums[: layout.activities].ravel(),
-                s.sleeps.sums[: layout.setups].ravel(),
-            ]
+        layout = self._layout
+        row = np.empty(layout.width)
+        write_snapshot(
+            self._passed,
+            self.now,
+            layout.levels,
+            layout.servers,
+            layout.sites,
+            layout.joins,
+            layout.activities,
+            layout.setups,
+            row,
         )
+        return row
 
     @property
     def population_samples(self) -> list[Samples]:
@@ -182,7 +161,7 @@ class CompiledEngine:
     def _keep(self, state: run.State) -> None:
         """Work on these arrays from now on."""
         self._state = state
-        self._passed, self._servers, self._flows = held(state), held(state.servers), held(state.flows)
+        self._passed = held(state)
 
     def _enlarge(self, what: int) -> None:
         """Double the room for flows, requests, or jobs of a processor."""
