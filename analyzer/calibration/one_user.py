@@ -374,7 +374,7 @@ def _compare(
         logged = _of_log(log.times, figure, weights)
         logged_half = _half_of_log(log.times, figure, weights)
         varied = _deviation(log.times, (place, figure), weights, draws, again)
-        chance = half / simulated / t_quantile(max(1, result.batches - 1))
+        chance = half / simulated / t_quantile(result.freedom)
         freedom = max(1, rounds - 1)
         if varied is not None:
             sd: float | None = math.hypot(varied, chance)

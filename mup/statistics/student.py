@@ -1,16 +1,16 @@
 """What are the quantiles of Student's t distribution?
 
-There are two functions on purpose. ``t_quantile`` is exact, for any level and any degrees of freedom, and
+There are three functions on purpose. ``t_quantile`` is exact, for any level and any degrees of freedom, and
 needs scipy, whose import takes some tenths of a second, unless the case is a usual one. ``quick_t_quantile``
 is the one level of all our intervals to 0.2 %, without scipy: a load test needs nothing else of it, and
-should start at once.
+should start at once. ``near_t_quantile`` is any level, nearly, where only a threshold is needed.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["quick_t_quantile", "t_quantile"]
+__all__ = ["near_t_quantile", "quick_t_quantile", "t_quantile"]
 
 _FEW = (12.7062, 4.3027, 3.1824, 2.7764)
 _NORMAL = 1.959964
@@ -56,7 +56,18 @@ def quick_t_quantile(freedom: int) -> float:
     """
     if freedom <= len(_FEW):
         return _FEW[freedom - 1]
-    z = _NORMAL
+    return _expanded(_NORMAL, freedom)
+
+
+def near_t_quantile(freedom: int, level: float) -> float:
+    """Return the two-sided quantile of any level to about a percent, from ten degrees of freedom on."""
+    from statistics import NormalDist  # noqa: PLC0415 - takes some milliseconds, which few need
+
+    return _expanded(NormalDist().inv_cdf(0.5 + level / 2), freedom)
+
+
+def _expanded(z: float, freedom: int) -> float:
+    """Return the quantile whose normal one is ``z``."""
     return (
         z
         + (z**3 + z) / (4 * freedom)

@@ -7,17 +7,20 @@ Student's t (``mup.statistics.batches``).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from mup.errors import SimulationError
 from mup.statistics.batches import ratio_of_sums, residuals
+from mup.statistics.controls import UNCONTROLLED, Controls, choose_controls
 from mup.statistics.series import lag1, mser5
+from simulator.figures.controls import known_sums
 from simulator.figures.result import (
     ActivityResult,
     CallResult,
+    ControlVariates,
     CycleResult,
     EntryResult,
     Figure,
@@ -37,6 +40,9 @@ __all__ = ["Window", "open_window", "ratio"]
 BATCHES = (40, 32, 25, 20)
 """Numbers of batches to try: the first whose batches look independent, or else the last."""
 
+COMING = 2
+"""So many cycles without any waiting are warm-up at least where control variates are used."""
+
 
 def ratio(numerator: FloatArray, denominator: FloatArray) -> Figure:
     """Estimate the ratio of two sums from their batches; the denominators must not sum to 0."""
@@ -52,6 +58,8 @@ class Window:
         sums: Differences of the snapshot columns per batch, shape (batches, columns).
         independent: The batches of cycle response time and throughput show no correlation to speak of.
         settled: The warm-up ended well before half of the run.
+        controls: Control variates that every figure is estimated with.
+        control_names: What they are.
     """
 
     program: Program
@@ -61,6 +69,8 @@ class Window:
     sums: FloatArray
     independent: bool
     settled: bool
+    controls: Controls = UNCONTROLLED
+    control_names: tuple[str, ...] = ()
 
     @property
     def batch_seconds(self) -> FloatArray:
@@ -73,23 +83,40 @@ class Window:
         result: FloatArray = self.sums[:, columns].sum(axis=1)
         return result
 
+    def ratio(self, numerator: FloatArray, denominator: FloatArray) -> Figure:
+        """Estimate the ratio of two sums from their batches; the denominators must not sum to 0."""
+        plain = ratio(numerator, denominator)
+        if not self.controls.chosen:
+            return plain
+        return Figure(*self.controls.ratio_of_sums(numerator, denominator), uncontrolled=plain.ci95)
+
+    def gained(self) -> ControlVariates:
+        """Return what the control variates have done for the figures that end a run."""
+        cycles = self.cycle_sums(0)
+        throughput, response = self.ratio(cycles, self.batch_seconds), self.ratio(self.cycle_sums(1), cycles)
+        return ControlVariates(self.control_names, throughput.variance_ratio, response.variance_ratio)
+
     def rate(self, *columns: int, divisor: float = 1.0) -> Figure:
         """Return the growth of some columns per second, divided by a constant."""
-        return ratio(self.sums[:, columns].sum(axis=1), self.batch_seconds * divisor)
+        return self.ratio(self.sums[:, columns].sum(axis=1), self.batch_seconds * divisor)
 
     def mean(self, total: int, count: int) -> Figure | None:
         """Return the ratio of two columns; None if nothing was counted."""
         if not self.sums[:, count].any():
             return None
-        return ratio(self.sums[:, total], self.sums[:, count])
+        return self.ratio(self.sums[:, total], self.sums[:, count])
 
     def precision(self) -> float:
         """Return the larger relative half-width of cycle response time and throughput."""
         cycles = self.cycle_sums(0)
         if not cycles.any():
             return math.inf
-        throughput, response = ratio(cycles, self.batch_seconds), ratio(self.cycle_sums(1), cycles)
+        throughput, response = self.ratio(cycles, self.batch_seconds), self.ratio(self.cycle_sums(1), cycles)
         return max(throughput.relative, response.relative)
+
+    def precision_of_chance(self) -> float:
+        """Return the same without control variates."""
+        return replace(self, controls=UNCONTROLLED).precision()
 
     def cycle(self, samples: list[Samples]) -> CycleResult:
         """Return the figures of all cycles together, whoever begins them.
@@ -106,9 +133,9 @@ class Window:
                 hint="simulate longer",
             )
         return CycleResult(
-            throughput=ratio(cycles, self.batch_seconds),
+            throughput=self.ratio(cycles, self.batch_seconds),
             response_time=response,
-            cycle_time=ratio(self.cycle_sums(2), cycles),
+            cycle_time=self.ratio(self.cycle_sums(2), cycles),
         )
 
     def tasks(self, samples: list[Samples]) -> dict[str, TaskResult]:
@@ -150,7 +177,7 @@ class Window:
         """Return the processor time that sleep added to a request of a task; None if it has no set-up."""
         if columns is None or not requests.any():
             return None
-        return ratio(self.sums[:, columns].sum(axis=1), requests)
+        return self.ratio(self.sums[:, columns].sum(axis=1), requests)
 
     def replica(self, place: int, threads: float) -> ReplicaResult:
         """Return the figures of one replica."""
@@ -174,11 +201,11 @@ class Window:
         return TaskResult(
             throughput=self.rate(at),
             utilization=None,
-            busy=ratio(present - thinking, self.batch_seconds),
+            busy=self.ratio(present - thinking, self.batch_seconds),
             queue=None,
             setup=self.setup(setups, cycles),
             response_time=response,
-            cycle_time=None if response is None else ratio(durations, cycles),
+            cycle_time=None if response is None else self.ratio(durations, cycles),
         )
 
     def entries(self, samples: list[Samples]) -> dict[str, EntryResult]:
@@ -216,8 +243,8 @@ class Window:
         for label, first in columns.items():
             requests = self.sums[:, first].sum(axis=1)
             waited = self.sums[:, [c + 1 for c in first]].sum(axis=1)
-            waiting = ratio(waited, requests) if requests.any() else None
-            result[label] = CallResult(throughput=ratio(requests, self.batch_seconds), waiting=waiting)
+            waiting = self.ratio(waited, requests) if requests.any() else None
+            result[label] = CallResult(throughput=self.ratio(requests, self.batch_seconds), waiting=waiting)
         return result
 
     def joins(self) -> dict[str, JoinResult]:
@@ -250,25 +277,40 @@ class Window:
         ends, values = ends[inside], values[inside]
         if not counts.any() or not len(values):
             return None
-        mean = ratio(times, counts)
+        mean = self.ratio(times, counts)
         batch = ((ends - self.begin) * (len(self.sums) / (self.end - self.begin))).astype(np.int64)
         batch = np.minimum(batch, len(self.sums) - 1)
         levels = (0.5, 0.9, 0.95, 0.99)
         p50, p90, p95, p99 = (self.percentile(values, batch, level) for level in levels)
-        return ResponseTime(mean.mean, mean.ci95, p50, p90, p95, p99, float(values.std()))
+        return ResponseTime(
+            mean.mean, mean.ci95, p50, p90, p95, p99, float(values.std()), uncontrolled=mean.uncontrolled
+        )
 
     def percentile(self, values: FloatArray, batch: IntArray, level: float) -> Figure:
         """Return a percentile; its interval comes from how the share of values below it varies.
 
         The share has a mean and an interval like any ratio; the percentiles at the two ends of that
-        interval bound this one. So batches need not be large enough to have a percentile of their own.
+        interval bound this one. So batches need not be large enough to have a percentile of their own. Where
+        control variates move the share, the percentile is that of a level moved as far the other way.
         """
         point = float(np.quantile(values, level))
         count = np.bincount(batch, minlength=len(self.sums)).astype(np.float64)
         below = np.bincount(batch, weights=values <= point, minlength=len(self.sums)).astype(np.float64)
-        share = ratio(below, count)
-        low, high = np.quantile(values, [max(0.0, level - share.ci95), min(1.0, level + share.ci95)])
-        return Figure(point, max(float(high) - point, point - float(low)))
+        share = self.ratio(below, count)
+        if share.uncontrolled is None:
+            return Figure(point, _reach(values, level, share.ci95))
+        level = min(1.0, max(0.0, level + float(below.sum() / count.sum()) - share.mean))
+        return Figure(
+            float(np.quantile(values, level)),
+            _reach(values, level, share.ci95),
+            uncontrolled=_reach(values, level, share.uncontrolled),
+        )
+
+
+def _reach(values: FloatArray, level: float, half: float) -> float:
+    """Return how far the percentile of a level may be off if its share may be by ``half``."""
+    low, point, high = np.quantile(values, [max(0.0, level - half), level, min(1.0, level + half)])
+    return float(max(high - point, point - low))
 
 
 def merged(samples: list[Samples]) -> tuple[FloatArray, FloatArray]:
@@ -278,8 +320,14 @@ def merged(samples: list[Samples]) -> tuple[FloatArray, FloatArray]:
     return np.concatenate([ends for ends, _ in parts]), np.concatenate([values for _, values in parts])
 
 
-def open_window(program: Program, layout: Layout, bins: Bins) -> Window:
+def open_window(program: Program, layout: Layout, bins: Bins, *, controlled: bool = False) -> Window:
     """Delete the warm-up and cut the rest into batches.
+
+    Args:
+        program: What ran.
+        layout: Of the columns of the bins.
+        bins: What was counted.
+        controlled: Use control variates where there are any.
 
     Raises:
         SimulationError: The run is too short for that.
@@ -296,10 +344,15 @@ def open_window(program: Program, layout: Layout, bins: Bins) -> Window:
     times = rows[:, [c + 1 for c in columns]].sum(axis=1)
     series = np.divide(times, cycles, out=np.full(len(cycles), np.nan), where=cycles > 0)
     warmup = mser5(series)
+    if controlled:
+        # Clients who are just coming do not think as long as they will: that is no matter of chance.
+        coming = max((p.nominal.total for p in program.populations if not p.is_open), default=0.0)
+        warmup = max(warmup, math.ceil(COMING * coming / bins.width))
     settled = warmup < 0.45 * len(rows)
     warmup = min(warmup, len(rows) - BATCHES[-1])
     independent = False
     begin, count, size = 0.0, 0, 0
+    controls, names = UNCONTROLLED, tuple[str, ...]()
     for count in BATCHES:
         if len(rows) - warmup < count:
             continue
@@ -310,12 +363,18 @@ def open_window(program: Program, layout: Layout, bins: Bins) -> Window:
         counts, responses = (
             _in_batches(rows, count, size, [c + offset for c in columns]).sum(axis=1) for offset in (0, 1)
         )
-        noise = [lag1(residuals(counts, seconds)), lag1(residuals(responses, counts))]
-        independent = max(noise) <= 1.96 / math.sqrt(count)
+        noise = [residuals(counts, seconds), residuals(responses, counts)]
+        if controlled:
+            sums = _in_batches(rows, count, size, slice(None))
+            known = known_sums(program, layout, sums, float(seconds[0]))
+            controls = choose_controls(np.column_stack(noise), known.columns)
+            names = tuple(known.names[number] for number in controls.chosen)
+            noise = [controls.residuals(rest) for rest in noise]
+        independent = max(map(lag1, noise)) <= 1.96 / math.sqrt(count)
         if independent:
             break
     sums = _in_batches(rows, count, size, slice(None))
-    return Window(program, layout, begin, bins.end, sums, independent, settled)
+    return Window(program, layout, begin, bins.end, sums, independent, settled, controls, names)
 
 
 def _in_batches(rows: FloatArray, count: int, size: int, columns: slice | list[int]) -> FloatArray:

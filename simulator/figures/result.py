@@ -17,6 +17,7 @@ from simulator.preparing import Load
 __all__ = [
     "ActivityResult",
     "CallResult",
+    "ControlVariates",
     "CycleResult",
     "EntryResult",
     "Figure",
@@ -32,10 +33,26 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A mean and the half-width of its 95 % confidence interval."""
+    """A mean and the half-width of its 95 % confidence interval.
+
+    Attributes:
+        uncontrolled: What the half-width would be without control variates: what chance does to a figure that
+            is measured for as long. None if it is the same.
+    """
 
     mean: float
     ci95: float
+    uncontrolled: float | None = field(default=None, kw_only=True, repr=False, compare=False)
+
+    @property
+    def of_chance(self) -> float:
+        """The half-width without control variates."""
+        return self.ci95 if self.uncontrolled is None else self.uncontrolled
+
+    @property
+    def variance_ratio(self) -> float:
+        """How many times larger the squared half-width is without control variates."""
+        return (self.of_chance / self.ci95) ** 2 if self.ci95 else 1.0
 
     @property
     def relative(self) -> float:
@@ -68,6 +85,28 @@ class ResponseTime(Figure):
 
 def _json(figure: Figure | None) -> dict[str, Any] | None:
     return None if figure is None else figure.to_json()
+
+
+@dataclass(frozen=True, slots=True)
+class ControlVariates:
+    """The sums of known mean that all figures of a run were estimated with, and what that gained.
+
+    Attributes:
+        names: What is summed, of most effect first; empty if none had an effect, or none is known exactly.
+        throughput, response_time: How many times wider the squared interval of the cycle's figure is without
+            them: so many times longer the run would have to be.
+    """
+
+    names: tuple[str, ...] = ()
+    throughput: float = 1.0
+    response_time: float = 1.0
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the object under ``control_variates``."""
+        return {
+            "names": list(self.names),
+            "variance_ratio": {"throughput": self.throughput, "response_time": self.response_time},
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -271,6 +310,12 @@ class Result:
     limit: Reached | None = None
     demands_at: Load | None = None
     warnings: tuple[str, ...] = ()
+    control_variates: ControlVariates = ControlVariates()
+
+    @property
+    def freedom(self) -> int:
+        """Degrees of freedom of the intervals."""
+        return max(1, self.batches - 1 - len(self.control_variates.names))
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON document of ``mup simulate --json``."""
@@ -283,6 +328,7 @@ class Result:
             "wall_seconds": self.wall_seconds,
             "batches": self.batches,
             "precision": self.precision.to_json(),
+            "control_variates": self.control_variates.to_json(),
             "cycle": self.cycle.to_json(),
             "tasks": {name: t.to_json() for name, t in self.tasks.items()},
             "entries": {name: e.to_json() for name, e in self.entries.items()},

@@ -117,7 +117,7 @@ class _Compiler:
         finished = []
         for source, population in zip(sources, populations, strict=True):
             task = source.task
-            nominal = nominal_of(self.lowered, task, rates[source.key], self.out.servers)
+            nominal = nominal_of(self.lowered, task, rates[source.key], self.out.servers, self.out.entries)
             if nominal.total <= 0 and not population.is_open:
                 raise SimulationError(
                     "a cycle takes no time at all, so it would repeat for ever at time 0",

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 from mup.lqn.distributions import Distribution
-from mup.lqn.lowered import EntryKey, Lowered, has_front, machines, measured, speeds_of
-from mup.lqn.model import Task
+from mup.lqn.lowered import EntryKey, Fork, Graph, Lowered, has_front, machines, measured, speeds_of
+from mup.lqn.model import Entry, Task
 from simulator.program.tables import Nominal, ServerSpec
 
 __all__ = ["nominal_of"]
 
 
 def nominal_of(
-    lowered: Lowered, source: Task, rates: Mapping[EntryKey, float], servers: Sequence[ServerSpec]
+    lowered: Lowered,
+    source: Task,
+    rates: Mapping[EntryKey, float],
+    servers: Sequence[ServerSpec],
+    entries: Iterable[EntryKey],
 ) -> Nominal:
     """Add up one cycle of a source of load over everything it calls.
 
@@ -22,6 +27,7 @@ def nominal_of(
         source: The reference task, or the task whose entry has arrivals.
         rates: Requests to each entry per cycle.
         servers: Of the model.
+        entries: Of the model, in order of their indices.
     """
     model = lowered.model
     speeds = speeds_of(model)
@@ -51,4 +57,48 @@ def nominal_of(
             for machine in machines(model, place) if place in demand else ():
                 demand[machine.name] += busy * machine.speed
     # A request takes any replica, so copies get equal shares.
-    return Nominal(think, tuple(demand[s.name] / s.copies for s in servers), total)
+    return Nominal(
+        think,
+        tuple(demand[s.name] / s.copies for s in servers),
+        total,
+        tuple(rates.get(key, 0.0) for key in entries),
+        tuple(_held(lowered, task, rates, demand) for task in model.tasks),
+        branched=source.is_reference and any(_thinks_in_branches(lowered, source, e) for e in source.entries),
+    )
+
+
+def _thinks_in_branches(lowered: Lowered, source: Task, entry: Entry) -> bool:
+    """Tell whether a scenario has both branches and activities that are think time."""
+    thinks = any(activity.kind == "think" for activity in entry.activities)
+    return thinks and _has_branches(lowered.graph(source.name, entry.name))
+
+
+def _has_branches(graph: Graph) -> bool:
+    return bool(graph.joins) or any(isinstance(arc.then, Fork) for arc in graph.after.values())
+
+
+def _held(lowered: Lowered, task: Task, rates: Mapping[EntryKey, float], limited: Container[str]) -> float:
+    """Return how long threads of a task are held per cycle, from the first activity to the last.
+
+    Infinite if that depends on more than its own times: on a processor, a call, a branch, or sleep.
+    """
+    if task.is_reference or task.setup is not None:
+        return math.inf
+    held = 0.0
+    for entry in task.entries:
+        requests = rates.get((task.name, entry.name), 0.0)
+        if not requests:
+            continue
+        graph = lowered.graph(task.name, entry.name)
+        if _has_branches(graph):
+            return math.inf
+        for activity in entry.activities:
+            times = requests * graph.visits.get(activity.name, 0.0)
+            if times == 0:
+                continue
+            demand = measured(activity.demand).mean
+            if activity.calls or (demand and task.processor in limited):
+                return math.inf
+            speed = speeds_of(lowered.model).get(task.processor or "", 1.0)
+            held += times * (demand / speed + measured(activity.delay).mean)
+    return held

@@ -226,11 +226,17 @@ class Nominal:
         think: Seconds of think time.
         demand: Seconds of processor time (at speed 1), per server.
         total: Seconds of think time, processor time and delay together.
+        visits: Requests to each entry, the one it begins with included.
+        held: Seconds that threads of each task are held; infinite where somebody may have to wait meanwhile.
+        branched: Other branches than the one that carries the client may have a part in ``think``.
     """
 
     think: float
     demand: tuple[float, ...]
     total: float
+    visits: tuple[float, ...] = ()
+    held: tuple[float, ...] = ()
+    branched: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from mup.errors import UsageError
 from mup.lqn.model import Model
 from mup.statistics.batches import independent_mean
 from simulator.api import DEFAULT_ENGINE, DEFAULT_PRECISION, compiled, simulate
-from simulator.figures.result import Figure, Precision, Result
+from simulator.figures.result import ControlVariates, Figure, Precision, Result
 from simulator.studies.parallel import run_jobs
 
 __all__ = ["MIN_REPLICATIONS", "replicate", "simulate_many"]
@@ -115,7 +115,8 @@ def replicate(
         progress: Called with (finished, all).
 
     Returns:
-        Figures as of one run; ``batches`` is the number of replications.
+        Figures as of one run; ``batches`` is the number of replications. Each of them has its own control
+        variates, which the result does not name.
 
     Raises:
         UsageError, UncalibratedError, SimulationError: As ``simulate``.
@@ -145,6 +146,7 @@ def replicate(
         wall_seconds=math.fsum(r.wall_seconds for r in results),
         precision=Precision(requested=aim, reached=reached),
         warnings=warnings,
+        control_variates=ControlVariates(),
     )
 
 
@@ -154,7 +156,11 @@ def _merged(values: Sequence[Any]) -> Any:
     if isinstance(first, Figure):
         mean, half = independent_mean([v.mean for v in values])
         changes: dict[str, Any] = {"mean": mean, "ci95": half}
-        others = [f.name for f in fields(first) if f.name not in changes]
+        if first.uncontrolled is not None:
+            changes["uncontrolled"] = half * math.sqrt(
+                math.fsum(v.variance_ratio for v in values) / len(values)
+            )
+        others = [f.name for f in fields(first) if f.name not in {*changes, "uncontrolled"}]
         changes |= {name: _merged([getattr(v, name) for v in values]) for name in others}
         return replace(first, **changes)
     if any(v is None for v in values):

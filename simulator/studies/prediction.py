@@ -331,19 +331,20 @@ class _Sum:
                 calibration += (own.p95_shape * own.share_of(self.mean)) ** 2
             self._add("calibration", calibration, min(spread.replicates - 1, uncertainty.freedom))
         scale = figure.mean if self.relative else 1.0
-        batches = result.batches - 1
+        freedom = result.freedom
         if scale > 0:
-            simulation = (figure.ci95 / t_quantile(batches) / scale) ** 2
-            self._add("simulation", simulation, batches)
+            simulation = (figure.ci95 / t_quantile(freedom) / scale) ** 2
+            self._add("simulation", simulation, freedom)
             window = result.simulated_seconds - result.warmup_seconds
-            measurement = simulation * window / run.total
+            # A measured run has no control variates: chance has its full effect.
+            measurement = simulation * figure.variance_ratio * window / run.total
             if key[0] == "response_time":
                 cycles = result.cycle.throughput.mean * run.total
                 measurement = max(measurement, (result.cycle.response_time.sd / scale) ** 2 / cycles)
             elif key[0] == "p95":
                 cycles = result.cycle.throughput.mean * run.total
                 measurement = max(measurement, _independent(result.cycle.response_time, cycles))
-            self._add("measurement", measurement, batches)
+            self._add("measurement", measurement, freedom)
         self._add_discrepancy(uncertainty, load, _at_one_user(own, key, result))
         self._add_machine(speed)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from scipy import stats
 
-from mup.statistics.student import quick_t_quantile, t_quantile
+from mup.statistics.student import near_t_quantile, quick_t_quantile, t_quantile
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -54,3 +54,10 @@ def test_the_usual_cases_are_those_of_scipy() -> None:
     for freedom in (*range(1, 70), 2.5, 39.5, 1e12):
         assert t_quantile(freedom) == float(stdtrit(min(freedom, 1e9), 0.975))
     assert t_quantile(39, 0.9) == float(stdtrit(39, 0.95))
+
+
+def test_thresholds_need_no_exact_quantile() -> None:
+    """Of any level and from ten degrees of freedom on it is near the exact one."""
+    for freedom in (16, 20, 38):
+        for level in (0.95, 0.99, 0.9999):
+            assert near_t_quantile(freedom, level) == pytest.approx(t_quantile(freedom, level), rel=0.01)
