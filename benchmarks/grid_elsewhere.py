@@ -117,7 +117,7 @@ def cluster(
             spent.append(lost[0])
     finally:
         for process in processes:
-            process.terminate()
+            process.kill()
     print(f"cluster, one of two workers killed: {len(found)} scenarios, {wall:.1f} s; CPU s: client ", end="")
     print("{:.1f}, scheduler {:.1f}, workers {:.1f} and {:.1f}".format(*spent))
     print(f"equal: {found == local}")
