@@ -72,7 +72,7 @@ def main() -> int:
     if corpus is None:
         print("there is no corpus: let MUP_REFERENCE_DIR name the directory that has it", file=sys.stderr)
         return 2
-    print(f"{describe('mup-framework', 'numba', 'numpy')}; to {PRECISION:.0%}, medians of seeds {SEEDS}\n")
+    print(f"{describe('mup-framework', 'numpy')}; to {PRECISION:.0%}, medians of seeds {SEEDS}\n")
     head = (
         "model | CPU s without | with | variance of R | steps | lqsim CPU s | its R to | at 1 % | lqsim/with"
     )

@@ -282,7 +282,7 @@ def main() -> None:
     if options.part:
         print(json.dumps(run_part(options.part, options.size[0], options.seed, quick=options.quick)))
         return
-    print(describe("mup-framework", "numba", "numpy"))
+    print(describe("mup-framework", "numpy"))
     for what in options.only:
         print(f"\n{what}; seed {options.seed}")
         for size in options.size or sizes(what, quick=options.quick):

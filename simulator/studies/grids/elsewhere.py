@@ -40,9 +40,9 @@ POLL_SECONDS: Final = 0.5
 """How often the waiting thread looks for signals (Ctrl-C) and at the time."""
 OPENED: Final = 4
 """Grids that a process keeps open: workers of a cluster may serve several clients."""
-PACKAGES: Final = ("numpy", "scipy", "numba")
+PACKAGES: Final = ("numpy", "scipy")
 """What computes the numbers."""
-SOURCES: Final = ("simulator", "mup/lqn", "mup/statistics")
+SOURCES: Final = ("simulator", "mup/lqn", "mup/native", "mup/statistics")
 
 
 class Executor(Protocol):
