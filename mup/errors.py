@@ -12,6 +12,7 @@
             RequestsFailedError more requests of a load failed than may
         SimulationError       a run whose result cannot be trusted, or that cannot end
             LimitError          a study ended at a limit before it had found anything; carries ``reached``
+            UnfinishedError     an executor failed before all scenarios were done; carries ``outcomes``
         CommunicationError    what a service sees when a remote operation fails
             CallError           an endpoint answered with a status outside 2xx; carries ``status``, ``body``
             CallTimeoutError    no answer in time
@@ -119,6 +120,21 @@ class LimitError(SimulationError):
     def __init__(self, message: str, *, reached: Any = None, where: str = "", hint: str = "") -> None:
         super().__init__(message, where=where, hint=hint)
         self.reached = reached
+
+
+class UnfinishedError(SimulationError):
+    """An executor that was to simulate scenarios has failed before all of them were done.
+
+    Attributes:
+        outcomes: Of those that were done, each a `simulator.studies.grids.Outcome`; the baseline first if it
+            is among them.
+    """
+
+    def __init__(
+        self, message: str, *, outcomes: tuple[Any, ...] = (), where: str = "", hint: str = ""
+    ) -> None:
+        super().__init__(message, where=where, hint=hint)
+        self.outcomes = outcomes
 
 
 class CommunicationError(MupError):

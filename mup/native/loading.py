@@ -89,7 +89,7 @@ def _compiled(library: Library) -> tuple[ctypes.CDLL, dict[str, Any]]:
         raise UsageError(
             f"the {library.name} has not been compiled for this machine, and cannot be: {error}",
             hint="install a C compiler (Debian: apt install gcc; or pip install ziglang) and try again; "
-            "or install mup from a wheel, which brings it compiled",
+            "or install a wheel of mup, which brings it compiled",
         ) from None
 
 

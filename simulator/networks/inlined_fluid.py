@@ -67,7 +67,7 @@ class FluidCell:
         self.holds = _sparse(
             [{int(p): float(held[p, s]) for p in np.flatnonzero(held[:, s])} for s in range(system.size)]
         )
-        self.capacity = system.capacity
+        self.capacity = system.capacity.astype(float)
         own = self.admission_pool.tolist()
         given = [a.effects.released.get(p, 0.0) for a, p in zip(lqn.space.admissions, own, strict=True)]
         self.returned = np.array(given, dtype=float)

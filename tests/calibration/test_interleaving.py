@@ -405,7 +405,7 @@ def test_random_asynchronous_endpoint_is_matched(
     In every second batch all branches are choices.
     """
     # Programs with very many paths are given up early.
-    monkeypatch.setattr("analyzer.static.concurrency.MAX_EFFORT", 600)
+    monkeypatch.setattr("analyzer.static.tasks.MAX_EFFORT", 600)
     if batch % 2:
         monkeypatch.setattr("analyzer.static.execution.MAX_ENUMERATED", 0)
     explained = with_tasks = 0

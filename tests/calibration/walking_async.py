@@ -66,6 +66,9 @@ class _Sites:
     def write(self, *_: object) -> None:
         """Nothing is logged here."""
 
+    def name(self, _: str) -> int:
+        return 0
+
     def site(self, site: Site) -> int:
         self.known.append((site.file, site.function, site.ordinal))
         return len(self.known)

@@ -5,7 +5,8 @@
 machine, ``elsewhere`` has whole scenarios done by any executor, and ``dask_cluster`` is one.
 """
 
-from simulator.studies.grids.outcome import Outcome, UnfinishedError
+from mup.errors import UnfinishedError
+from simulator.studies.grids.outcome import Outcome
 from simulator.studies.grids.running import MAX_SECONDS, run_scenarios
 
 __all__ = ["MAX_SECONDS", "Outcome", "UnfinishedError", "run_scenarios"]

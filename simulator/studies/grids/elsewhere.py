@@ -26,11 +26,10 @@ from queue import Empty, SimpleQueue
 from threading import Lock
 from typing import Any, Final, Protocol
 
-from mup.errors import MupError, UsageError
+from mup.errors import MupError, UnfinishedError, UsageError
 from mup.lqn.model import Model
 from simulator.machine.budget import Budget, limit_error
 from simulator.studies.grids.here import run_in_turn
-from simulator.studies.grids.outcome import UnfinishedError
 from simulator.studies.grids.scenario_study import Found, ScenarioStudy, Told, Wanted
 from simulator.studies.whatif import Change, Scenario
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from mup.errors import SimulationError
 from simulator.figures.result import Result
 from simulator.machine.budget import Reached
 from simulator.studies.differences import Difference
@@ -13,7 +12,7 @@ from simulator.studies.prediction import Prediction
 from simulator.studies.saturation import Saturation
 from simulator.studies.whatif import Scenario
 
-__all__ = ["Outcome", "UnfinishedError"]
+__all__ = ["Outcome"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +42,3 @@ class Outcome:
         data = self.result.to_json()
         data["saturation"] = None if self.saturation is None else self.saturation.to_json()
         return data
-
-
-class UnfinishedError(SimulationError):
-    """Whoever was to simulate the scenarios has failed before all of them were done.
-
-    Attributes:
-        outcomes: Of those that were done, the baseline first if it is among them.
-    """
-
-    def __init__(
-        self, message: str, *, outcomes: tuple[Outcome, ...] = (), where: str = "", hint: str = ""
-    ) -> None:
-        super().__init__(message, where=where, hint=hint)
-        self.outcomes = outcomes

@@ -7,14 +7,14 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-from mup.errors import LimitError
+from mup.errors import LimitError, UnfinishedError
 from mup.lqn.machine_speed import MachineSpeed
 from mup.lqn.model import Model, Task
 from simulator.api import DEFAULT_PRECISION, compiled
 from simulator.machine.budget import Budget, Reached
 from simulator.studies.grids.elsewhere import Executor, run_elsewhere
 from simulator.studies.grids.here import run_here
-from simulator.studies.grids.outcome import Outcome, UnfinishedError
+from simulator.studies.grids.outcome import Outcome
 from simulator.studies.grids.scenario_study import Found, ScenarioStudy, Told, Wanted, named
 from simulator.studies.prediction import RealRun
 from simulator.studies.whatif import Scenario

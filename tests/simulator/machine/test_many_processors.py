@@ -54,7 +54,7 @@ def test_first_of_several_is_found(count: int) -> None:
     for _ in range(300):
         changed = rng.randrange(count)
         servers.floats[changed, V_NEXT] = rng.choice((rng.random(), 0.5, 0.25, math.inf))
-        found = soonest_after.py_func(servers, changed)  # type: ignore[attr-defined]
+        found = soonest_after(servers, changed)
         assert found == int(np.argmin(servers.floats[:count, V_NEXT]))
 
 
@@ -70,7 +70,7 @@ def test_number_of_processors_hardly_matters() -> None:
         changed = rng.randrange(MANY)
         servers.floats[changed, V_NEXT] = rng.random()
         Counted.reads = 0
-        soonest_after.py_func(watched, changed)  # type: ignore[attr-defined]
+        soonest_after(watched, changed)
         most = max(most, Counted.reads)
     assert 0 < most <= 2 + 3 * math.ceil(math.log2(2 * MANY))
 
