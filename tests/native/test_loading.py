@@ -74,6 +74,7 @@ def test_a_changed_source_makes_another_library(tmp_path: Path) -> None:
     assert changed.file_name(other) != first
 
 
+@pytest.mark.slow
 def test_a_library_that_was_cut_off_is_compiled_again(emptied: Path) -> None:
     """It is not loaded: that would end the process."""
     folder = cache_folder()
