@@ -121,9 +121,10 @@ def command(
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, _interrupt)
+    # Looks at the files before services load them: a change in between would be missed for ever.
+    reloader = _Reloader(deployment, loaded) if reload else None
     with contextlib.suppress(KeyboardInterrupt), kept_terminal(), deployment:
         _show(deployment, as_json=as_json)
-        reloader = _Reloader(deployment, loaded) if reload else None
         while True:
             time.sleep(0.5 if reload else 1.0)
             for event in deployment.supervise():

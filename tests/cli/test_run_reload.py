@@ -103,8 +103,24 @@ class Run:
             time.sleep(0.05)
 
 
+BUSY = """
+import pathlib
+from mup import EP, MS
+from helper import TEXT
+class A(MS):
+    def setup(self):
+        helper = pathlib.Path(__file__).with_name("helper.py")
+        fresh = helper.with_suffix(".new")
+        fresh.write_text("TEXT = 'changed while A started'\\n")
+        if TEXT == "one":
+            fresh.replace(helper)
+    @EP("/a/")
+    def a(self, comm): comm.respond(TEXT)
+"""
+
+
 @pytest.fixture
-def run(tmp_path: Path) -> Iterator[Run]:
+def run(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Run]:
     """A and B, of one module; A's port is fixed."""
     import socket
 
@@ -112,8 +128,10 @@ def run(tmp_path: Path) -> Iterator[Run]:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     (tmp_path / "helper.py").write_text(HELPER.format("one"))
-    (tmp_path / "services.py").write_text(SERVICES.format("from helper import TEXT"))
-    (tmp_path / "other.py").write_text("from services import B as Base\nclass B(Base): pass\n")
+    first = getattr(request, "param", SERVICES.format("from helper import TEXT"))
+    (tmp_path / "services.py").write_text(first)
+    other = "from services import A as Base" if first == BUSY else "from services import B as Base"
+    (tmp_path / "other.py").write_text(f"{other}\nclass B(Base): pass\n")
     (tmp_path / "mup.toml").write_text(
         f'[registry]\nport = 0\n[services.A]\nclass = "services:A"\nport = {port}\n'
         '[services.B]\nclass = "other:B"\n'
@@ -146,6 +164,14 @@ def test_services_follow_their_source(run: Run) -> None:
     write(run.folder / "broken.py", "")
     write(run.folder / "services.py", SERVICES.format("import broken; TEXT = 'three'"))
     run.wait_for(lambda: run.ask("A", "/a/") == "three")
+
+
+@pytest.mark.slow
+@pytest.mark.services
+@pytest.mark.parametrize("run", [BUSY], indirect=True, ids=["changes"])
+def test_what_changes_while_services_start_is_not_missed(run: Run) -> None:
+    """Before anybody is told that they run, a file they have loaded already is another one."""
+    run.wait_for(lambda: run.ask("A", "/a/") == "changed while A started")
 
 
 @pytest.mark.slow
