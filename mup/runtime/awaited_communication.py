@@ -6,6 +6,7 @@ import asyncio
 import sys
 import time
 from collections.abc import Generator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -123,7 +124,8 @@ class AwaitedQuery(MupFuture):
         try:
             driver = await self._tools.driver(db)
             operation.contact()
-            with timed_threads() as threads:
+            logged = operation.events.writer is not None
+            with timed_threads() if logged else nullcontext() as threads:
                 async with asyncio.timeout(max(0.001, operation.deadline - time.monotonic())):
                     documents = await driver.execute(collection, command)
             flags = 0
