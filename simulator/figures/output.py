@@ -107,11 +107,17 @@ class Window:
         return self.ratio(self.sums[:, total], self.sums[:, count])
 
     def precision(self) -> float:
-        """Return the larger relative half-width of cycle response time and throughput."""
+        """Return the larger relative half-width of cycle response time and throughput.
+
+        Where response times do not vary, as in sources that only send messages, controls may know the
+        throughput exactly and nothing else: then it counts as it is without them.
+        """
         cycles = self.cycle_sums(0)
         if not cycles.any():
             return math.inf
         throughput, response = self.ratio(cycles, self.batch_seconds), self.ratio(self.cycle_sums(1), cycles)
+        if response.ci95 == 0:
+            throughput = ratio(cycles, self.batch_seconds)
         return max(throughput.relative, response.relative)
 
     def precision_of_chance(self) -> float:

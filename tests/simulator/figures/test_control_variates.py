@@ -147,6 +147,20 @@ def test_the_stop_by_precision_uses_them() -> None:
     assert 2 * steps[True] < steps[False]
 
 
+def test_a_throughput_that_is_known_exactly_does_not_end_a_run() -> None:
+    """Sources that only send have no response time; what their messages wait for is to be known, too."""
+    tell = entry("tell", replace(act("go"), calls=(Call(task="Work", entry="w", kind="send"),)))
+    tested = model(
+        service("Tell", replace(tell, arrivals=exp(1.0)), threads=1),
+        service("Work", entry("w", act("w", exp(0.3))), threads=4, processor="cpu"),
+        processors=(ps(),),
+    )
+    result = sharp(tested, precision=0.02)
+    assert result.cycle.response_time.mean == 0
+    assert result.processors["cpu"].utilization.relative < 0.06
+    assert result.precision.reached > 1e-3
+
+
 def _named(result: Result) -> set[str]:
     return set(result.control_variates.names)
 
