@@ -12,7 +12,7 @@
             RequestsFailedError more requests of a load failed than may
         SimulationError       a run whose result cannot be trusted, or that cannot end
             LimitError          a study ended at a limit before it had found anything; carries ``reached``
-            UnfinishedError     an executor failed before all scenarios were done; carries ``outcomes``
+            UnfinishedError     scenarios of a grid have no result; has ``outcomes`` of the others
         CommunicationError    what a service sees when a remote operation fails
             CallError           an endpoint answered with a status outside 2xx; carries ``status``, ``body``
             CallTimeoutError    no answer in time
@@ -123,7 +123,7 @@ class LimitError(SimulationError):
 
 
 class UnfinishedError(SimulationError):
-    """An executor that was to simulate scenarios has failed before all of them were done.
+    """Some scenarios of a grid cannot be simulated, or the executor failed before all of them were done.
 
     Attributes:
         outcomes: Of those that were done, each a `simulator.studies.grids.Outcome`; the baseline first if it

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-from mup.errors import LimitError, UnfinishedError
+from mup.errors import LimitError, SimulationError, UnfinishedError
 from mup.lqn.machine_speed import MachineSpeed
 from mup.lqn.model import Model, Task
 from simulator.api import DEFAULT_PRECISION, compiled
@@ -24,8 +24,8 @@ __all__ = ["MAX_SECONDS", "run_scenarios"]
 MAX_SECONDS: Final = 3600.0
 """Wall time of a grid of scenarios unless it says otherwise."""
 CHECKED: Final = 64
-"""Scenarios that are compiled before anything is simulated, so that what cannot run is refused at once. More
-than that take long, and would not be remembered until they are simulated."""
+"""Scenarios that are compiled before anything is simulated: a grid of which none can run is refused at once.
+More than that take long, and would not be remembered until they are simulated."""
 
 
 def run_scenarios(
@@ -70,14 +70,14 @@ def run_scenarios(
         told: Called with every scenario and its result as soon as there is one.
 
     Raises:
-        UsageError, UncalibratedError, SimulationError: As ``simulate``; the message names the scenario. The
-            first one that fails ends the others.
+        UsageError, UncalibratedError, SimulationError: As ``simulate``, of the baseline, or where none of its
+            changes can be simulated; the message names the scenario.
         LimitError: There is not even a result of the first scenario.
-        UnfinishedError: The executor failed; it has the outcomes that were finished.
+        UnfinishedError: Some scenarios cannot be simulated, or the executor failed; it has the outcomes of
+            the others, or those that were finished.
     """
     budget = Budget("the grid of scenarios", seconds=max_seconds)
-    for scenario in scenarios[:CHECKED]:
-        named(scenario, partial(compiled, scenario.model))
+    _refuse_at_once(scenarios)
     distinct, place = _distinct(scenarios)
     wanted = Wanted(
         precision=precision, seed=seed, differences=differences, limits=limits, run=run, machine=machine
@@ -90,6 +90,7 @@ def run_scenarios(
     else:
         found, failed = run_elsewhere(executor, distinct, wanted, budget, max_seconds, progress, told)
     outcomes = _outcomes(scenarios, place, found, budget, complete=failed is None)
+    failed = failed or _impossible(scenarios, place, found)
     if failed is not None:
         failed.outcomes = tuple(outcomes)
         raise failed
@@ -124,6 +125,8 @@ def _outcomes(
         if isinstance(each.result, LimitError):
             lost.append(replace(each.result.reached, study=f"the simulation of '{scenario}'"))
             continue
+        if isinstance(each.result, SimulationError):
+            continue
         outcomes.append(
             Outcome(scenario, each.result, each.difference, each.saturation, each.prediction, each.limits)
         )
@@ -133,6 +136,43 @@ def _outcomes(
     if outcomes and lost:
         outcomes[0] = replace(outcomes[0], limits=(*outcomes[0].limits, *lost))
     return outcomes
+
+
+def _refuse_at_once(scenarios: Sequence[Scenario]) -> None:
+    """Refuse a grid whose baseline cannot be simulated, or none of its changes, before anything is.
+
+    Raises:
+        MupError: Of the first of them.
+    """
+    first: SimulationError | None = None
+    possible = 0
+    for number, scenario in enumerate(scenarios[:CHECKED]):
+        try:
+            named(scenario, partial(compiled, scenario.model))
+        except SimulationError as error:
+            first = first or error
+            if number == 0:
+                raise
+        else:
+            possible += number > 0
+    if first is not None and not possible and len(scenarios) <= CHECKED:
+        raise first
+
+
+def _impossible(
+    scenarios: Sequence[Scenario], place: Sequence[int], found: dict[int, Found]
+) -> UnfinishedError | None:
+    """Return the error about scenarios that cannot be simulated; None if there are none."""
+    errors = [
+        error
+        for number in place
+        if isinstance(error := found[number].result, SimulationError) and not isinstance(error, LimitError)
+    ]
+    if not errors:
+        return None
+    first = errors[0]
+    more = f"; {len(errors)} of {len(scenarios)} scenarios cannot be simulated" if len(errors) > 1 else ""
+    return UnfinishedError(f"{first.message}{more}", where=first.where, hint=first.hint)
 
 
 def _distinct(scenarios: Sequence[Scenario]) -> tuple[list[Scenario], list[int]]:

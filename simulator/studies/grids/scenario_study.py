@@ -68,12 +68,12 @@ class Found:
     """What is known about a scenario; of one without a result nothing else is.
 
     Attributes:
-        result: Its figures, or the limit that left none.
+        result: Its figures, or what left none: a limit, or that it cannot be simulated.
         difference, saturation, prediction: As in an outcome.
         limits: Those that left something out, or less certain.
     """
 
-    result: Result | LimitError
+    result: Result | SimulationError
     difference: Difference | None = None
     saturation: Saturation | None = None
     prediction: Prediction | None = None
@@ -121,7 +121,7 @@ class ScenarioStudy:
             steps.append(self._saturation(scenario))
         answers = yield steps
         result = answers[0]
-        if isinstance(result, LimitError):
+        if isinstance(result, SimulationError):
             return Found(result)
         if told is not None:
             told(scenario, result)
@@ -143,6 +143,11 @@ class ScenarioStudy:
             if not intervals and not pairs:
                 break
             answers = yield [*intervals, *pairs]
+            failed = next(
+                (a for a in answers if isinstance(a, SimulationError) and not isinstance(a, LimitError)), None
+            )
+            if failed is not None:
+                return Found(failed)
             if looks is not None and intervals:
                 looks.note(answers[: len(intervals)])
             if comparison is not None and pairs:
@@ -158,7 +163,7 @@ class ScenarioStudy:
     def _figures(self, scenario: Scenario, *, key: str | None) -> Step:
         """Return the simulation that gives a scenario its figures."""
 
-        def job(progress: Callable[[Progress], None]) -> Result | LimitError:
+        def job(progress: Callable[[Progress], None]) -> Result | SimulationError:
             try:
                 return named(
                     scenario,
@@ -170,10 +175,20 @@ class ScenarioStudy:
                         progress=progress,
                     ),
                 )
-            except LimitError as error:
-                return error
+            except SimulationError as error:
+                return self._failure(scenario, error)
 
         return Step(job, key)
+
+    def _failure(self, scenario: Scenario, error: SimulationError) -> SimulationError:
+        """Return why a scenario has no figures; without those of the baseline there is no grid.
+
+        Raises:
+            SimulationError: The baseline cannot be simulated.
+        """
+        if scenario is self._baseline and not isinstance(error, LimitError):
+            raise error
+        return error
 
     def _pairs(self, scenario: Scenario, comparison: Comparison | None) -> list[Step]:
         """Return the replications to be run next, those of the baseline before those of the scenario."""
@@ -186,7 +201,7 @@ class ScenarioStudy:
         ]
 
     def _replication(self, scenario: Scenario, seconds: float, seed: int, key: Hashable) -> Step:
-        def job(progress: Callable[[Progress], None]) -> Values | LimitError:
+        def job(progress: Callable[[Progress], None]) -> Values | SimulationError:
             try:
                 result = named(
                     scenario,
@@ -194,8 +209,8 @@ class ScenarioStudy:
                         scenario.model, horizon=seconds, seed=seed, budget=self._budget, progress=progress
                     ),
                 )
-            except LimitError as error:
-                return error
+            except SimulationError as error:
+                return self._failure(scenario, error)
             # Pairs of replications are equally long.
             return values_of(result) if result.limit is None else limit_error(result.limit)
 

@@ -166,10 +166,26 @@ def test_other_versions_are_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_scenario_that_cannot_be_is_named() -> None:
-    """As locally: its error ends the grid."""
+    """As locally."""
     impossible = grid(shop(), [(Change("arrivals", "", 5000),)])
     with pytest.raises(SimulationError, match=r"scenario: 5000 arrivals/s"):
         run_scenarios([Scenario((), shop()), *impossible], executor=ThreadPoolExecutor(1), limits=False)
+
+
+@pytest.mark.parametrize("executor", [None, ThreadPoolExecutor(1)], ids=["here", "elsewhere"])
+def test_scenarios_that_cannot_be_do_not_end_the_others(executor: ThreadPoolExecutor | None) -> None:
+    """Only some loads of a grid are more than the system can do: the others are known in the end."""
+    asked = [
+        Scenario((), shop()),
+        *grid(shop(), [tuple(Change("arrivals", "", n) for n in (20, 5000, 30, 6000))]),
+    ]
+    options: dict[str, Any] = {"limits": False, **COARSE}
+    with pytest.raises(UnfinishedError) as caught:
+        run_scenarios(asked, executor=executor, **options)
+    assert "scenario: 5000 arrivals/s" in caught.value.message
+    assert caught.value.message.endswith("2 of 5 scenarios cannot be simulated")
+    possible = [asked[0], asked[1], asked[3]]
+    assert list(caught.value.outcomes) == run_scenarios(possible, **options)
 
 
 @pytest.mark.slow
