@@ -1,0 +1,139 @@
+"""How plain is the prose: which share of its words is a pronoun for an unknown person, which lines are long?
+
+``python tests/docs/prose_style.py`` prints both figures for the documentation (every Markdown page) and for
+the code (docstrings and comments of every Python file); ``--list`` also prints each place, as ``file:line``.
+
+Left out: fenced blocks, tables, HTML comments and inline code of pages, for they quote what programs print;
+of code, everything that is neither docstring nor comment. A line without a space at which it could be broken
+(a link, a path) is not long.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import sys
+import tokenize
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from doc_pages import PAGES, ROOT
+
+PRONOUN = re.compile(r"\b(?:nobody|somebody|whoever|whom|everybody|anybody)\b", re.IGNORECASE)
+WIDTH = 120
+"""Columns of a line of prose; tables and code blocks may be wider."""
+
+_WORD = re.compile(r"[^\W\d_][\w'-]*")
+_FENCE = re.compile(r"^\s*(?:```|~~~)")
+_CODE_SPAN = re.compile(r"`+[^`\n]+`+")
+_FOLDERS = (".ci", "analyzer", "benchmarks", "docs", "examples", "mup", "mup_registry", "simulator", "tests")
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of prose: where it stands, what is read, and the columns that it takes in its file."""
+
+    path: Path
+    number: int
+    text: str
+    columns: int
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.number}"
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it is too wide, and could be broken."""
+        return self.columns > WIDTH and " " in self.text.strip()
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was found in some lines."""
+
+    words: int
+    pronouns: tuple[Line, ...]
+    long: tuple[Line, ...]
+
+    @property
+    def per_1000(self) -> float:
+        """Return the pronouns per 1000 words."""
+        return 1000 * sum(len(PRONOUN.findall(line.text)) for line in self.pronouns) / max(1, self.words)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.words} words, {self.per_1000:.2f} per 1000 are nobody/somebody/whoever/whom/everybody/anybody; "
+            f"{len(self.long)} lines over {WIDTH} columns"
+        )
+
+
+def report(lines: Iterator[Line]) -> Report:
+    """Count words, pronouns and long lines."""
+    read = list(lines)
+    return Report(
+        sum(len(_WORD.findall(line.text)) for line in read),
+        tuple(line for line in read if PRONOUN.search(line.text)),
+        tuple(line for line in read if line.is_long),
+    )
+
+
+def of_page(text: str, path: Path) -> Iterator[Line]:
+    """Yield the prose of a Markdown page."""
+    fenced = False
+    for number, line in enumerate(text.splitlines(), 1):
+        if _FENCE.match(line):
+            fenced = not fenced
+        elif not fenced and not line.lstrip().startswith(("|", "<!--")):
+            yield Line(path, number, _CODE_SPAN.sub("code", line), len(line))
+
+
+def of_module(text: str, path: Path) -> Iterator[Line]:
+    """Yield the docstrings and the comments of a Python file, also docstrings of constants and attributes."""
+    source = text.splitlines()
+    for node in ast.walk(ast.parse(text)):
+        for statement in getattr(node, "body", ()) if not isinstance(node, ast.Lambda | ast.IfExp) else ():
+            if (
+                isinstance(statement, ast.Expr)
+                and isinstance(statement.value, ast.Constant)
+                and isinstance(statement.value.value, str)
+            ):
+                for number in range(statement.lineno, (statement.end_lineno or statement.lineno) + 1):
+                    yield Line(path, number, source[number - 1], len(source[number - 1]))
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            number = token.start[0]
+            yield Line(path, number, token.string, len(source[number - 1]))
+
+
+def documentation() -> Iterator[Line]:
+    """Yield the prose of all pages."""
+    for page in PAGES:
+        yield from of_page(page.read_text(encoding="utf-8"), page.relative_to(ROOT))
+
+
+def code() -> Iterator[Line]:
+    """Yield the docstrings and comments of all Python files."""
+    for folder in _FOLDERS:
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            yield from of_module(path.read_text(encoding="utf-8"), path.relative_to(ROOT))
+
+
+SUBJECTS = {"documentation": documentation, "code": code}
+
+
+def main(arguments: list[str]) -> None:
+    """Print the figures, and with ``--list`` the places."""
+    for name, lines in SUBJECTS.items():
+        found = report(lines())
+        print(f"{name}: {found}")
+        if "--list" in arguments:
+            for line in found.pronouns:
+                print(f"  {line}: {', '.join(PRONOUN.findall(line.text))}")
+            for line in found.long:
+                print(f"  {line}: {line.columns} columns")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,54 @@
+"""Is the prose of documentation and code plain: no pronouns for unknown persons, no long lines?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from prose_style import SUBJECTS, WIDTH, of_module, of_page, report
+
+PAGE = Path("page.md")
+MODULE = Path("module.py")
+
+MOST_PER_1000 = {"documentation": 2.5, "code": 3.5}
+MOST_LONG_LINES = {"documentation": 1600, "code": 40}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("subject", SUBJECTS)
+def test_prose_is_plain(subject: str) -> None:
+    """Words for unknown persons are rare, and lines fit into a terminal."""
+    found = report(SUBJECTS[subject]())
+    print(f"{subject}: {found}")
+    assert found.per_1000 < MOST_PER_1000[subject], [str(line) for line in found.pronouns]
+    assert len(found.long) <= MOST_LONG_LINES[subject], [str(line) for line in found.long]
+
+
+def test_what_is_counted_of_a_page() -> None:
+    """Prose counts; fenced blocks, tables, HTML comments and inline code do not."""
+    page = "Nobody waits.\n\n```console\nnobody\n```\n\n| nobody |\n<!-- nobody -->\nAsk `anybody` or Whom.\n"
+    found = report(of_page(page, PAGE))
+    assert [line.number for line in found.pronouns] == [1, 9]
+    assert found.words == 6  # inline code is one word
+    assert found.per_1000 == pytest.approx(1000 * 2 / 6)
+
+
+def test_what_is_counted_of_a_module() -> None:
+    """Docstrings and comments count, also the docstring of a constant; other strings and names do not."""
+    text = '"""Somebody."""\nnobody = "anybody"\n"""Whom."""\n\ndef f():\n    """Say.\n\n    Whoever.\n    """  # everybody\n'
+    found = report(of_module(text, MODULE))
+    assert sorted(line.number for line in found.pronouns) == [1, 3, 8, 9]
+
+
+@pytest.mark.parametrize(
+    ("line", "long"),
+    [
+        pytest.param("a " * (WIDTH // 2), False, id="fits"),
+        pytest.param("a " * (WIDTH // 2) + "a", True, id="one-column-too-many"),
+        pytest.param("a" * (WIDTH + 1), False, id="nowhere-to-break"),
+        pytest.param("| " + "a " * WIDTH, False, id="table"),
+    ],
+)
+def test_long_lines(line: str, *, long: bool) -> None:
+    """A line over the width is long if it could be broken and is prose."""
+    assert bool(report(of_page(line, PAGE)).long) is long
