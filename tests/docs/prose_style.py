@@ -99,8 +99,12 @@ def of_module(text: str, path: Path) -> Iterator[Line]:
                 and isinstance(statement.value, ast.Constant)
                 and isinstance(statement.value.value, str)
             ):
-                for number in range(statement.lineno, (statement.end_lineno or statement.lineno) + 1):
-                    yield Line(path, number, source[number - 1], len(source[number - 1]))
+                last = statement.end_lineno or statement.lineno
+                for number in range(statement.lineno, last + 1):
+                    line = source[number - 1]
+                    # A comment may stand behind a docstring; offsets are in bytes.
+                    end = statement.end_col_offset if number == last else None
+                    yield Line(path, number, line.encode()[:end].decode(), len(line))
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.COMMENT:
             number = token.start[0]
@@ -127,12 +131,11 @@ def main(arguments: list[str]) -> None:
     """Print the figures, and with ``--list`` the places."""
     for name, lines in SUBJECTS.items():
         found = report(lines())
-        print(f"{name}: {found}")
+        out = [f"{name}: {found}"]
         if "--list" in arguments:
-            for line in found.pronouns:
-                print(f"  {line}: {', '.join(PRONOUN.findall(line.text))}")
-            for line in found.long:
-                print(f"  {line}: {line.columns} columns")
+            out += [f"  {line}: {', '.join(PRONOUN.findall(line.text))}" for line in found.pronouns]
+            out += [f"  {line}: {line.columns} columns" for line in found.long]
+        sys.stdout.write("\n".join(out) + "\n")
 
 
 if __name__ == "__main__":
